@@ -18,7 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint
 
 from benchmarks.machine import describe
-from graphcredit.trainer.model.head import Head, LogitRule, head_logprobs
+from graphcredit.trainer.model.head import head_logprobs
 
 _WIDTH = 16
 
@@ -76,8 +76,7 @@ def _peak(profiler: Any) -> int:
 def _by_blocks(
     hidden: Tensor, weight: Tensor, token_ids: Tensor, temperature: Tensor
 ) -> tuple[Tensor, Tensor]:
-    head = Head(weight=weight, bias=None, rule=LogitRule(), chunk=len(hidden))
-    return head_logprobs(head, hidden, token_ids, temperature, want_entropy=False)
+    return head_logprobs(weight, hidden, token_ids, temperature, want_entropy=False)
 
 
 def _plain(*inputs: Tensor) -> tuple[Tensor, Tensor]:

@@ -124,7 +124,6 @@ def _compare(name: str, samples: Sequence[Sequence[np.ndarray]], batch_size: int
             batch_size=batch_size,
             max_tokens=MAX_TOKENS,
             aggregation="token-mean",
-            response_length=1,
             prefixes=chosen,
         )
         for chosen in (None, prefixes)

@@ -122,8 +122,7 @@ def _config(directory: Path) -> TrainConfig:
         device="cpu",
         batch_size=16,
         max_tokens=1024,
-        mismatch_sample=0,
-        tensorboard=False,
+        mismatch_tolerance=1e9,
         **json.loads((directory / _OPTIONS).read_text()),
     )
 

@@ -62,7 +62,9 @@ def takes(
         for panel, options in panels.items():
             for name, field in options.model_fields.items():
                 if name not in omit:
-                    flag = _flag(name, field, panel, named.get(name, ()))
+                    is_switch = field.annotation is bool and not from_file
+                    given = named.get(name, _switch(name, field) if is_switch else ())
+                    flag = _flag(name, field, panel, given)
                     flags.setdefault(name, flag.replace(default=None) if from_file else flag)
         parameters = [*named_parameters, *flags.values()]
         command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
@@ -84,6 +86,12 @@ def _flag(name: str, field: "FieldInfo", panel: str, names: Sequence[str]) -> in
         default=inspect.Parameter.empty if field.is_required() else None,
         annotation=Annotated[kind | None, option],
     )
+
+
+def _switch(name: str, field: "FieldInfo") -> tuple[str]:
+    """Return the flag that changes an option which is on or off: what it is already needs none."""
+    flag = name.replace("_", "-")
+    return (f" /--no-{flag}" if field.default else f"--{flag}",)
 
 
 def _read_as(hint: Any) -> Any:

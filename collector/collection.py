@@ -38,8 +38,6 @@ class CollectReport:
     """Tasks asked for."""
     num_already_complete: int
     """Trajectories asked for that were in the store."""
-    num_resampled: int
-    """Groups sampled because those of their task before were degenerate."""
     num_recovered_steps: int
     """Steps of dead workers, of earlier collections too, that were found in their spools."""
     num_trajectories: int
@@ -130,13 +128,10 @@ def collect(
         job = replace(job, claim=claim)
         played.recovered += recover_spools(opened)
         _record_entities(opened, tasks)
-        for _ in range(1 + options.resample_degenerate):
-            missing = _missing(job, tasks, options)
-            played.passes.append(missing)
-            if not missing.rollouts:
-                break
+        missing = _missing(job, tasks, options)
+        if missing.rollouts:
             _play(job, missing, options, played, environments, on_progress)
-    return played.report(len(tasks), time.perf_counter() - started)
+    return played.report(len(tasks), missing.num_complete, time.perf_counter() - started)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -144,18 +139,15 @@ class _Played:
     """What a collection has done so far."""
 
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    passes: list[Missing] = field(default_factory=list[Missing])
-    """What was missing at first, and again after each pass."""
     recovered: list[Recovered] = field(default_factory=list[Recovered])
 
-    def report(self, num_tasks: int, seconds: float) -> CollectReport:
+    def report(self, num_tasks: int, num_already_complete: int, seconds: float) -> CollectReport:
         outcomes = [outcome for outcome in self.outcomes if outcome.failure is None]
         failures = {o.failure for o in self.outcomes if o.failure is not None}
         notes = {outcome.note for outcome in outcomes if outcome.note is not None}
         return CollectReport(
             num_tasks=num_tasks,
-            num_already_complete=self.passes[0].num_complete,
-            num_resampled=sum(missing.num_resampled for missing in self.passes),
+            num_already_complete=num_already_complete,
             num_recovered_steps=sum(spool.num_steps for spool in self.recovered),
             num_trajectories=len(outcomes),
             num_steps=sum(outcome.num_steps for outcome in outcomes),
@@ -218,7 +210,6 @@ def _missing(job: Job, tasks: Sequence[Task], options: CollectOptions) -> Missin
         tasks=tasks,
         group_size=options.group_size,
         settings=job.settings,
-        num_resamples=options.resample_degenerate,
     )
 
 

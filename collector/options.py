@@ -52,8 +52,6 @@ class PlayOptions(CollectorOptions):
     allocation: Literal["spo3"] | None = None
     """spo3 plays a tree for each group: it branches where history/ says that a state is unresolved.
     By default each trajectory is played for itself."""
-    resample_degenerate: Count = 0
-    """Groups to add to a task, one at a time, while all its returns are equal."""
     oracle: bool = False
     """Record the true remaining plan length, at half the speed."""
     record_admissible: bool = True
@@ -75,16 +73,15 @@ class LanguageOptions(CollectorOptions):
     """Tokens after which an answer of a language model is cut off."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic of a language model; auto is bfloat16 on a GPU."""
-    server: str = "http://127.0.0.1:8000"
-    """URL of the vLLM server that samples for vllm-server:PATH."""
 
 
 class RecordOptions(CollectorOptions):
     """Who plays, and what the trajectories are recorded as."""
 
     policy: str
-    """Who plays: random, oracle:EPSILON, or a language model: hf:PATH, vllm:PATH, vllm-server:PATH.
-    tutor:PATH plays at random, in the model's tokens."""
+    """Who plays: random, oracle:EPSILON, or a language model: hf:PATH, vllm:PATH, or
+    vllm-server:PATH@http://HOST:PORT, by default of this machine, port 8000. tutor:PATH plays at
+    random, in the model's tokens."""
     run: str = "r0"
     """The run to record."""
     iteration: Count = 0
@@ -100,11 +97,9 @@ class ReplayedOptions(CollectorOptions):
 
     owner: ClassVar[str] = "replay"
 
-    num_decisions: AtLeastOne = 200
-    """Decisions to replay, drawn at random from the whole iteration. A larger number keeps those of
-    a smaller one."""
-    all_decisions: bool = False
-    """Replay every decision."""
+    num_decisions: Count = 200
+    """Decisions to replay, drawn at random from the whole iteration; 0 for all. A larger number
+    keeps those of a smaller one."""
     task: Texts = ()
     """Draw from this task only."""
 
@@ -115,8 +110,8 @@ class PlayOnOptions(CollectorOptions):
     owner: ClassVar[str] = "replay"
 
     policy: str | None = None
-    """Who plays on: random, oracle:EPSILON, hf:PATH, vllm:PATH or vllm-server:PATH. By default the
-    policy that acted; of a language model the log has only a digest, so name it."""
+    """Who plays on: random, oracle:EPSILON, hf:PATH, vllm:PATH or vllm-server:PATH@SERVER. By
+    default the policy that acted; of a language model the log has only a digest, so name it."""
     num_plays: AtLeastTwo = 32
     """Plays from each state, and after each action."""
     max_steps: AtLeastOne | None = None
@@ -145,8 +140,6 @@ class SpokenOptions(CollectorOptions):
     """Tokens after which an answer is cut off; by default as in the log."""
     dtype: Literal["auto", "float32", "bfloat16"] | None = None
     """Arithmetic of a language model; by default as in the log."""
-    server: str = "http://127.0.0.1:8000"
-    """URL of the vLLM server that samples for vllm-server:PATH."""
 
 
 class ReplayOptions(SpokenOptions, PlayOnOptions, ReplayedOptions):

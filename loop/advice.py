@@ -20,7 +20,7 @@ def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> 
     if credit.num_degenerate_groups < credit.num_groups:
         return (
             "returns differ within groups, so the steps can be told apart: look at [train] "
-            "(learning_rate, advantage, correction_low, correction_high, target_kl) and at the "
+            "(learning_rate, advantage, correction) and at the "
             "estimators of [credit]"
         )
     if summary.success_rate == 1:
@@ -31,9 +31,8 @@ def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> 
     return (
         "in every group all returns are equal, so trajectories cannot be told apart: in [collect] "
         f"choose more or easier tasks (tasks is {config.collect.tasks}), larger groups (group_size "
-        f"is {config.collect.group_size}), longer trajectories (max_steps is "
-        f"{config.collect.max_steps}) or more groups where all returns are equal "
-        f"(resample_degenerate is {config.collect.resample_degenerate}); start from a model that "
-        "succeeds sometimes; or choose an estimator with a step part, such as graphgpo or gigpo, "
+        f"is {config.collect.group_size}) or longer trajectories (max_steps is "
+        f"{config.collect.max_steps}); start from a model that succeeds sometimes; or choose an "
+        "estimator with a step part, such as graphgpo or gigpo, "
         "or an invalid_action_penalty, in [credit]"
     )

@@ -1,4 +1,4 @@
-"""What a loop is asked to do: a TOML file with a table for each stage, every option explained."""
+"""The configuration of a loop: a TOML file with a table for each stage."""
 
 import os
 import tomllib
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from graphcredit.collector.options import CollectOptions, GameOptions, LanguageOptions, PlayOptions
+from graphcredit.collector.policies.registry import LOCAL_SERVER
 from graphcredit.credit.options import CreditOptions
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import (
@@ -20,20 +21,26 @@ from graphcredit.store.options import (
     Texts,
     read_toml,
 )
-from graphcredit.trainer.config_words import VERSION, VERSION_KEY, in_words_of_today
 
 
 class CollectTable(LanguageOptions, PlayOptions, GameOptions):
-    """`[collect]`: what is played, as the flags of `graphcredit collect` say it."""
+    """`[collect]`: the games and the play, as the flags of `graphcredit collect`."""
 
     env: str = "textworld"
     """The environment: textworld, search, sokoban, alfworld."""
     engine: Literal["hf", "vllm", "vllm-server"] = "hf"
     """What samples: transformers, vLLM, or a vLLM server that is running."""
+    server: str = LOCAL_SERVER
+    """URL of the vLLM server that samples for vllm-server."""
     temperature: Positive = 1.0
     """Sampling temperature."""
     workers: Count = 0
     """Processes that play. 0 plays in the loop's own, which keeps the model in memory."""
+
+    def policy(self, directory: object) -> str:
+        """Return the policy of a model's directory, as `graphcredit collect` names it."""
+        at = f"@{self.server}" if self.engine == "vllm-server" else ""
+        return f"{self.engine}:{directory}{at}"
 
     def options(self, **changes: Any) -> CollectOptions:
         """Return the options of a collection that plays like this.
@@ -120,7 +127,7 @@ class LoopConfig(Options):
 
     def as_json(self) -> dict[str, Any]:
         """Return every option as JSON has it; `loop_config` reads it."""
-        return {VERSION_KEY: VERSION, **self.model_dump(mode="json")}
+        return self.model_dump(mode="json")
 
 
 def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
@@ -140,24 +147,19 @@ def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
     return loop_config(values)
 
 
-def loop_config(values: Mapping[str, Any], *, version: int = VERSION) -> LoopConfig:
+def loop_config(values: Mapping[str, Any]) -> LoopConfig:
     """Return the configuration of nested tables of values, its paths made whole.
 
     Args:
         values: Options and tables by name.
-        version: Of the words of `[train]`, where the values do not say.
 
     Raises:
         OptionError: An option is unknown, missing or out of range.
     """
-    options: dict[str, Any] = {n: value for n, value in values.items() if n != VERSION_KEY}
-    train = options.get("train", {})
-    if isinstance(train, Mapping):
-        train = in_words_of_today(train, values.get(VERSION_KEY, version))
-        if isinstance(train.get("reference"), str):
-            train["reference"] = _absolute_model(train["reference"])
-        options["train"] = train
-    return LoopConfig(**options)
+    train = values.get("train", {})
+    if isinstance(train, Mapping) and isinstance(train.get("reference"), str):
+        values = {**values, "train": {**train, "reference": _absolute_model(train["reference"])}}
+    return LoopConfig(**values)
 
 
 def _absolute_model(model: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.trainer.config import TrainConfig
 
-_SET_BY_LOOP = ("store", "out", "model", "run", "iteration", "policy_version", "continue_from")
+_SET_BY_LOOP = ("store", "out", "model", "run", "iteration", "continue_from")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +76,7 @@ class Loop:
 
     def policy(self, number: int) -> str:
         """Return a policy as the argument of `graphcredit collect --policy`."""
-        return f"{self.config.collect.engine}:{_model(self.config, number)}"
+        return self.config.collect.policy(_model(self.config, number))
 
     def credit_settings(self) -> "CreditSettings":
         """Return the settings of the credit stage; the graph window spans whole passes."""
@@ -118,14 +118,12 @@ def _train_config(config: LoopConfig, iteration: int) -> "TrainConfig":
     before = _policy_dir(config, iteration)
     values: dict[str, Any] = {
         "advantage": config.credit.estimators[0],
-        "tensorboard": False,
         **config.train,
         "store": config.out / "store",
         "out": _policy_dir(config, iteration + 1),
         "model": _model(config, iteration),
         "run": config.run,
         "iteration": iteration,
-        "policy_version": before.name,
     }
     if (before / "result.json").exists():
         values["continue_from"] = before

@@ -15,7 +15,6 @@ from graphcredit.store.errors import OptionError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import check_name
-from graphcredit.trainer.config_words import FIRST_VERSION
 
 if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
@@ -26,7 +25,7 @@ _MAY_CHANGE = frozenset(
         "evaluate.every",
     }
 )
-"""Options that change neither what is learnt nor what an evaluation plays."""
+"""Options that change neither the learning nor the evaluations."""
 
 _HASHES = {
     "model_hash": "model",
@@ -39,7 +38,7 @@ lack them, and those without a reference have none of it."""
 
 @contextmanager
 def open_loop(config: LoopConfig) -> Generator[Loop]:
-    """Make the directory of a loop, or look whether what is there is of this one; be alone in it.
+    """Make the directory of a loop, or compare an existing one with the loop; lock it.
 
     All that can be told before anything is played is checked before anything is written.
 
@@ -109,7 +108,7 @@ def _check_seeds(config: LoopConfig) -> None:
 
 
 def _check_credit(loop: Loop) -> None:
-    """Raise an error where credit cannot be assigned, or not what is to be trained on."""
+    """Raise an error where credit cannot be assigned, or lacks the advantage of the training."""
     from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.credit.estimators.table import estimator_named
     from graphcredit.credit.merging.table import check_merger
@@ -133,19 +132,10 @@ def _check_training(loop: Loop) -> None:
     """Raise an error where a policy cannot be trained, or not be trained again."""
     from graphcredit.trainer.engine.distributed import choose_device
     from graphcredit.trainer.loss.registry import configure_objective
-    from graphcredit.trainer.output.metrics_log import find_tracker
 
     training = loop.train_config(0)
     configure_objective(training.objective, training.objective_options)
-    if training.save_dtype != "float32":
-        raise OptionError(
-            "train.save_dtype must be 'float32' in a loop, because each policy is what the next "
-            "training begins with, and small updates would be rounded away every time: got "
-            f"{training.save_dtype!r}. Leave it out, and convert a policy when the loop is done"
-        )
     choose_device(training.device)
-    if training.tracker is not None:
-        find_tracker(training.tracker)
 
 
 def _check_models(loop: Loop) -> None:
@@ -173,18 +163,16 @@ def _check_models(loop: Loop) -> None:
         check_model(str(directory), training.changed(lora_rank=rank))
     collect = config.collect
     template = collect.template or collect.env
-    parse_policy(f"{collect.engine}:{config.model}", collect.changed(template=template))
+    parse_policy(collect.policy(config.model), collect.changed(template=template))
     if collect.engine == "vllm-server":
         _check_server(config)
 
 
 def _check_server(config: LoopConfig) -> None:
     """Raise an error where the server that is to sample does not run, or not as it must."""
-    from graphcredit.collector.policies.engines.base import arithmetic
-    from graphcredit.collector.policies.engines.vllm_server.server import VllmServer
-    from graphcredit.collector.policies.engines.vllm_server.settings import require_settings
+    from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
 
-    require_settings(VllmServer(config.collect.server), arithmetic(config.collect.dtype))
+    VllmServerEngine(config.collect.server).require_settings(config.collect.dtype)
 
 
 def _how_to_make_one(config: LoopConfig) -> str:
@@ -214,12 +202,12 @@ def _models(config: LoopConfig) -> dict[str, Path]:
 
 
 def _claim(loop: Loop) -> None:
-    """Write down what a loop is asked to do, or compare it with what was written."""
+    """Write the configuration of a loop, or compare it with the written one."""
     path = loop.config.out / "config.json"
     hashes = _hash_files(loop.config)
     if path.exists():
-        found, known = _read(path)
-        changed = list(_changes(loop, replace(loop, config=found)))
+        saved, known = _read(path)
+        changed = list(_changes(loop, replace(loop, config=saved)))
         for name, value in hashes.items():
             if known.get(name, value) != value:
                 changed.append(
@@ -236,13 +224,13 @@ def _claim(loop: Loop) -> None:
 
 
 def _hash_files(config: LoopConfig) -> dict[str, str]:
-    """Return what tells whether files that are named by their paths are still the same."""
+    """Return hashes of the files that options name by their paths."""
     from graphcredit.collector.policies.language.prompts import load_template
     from graphcredit.trainer.fingerprint import hash_model
 
-    found = {name: hash_model(directory) for name, directory in _models(config).items()}
-    found["template"] = load_template(config.collect.template or config.collect.env).fingerprint
-    return {key: found[name] for key, name in _HASHES.items() if name in found}
+    hashes = {name: hash_model(directory) for name, directory in _models(config).items()}
+    hashes["template"] = load_template(config.collect.template or config.collect.env).fingerprint
+    return {key: hashes[name] for key, name in _HASHES.items() if name in hashes}
 
 
 def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:
@@ -254,7 +242,7 @@ def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:
         values = dict(json.loads(path.read_text(encoding="utf-8")))
         hashes = {name: str(values.pop(name)) for name in _HASHES if name in values}
         options = {**values, "out": path.parent}
-        return loop_config(options, version=FIRST_VERSION), hashes
+        return loop_config(options), hashes
     except (OSError, ValueError, TypeError) as error:
         raise OptionError(
             f"`out` must be a new directory, or a loop's to go on with it: {path} is not a loop's "
@@ -262,15 +250,15 @@ def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:
         ) from error
 
 
-def _changes(loop: Loop, found: Loop) -> Iterator[str]:
-    """Yield what two loops do differently, as text."""
+def _changes(loop: Loop, saved: Loop) -> Iterator[str]:
+    """Yield the differences of two loops, as text."""
     from graphcredit.trainer.config import differences, without_effect
 
-    wanted, was = _decisive(loop.config), _decisive(found.config)
+    wanted, was = _decisive(loop.config), _decisive(saved.config)
     for name in wanted | was:
         if wanted.get(name) != was.get(name):
             yield f"{name} is {wanted.get(name)!r}, was {was.get(name)!r}"
-    pair = [without_effect(each.train_config(0)).resolved() for each in (loop, found)]
+    pair = [without_effect(each.train_config(0)).resolved() for each in (loop, saved)]
     yield from (f"train.{text}" for text in differences(*pair))
 
 

@@ -43,7 +43,7 @@ lines are read as tables, and an empty object has no table type."""
 _SHOWN = ("entropy", "kl", "grad_norm")
 """Metrics of the training's last optimizer step that a line copies."""
 
-_PLAIN: Mapping[str, Any] = {"allocation": None, "resample_degenerate": 0, "oracle": False}
+_PLAIN: Mapping[str, Any] = {"allocation": None, "oracle": False}
 """Options of a collection that only evaluates."""
 
 _NOT_MODEL = ("checkpoints", "logprobs")
@@ -79,8 +79,8 @@ def run_loop(
     from graphcredit.collector.environments.prefix_cache import Environments
 
     path = config.out / "loop.jsonl"
-    own = closing(Environments()) if environments is None else nullcontext(environments)
-    with open_loop(config) as loop, own as known:
+    owned = closing(Environments()) if environments is None else nullcontext(environments)
+    with open_loop(config) as loop, owned as known:
         lines = _read_lines(path, loop.num_updates)
         yield from lines
         num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
@@ -180,10 +180,10 @@ class _Stages:
         """Play without learning; return success rates by sampling (greedy or not) and task list."""
         loop, evaluate = self.loop, self.loop.config.evaluate
         assert evaluate is not None
-        parts = {"held_out": loop.held_out}
+        lists = {"held_out": loop.held_out}
         if evaluate.on_training_games:
-            parts["training"] = loop.tasks
-        tasks = [task for members in parts.values() for task in members]
+            lists["training"] = loop.tasks
+        tasks = [task for members in lists.values() for task in members]
         line: Line = {}
         for kind, temperature, count in (
             ("greedy", 0.0, int(evaluate.greedy)),
@@ -202,10 +202,10 @@ class _Stages:
                 seed=evaluate.seed,
                 **_PLAIN,
             )
-            for part, members in parts.items():
+            for name, members in lists.items():
                 if members:
-                    found = summarise(loop.store, run_id, number, [t.task_id for t in members])
-                    line[f"{kind}_{part}_success_rate"] = found.success_rate
+                    summary = summarise(loop.store, run_id, number, [t.task_id for t in members])
+                    line[f"{kind}_{name}_success_rate"] = summary.success_rate
         return line
 
     def _play(self, what: str, iteration: int, tasks: "Sequence[Task]", **changes: Any) -> None:

@@ -208,9 +208,9 @@ def _make_model(
 
     with TemporaryDirectory(dir=plan.directory) as folder:
         tokenizer = Path(folder) / "tokenizer"
-        found = train_tokenizer(tokenizer, texts, num_tokens=num_tokens)
+        num_learnt = train_tokenizer(tokenizer, texts, num_tokens=num_tokens)
         num_weights = save_random_model(plan.directory / name, tokenizer, seed=plan.seed)
-    return {"num_tokens": found, "num_weights": num_weights}
+    return {"num_tokens": num_learnt, "num_weights": num_weights}
 
 
 def _play(
@@ -247,12 +247,12 @@ def _play(
             f"every episode must end, but {'; '.join(report.failures)}. "
             "Give the same command again to play the missing ones"
         )
-    found = summarise(_store(plan), run_id, iteration=0)
+    summary = summarise(_store(plan), run_id, iteration=0)
     return {
-        "num_trajectories": found.num_trajectories,
-        "num_steps": found.num_env_steps,
-        "success_rate": found.success_rate,
-        "valid_share": found.valid_share,
+        "num_trajectories": summary.num_trajectories,
+        "num_steps": summary.num_env_steps,
+        "success_rate": summary.success_rate,
+        "valid_share": summary.valid_share,
     }
 
 
@@ -261,8 +261,8 @@ def _read(path: Path, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        known, stages = dict(found["options"]), dict(found["stages"])
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        known, stages = dict(saved["options"]), dict(saved["stages"])
     except (ValueError, TypeError, KeyError) as error:
         raise OptionError(
             f"OUT must be a new directory, or one of a warm-up to resume: {path} was not written "

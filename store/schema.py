@@ -267,10 +267,6 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("clipped_low", "share clipped from below"),
     metric_column("dual_clipped", "share clipped by the dual clip"),
     metric_column("gate_mean", "mean weight that the gate of soft-gate left a token"),
-    metric_column("off_policy_masked", "share masked by off_policy_limit; null without one"),
-    metric_column("entropy_masked", "share masked by entropy_share; null without one"),
-    metric_column("kl_coefficient", "weight of the divergence; null unless it adapts"),
-    metric_column("entropy_coefficient", "weight of the entropy bonus; null unless it adapts"),
     metric_column("approx_kl", "mean of r - 1 - log r against the old policy"),
     metric_column(
         "mismatch_mean",

@@ -11,7 +11,7 @@ _CONTEXT = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
+class WordDiff:
     """A comparison of two texts."""
 
     ratio: float
@@ -20,11 +20,11 @@ class Difference:
     """The differences: words only in the first text after `- `, only in the second after `+ `."""
 
 
-def compare(first: str, second: str) -> Difference:
+def compare(first: str, second: str) -> WordDiff:
     """Compare the first 1,500 words of two texts: difflib's time grows with their square."""
     ours, theirs = (_WORDS.findall(text)[:_MOST_WORDS] for text in (first, second))
     matcher = SequenceMatcher(a=ours, b=theirs, autojunk=False)
-    return Difference(ratio=matcher.ratio(), lines="\n".join(_lines(matcher, ours, theirs)))
+    return WordDiff(ratio=matcher.ratio(), lines="\n".join(_lines(matcher, ours, theirs)))
 
 
 def _lines(matcher: SequenceMatcher[str], ours: list[str], theirs: list[str]) -> Iterator[str]:

@@ -36,8 +36,6 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "igraph": ("credit", "viewer"),
     "ray": ("credit",),
     "tensorboard": ("trainer",),
-    "wandb": ("trainer",),
-    "trackio": ("trainer",),
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
@@ -63,7 +61,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "extensions",
             "plural",
             "text_diff",
-            "processors",
             "progress",
             "options",
             "files",
@@ -110,7 +107,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "trainer": (
-        *("options", "config_words", "config", "fingerprint", "data", "batching"),
+        *("options", "config", "fingerprint", "data", "batching"),
         *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (

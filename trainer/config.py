@@ -10,13 +10,6 @@ from pydantic import model_validator
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import read_toml
-from graphcredit.trainer.config_words import (
-    VERSION,
-    VERSION_KEY,
-    in_first_words,
-    in_words_of_today,
-    renaming,
-)
 from graphcredit.trainer.options import (
     DEFAULT_OBJECTIVE,
     BatchOptions,
@@ -27,13 +20,6 @@ from graphcredit.trainer.options import (
     OptimizerOptions,
     RunOptions,
 )
-
-_LATER = (
-    *("timeout", "entropy_step", "reduce_gradients", "share_prefixes", "profile"),
-    *("router_loss", "moments", "replicate", "offload", "background_checkpoints"),
-    *("context_parallel", "normalise_correction"),
-)
-"""Options that trainings of before did not have: with their defaults, those can be resumed."""
 
 
 class TrainConfig(
@@ -47,36 +33,14 @@ class TrainConfig(
     @model_validator(mode="after")
     def _agree(self) -> Self:
         """Refuse options that contradict each other."""
-        if self.old_logprobs == "behaviour" and self.corrects != "none":
-            raise OptionError(
-                "with old_logprobs = behaviour the ratio is taken against the sampler already, so "
-                f"correction must be none: got {self.correction}. Set one or the other."
-            )
-        if self.normalise_correction and self.corrects == "none":
-            raise OptionError(
-                "normalise_correction divides importance weights by their mean, so there must be "
-                f"some: got old_logprobs {self.old_logprobs} with correction none. Take a "
-                "correction, or leave it out"
-            )
         if self.correction_low > self.correction_high:
             raise OptionError(
                 "correction_low must not exceed correction_high: got "
                 f"{self.correction_low:g} and {self.correction_high:g}"
             )
-        if self.kl_target is not None and self.kl_coefficient == 0:
-            raise OptionError(
-                "kl_target adapts the weight of the divergence from where kl_coefficient sets it, "
-                "which must be above 0: found 0"
-            )
         if self.reference is not None and self.kl_coefficient == 0:
             raise OptionError(
                 f"a reference ({self.reference}) is used only with kl_coefficient above 0: found 0"
-            )
-        if self.context_parallel > 1 and self.compile:
-            raise OptionError(
-                "with context_parallel above 1 layers exchange tokens while they compute, so "
-                f"compile must be off: got context_parallel {self.context_parallel} and compile. "
-                "Leave one of them out"
             )
         return self
 
@@ -104,16 +68,11 @@ class TrainConfig(
 
     @property
     def drops_zero_advantage(self) -> bool:
-        """Whether steps with advantage 0 are left out."""
-        if self.drop_zero_advantage is not None:
-            return self.drop_zero_advantage
-        if self.whiten_advantages:
-            # A zero counts in the mean and the deviation, and is no longer zero after whitening.
-            return False
+        """Whether steps with advantage 0 are left out: where nothing is learnt from them."""
         if self.aggregation in ("trajectory-mean", "group-mean"):
             # All steps of a trajectory share its weight: the remaining ones would get too much.
             return False
-        return self.kl_coefficient == 0 and not self.has_entropy_bonus
+        return self.kl_coefficient == 0 and self.entropy_coefficient == 0
 
     def as_json(self) -> dict[str, Any]:
         """Return every option as a JSON value."""
@@ -125,34 +84,25 @@ class TrainConfig(
         Raises:
             OptionError: The name of a file is not text.
         """
-        return f"{VERSION_KEY} = {VERSION}\n{_as_toml(self.as_json())}"
+        return _as_toml(self.as_json())
 
     def decisive_text(self) -> str:
-        """Return the options that change the resulting weights, as text for the fingerprint.
-
-        Renamed values keep their first names here, so that older trainings can be resumed.
-        """
-        values = without_effect(self).as_json()
-        defaults = {name: TrainConfig.model_fields[name].default for name in _LATER}
-        known = {k: v for k, v in values.items() if k not in defaults or v != defaults[k]}
-        return _as_toml({**known, "correction": in_first_words(self.correction)})
+        """Return the options that change the resulting weights, as text for the fingerprint."""
+        return _as_toml(without_effect(self).as_json())
 
 
-def read_config(
-    path: Path | None, given: Mapping[str, Any], *, version: int = VERSION
-) -> TrainConfig:
+def read_config(path: Path | None, given: Mapping[str, Any]) -> TrainConfig:
     """Return the configuration of a TOML file, overridden by the given options.
 
     Args:
         path: The file, if there is one.
         given: Option to its value, which overrides the file's. Options of the objective are
             overridden one by one; the file's are ignored if another objective is given.
-        version: Version of the file's names, if the file does not say.
 
     Raises:
         OptionError: The file cannot be read, a name is unknown, or a needed one is missing.
     """
-    read = in_words_of_today(read_toml(path), version) if path else {}
+    read = read_toml(path) if path else {}
     values = _merged(read, given)
     missing = [name for name in ("store", "out", "model") if name not in values]
     if missing:
@@ -183,7 +133,6 @@ def differences(config: TrainConfig, other: TrainConfig) -> list[str]:
     saved = dict(other)
     return [
         f"{name} is {asked!r}, was {saved[name]!r}"
-        + (renaming(asked, saved[name]) if name == "correction" else "")
         for name, asked in config
         if asked != saved[name]
     ]
@@ -198,22 +147,10 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         store=Path(),
         out=Path(),
         device="auto",
-        timeout=TrainConfig.model_fields["timeout"].default,
         # What is computed again is the same to the bit.
         gradient_checkpointing=False,
-        # As with the number of processes, the rest is rounding.
-        replicate=1,
-        offload=False,
-        context_parallel=1,
-        profile=0,
         checkpoint_every=1,
-        keep_checkpoints=1,
-        background_checkpoints=False,
-        mismatch_sample=0,
-        allow_mismatch=False,
         mismatch_tolerance=1.0,
-        tensorboard=False,
-        tracker=None,
     )
 
 

@@ -24,29 +24,27 @@ class Identity:
     """Hash of the reference's weights; empty if the model itself is the reference, or without
     one."""
     arithmetic: str
-    """float32 or bfloat16; not a hash. With dtype auto it depends on the device. Fingerprints saved
-    without this field match any value."""
+    """float32 or bfloat16; not a hash. With dtype auto it depends on the device."""
 
     def as_json(self) -> dict[str, str]:
         """Return the fields by name."""
         return asdict(self)
 
-    def refuse_other(self, found: Mapping[str, str], where: Path) -> None:
+    def refuse_other(self, saved: Mapping[str, str], where: Path) -> None:
         """Raise InputError if a file on disk belongs to another training."""
-        for name, (mine, other) in self._differences(found).items():
+        for name, (mine, other) in self._differences(saved).items():
             raise InputError(
                 f"{where} must be of the {name} that is given now ({mine[:12]}), but is of another "
                 f"({other[:12]}): the data, the options, the model or the device have changed. "
                 "Restore them, or train into another directory"
             )
 
-    def is_of(self, found: Mapping[str, str]) -> bool:
+    def is_of(self, saved: Mapping[str, str]) -> bool:
         """Return whether a file on disk belongs to this training."""
-        return not self._differences(found)
+        return not self._differences(saved)
 
-    def _differences(self, found: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-        found = {"arithmetic": self.arithmetic, **found}
-        pairs = {name: (mine, found.get(name, "")) for name, mine in self.as_json().items()}
+    def _differences(self, saved: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+        pairs = {name: (mine, saved.get(name, "")) for name, mine in self.as_json().items()}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

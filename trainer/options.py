@@ -13,6 +13,7 @@ from graphcredit.store.options import AtLeastOne, Count, Options, PathOption, Po
 
 CorrectionMode: TypeAlias = Literal[
     "none",
+    "bypass",
     "token-truncate",
     "token-mask",
     "sequence-truncate",
@@ -21,7 +22,6 @@ CorrectionMode: TypeAlias = Literal[
     "geometric-mask",
 ]
 Decay: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
-EntropyShare: TypeAlias = Annotated[float, Field(gt=0, le=1)]
 DEFAULT_OBJECTIVE = "ppo"
 
 OBJECTIVE_OPTIONS: Mapping[str, str] = {
@@ -64,21 +64,8 @@ class DataOptions(TrainOptions):
 
     advantage: str = "graphgpo"
     """An estimator, or a whole column such as graphgpo_step_advantage."""
-    policy_version: str | None = None
-    """Version of the model, as in the log: its number tells how old a step is."""
     max_staleness: Count = 4
-    """Steps sampled by weights older than this many versions are left out."""
-    drop_zero_advantage: bool | None = None
-    """Leave out steps whose advantage is 0; by default where nothing is learnt from them: without
-    divergence, entropy bonus and whitening, nor in trajectory-mean and group-mean."""
-    drop_degenerate_groups: bool = False
-    """Leave out groups whose trajectories all have one return (DAPO)."""
-    whiten_advantages: bool = False
-    """Shift and scale advantages to mean 0, deviation 1."""
-    advantage_clip: Positive | None = None
-    """Clip advantages to this absolute value, after whitening."""
-    allow_truncated_sampling: bool = False
-    """Train on steps that were sampled with top-p or top-k, whose ratios are wrong."""
+    """Leave out steps that are more than this many versions older than the newest in the log."""
 
     @property
     def column(self) -> str:
@@ -95,9 +82,7 @@ class BatchOptions(TrainOptions):
     epochs: AtLeastOne = 1
     """Number of times each step is used."""
     max_tokens: AtLeastOne = 32_768
-    """Tokens of a micro-batch, at most; longer steps are left out."""
-    max_step_tokens: AtLeastOne | None = None
-    """Tokens of a step, at most; longer ones are left out. Without it, steps that are longer than
+    """Tokens of a micro-batch, at most; longer steps are left out, and steps that are longer than
     the model has positions are refused."""
     share_prefixes: bool = False
     """Let tokens that several steps of a micro-batch begin with go through the model once; without
@@ -108,8 +93,6 @@ class BatchOptions(TrainOptions):
         "token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"
     ] = "token-mean"
     """How token losses become one number: the unit that has equal weight."""
-    response_length: AtLeastOne = 512
-    """The constant L of dr-grpo."""
 
 
 class LossOptions(TrainOptions):
@@ -123,62 +106,36 @@ class LossOptions(TrainOptions):
     """Weight of the divergence from the reference; 0 skips it."""
     kl_estimator: Literal["k1", "k2", "k3", "k3+"] = "k3"
     """How the divergence is estimated; k3+ has the value of k3 and the gradient of k2."""
-    kl_target: Positive | None = None
-    """Adapt the weight of the divergence so that it stays near this many nats per token."""
     reference: str | None = None
     """The frozen reference model; by default the model at the start."""
     entropy_coefficient: Weight = 0.0
     """Weight of the entropy bonus."""
-    entropy_target: Positive | None = None
-    """Adapt the weight of the entropy bonus so that the entropy stays near this many nats."""
-    entropy_step: Positive = 0.005
-    """By how much an update adapts the weight of the entropy bonus."""
-    entropy_share: EntropyShare | None = None
-    """Learn only from this share of each response's tokens, those of the highest entropy."""
-    off_policy_limit: Positive | None = None
-    """Leave out responses of negative advantage that the policy finds less likely than the sampler
-    by more than this many nats per token."""
-    router_loss: Weight | None = None
-    """Weight of the loss that keeps the experts of a mixture evenly used; by default
-    router_aux_loss_coef of the model's configuration; 0 leaves it out."""
-    old_logprobs: Literal["recomputed", "behaviour"] = "recomputed"
-    """Denominator of the ratios: recomputed by the model at the start, or logged by the sampler."""
-    correction: CorrectionMode | None = None
+    correction: CorrectionMode = "token-truncate"
     """Importance weights for the gap between sampler and trainer: of each token's ratio, of the
-    product over its response (sequence, as in TRL and verl) or of their geometric mean; by default
-    token-truncate where old log-probabilities are recomputed, and none where they are the
-    sampler's."""
+    product over its response (sequence, as in TRL and verl) or of their geometric mean. With bypass
+    the objective's own ratios are taken against the sampler's log-probabilities, not against
+    those of the model at the start, which saves a pass."""
     correction_low: Weight = 0.5
     """Least weight that is not masked."""
     correction_high: Positive = 2.0
     """Greatest weight; more is cut or masked."""
-    normalise_correction: bool = False
-    """Divide these weights by their mean over the optimizer step, so that they say what tokens
-    weigh beside each other, and not how large the step is."""
 
     @property
-    def has_entropy_bonus(self) -> bool:
-        """Whether the entropy may enter the loss."""
-        return self.entropy_coefficient > 0 or self.entropy_target is not None
-
-    @property
-    def adapts(self) -> bool:
-        """Whether a coefficient changes from update to update."""
-        return self.kl_target is not None or self.entropy_target is not None
+    def bypasses(self) -> bool:
+        """Whether ratios are taken against the sampler's log-probabilities."""
+        return self.correction == "bypass"
 
     @property
     def compares_with_start(self) -> bool:
         """Whether the loss takes the log-probabilities of the model at the start."""
-        return self.old_logprobs == "recomputed" or (
-            self.kl_coefficient > 0 and self.reference is None
-        )
+        return not self.bypasses or (self.kl_coefficient > 0 and self.reference is None)
 
     def takes_start_pass(self, num_updates: int) -> bool:
         """Return whether a training has a pass for the log-probabilities at its start.
 
-        Those of a single update are those of its own forward pass, unless they are needed before.
+        Those of a single update are those of its own forward pass.
         """
-        return self.compares_with_start and (num_updates > 1 or self.normalise_correction)
+        return self.compares_with_start and num_updates > 1
 
     @property
     def teaches_without_advantage(self) -> str | None:
@@ -186,41 +143,23 @@ class LossOptions(TrainOptions):
 
         The divergence from the model at the start does not: its gradient is 0 there, or noise (k1).
         """
-        if self.has_entropy_bonus:
+        if self.entropy_coefficient > 0:
             return "the entropy bonus"
         is_drawn = self.kl_coefficient > 0 and self.reference is not None
         return f"the divergence from {self.reference}" if is_drawn else None
 
-    @property
-    def corrects(self) -> CorrectionMode:
-        """The correction that is applied."""
-        if self.correction is not None:
-            return self.correction
-        return "token-truncate" if self.old_logprobs == "recomputed" else "none"
-
 
 class OptimizerOptions(TrainOptions):
-    """AdamW, its learning rate and when to stop."""
+    """AdamW and its learning rate."""
 
     learning_rate: Weight = 1e-6
     """Peak learning rate of AdamW."""
-    beta1: Decay = 0.9
-    """AdamW's decay of the mean."""
     beta2: Decay = 0.999
     """AdamW's decay of the square."""
-    weight_decay: Weight = 0.0
-    """AdamW's weight decay."""
-    moments: Literal["float32", "bfloat16"] = "float32"
-    """Type that AdamW's moments are kept in; bfloat16 takes half the memory, and is rounded at
-    random."""
     warmup: Count = 0
     """Optimizer steps until the learning rate reaches its peak."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """The learning rate after the warm-up."""
-    grad_clip: Positive = 1.0
-    """Greatest norm of the gradient."""
-    target_kl: Positive | None = None
-    """Stop before an update where the policy is farther than this from the old one (approx_kl)."""
     continue_from: PathOption | None = None
     """Output of an earlier training; its optimizer state is loaded, unless with LoRA."""
 
@@ -243,48 +182,15 @@ class ModelOptions(TrainOptions):
     default for models of a billion weights and more."""
     compile: bool = False
     """Compile the decoder layers (GPU)."""
-    head_chunk: AtLeastOne = 1024
-    """Response tokens that the head scores at one time."""
-    reduce_gradients: Literal["update", "micro-batch"] = "update"
-    """When processes exchange gradients: once in an update, which takes whole float32 gradients in
-    each process, or after every micro-batch, which takes its shard of them and more exchanges."""
-    replicate: AtLeastOne = 1
-    """Copies of the model (HSDP), each cut into as many shards as it has processes. Copies exchange
-    only gradients: one on each machine saves the exchange of layers between machines."""
-    offload: bool = False
-    """Keep weights, moments and exchanged gradients in the memory of the host, and update there; a
-    layer is on the GPU only while it computes."""
-    context_parallel: AtLeastOne = 1
-    """Processes that run each micro-batch together, a slice of its tokens each, so that longer
-    sequences fit; it divides the number of attention heads and that of processes."""
-    save_dtype: Literal["float32", "bfloat16"] = "float32"
-    """Type of the weights in the saved model."""
 
 
 class RunOptions(TrainOptions):
-    """Checkpoints, the comparison with the sampler, and the destinations of metrics."""
+    """Checkpoints, and the comparison with the sampler."""
 
-    timeout: Positive = 30.0
-    """Minutes that a process waits for the others before it gives up."""
     checkpoint_every: AtLeastOne = 10
     """Optimizer steps between checkpoints."""
-    keep_checkpoints: AtLeastOne = 2
-    """Checkpoints that are kept."""
-    background_checkpoints: bool = False
-    """Write checkpoints while the training goes on, from a copy in the memory of the host."""
-    mismatch_sample: Count = 64
-    """Steps whose logged log-probabilities are recomputed as a check; 0 skips it."""
     mismatch_tolerance: Positive = 0.1
     """Greatest mean gap between logged and recomputed log-probabilities, in nats."""
-    profile: Count = 0
-    """Optimizer steps of which a trace is written to OUT/profile, after the first one; 0 for
-    none."""
-    allow_mismatch: bool = False
-    """Train in spite of a greater gap."""
-    tensorboard: bool = True
-    """Write TensorBoard files to OUT/tensorboard."""
-    tracker: Literal["wandb", "trackio"] | None = None
-    """Also log to this tracker, if it is installed."""
 
 
 GROUPS: Mapping[str, type[TrainOptions]] = {

@@ -5,31 +5,33 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.options import options_as_json
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
-from graphcredit.trainer.batching.reader import read_prefix_order
+from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
-from graphcredit.trainer.data.step_index import IndexReport, read_index
+from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from graphcredit.trainer.data.validation import signal_notices
 from graphcredit.trainer.engine.distributed import (
     choose_device,
     destroy_process_group,
     is_first_rank,
 )
-from graphcredit.trainer.engine.nodes import require_common
-from graphcredit.trainer.engine.opening import compute_dtype, join, open_engine
+from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
-from graphcredit.trainer.model.context_check import check_context
-from graphcredit.trainer.model.image_check import check_images
-from graphcredit.trainer.model.source import find_model, load_experts
+from graphcredit.trainer.model.source import find_model, load_eyes
+from graphcredit.trainer.model.vision import FAMILIES
 from graphcredit.trainer.output.directory import effective_config, open_output
-from graphcredit.trainer.output.metrics_log import find_tracker
 from graphcredit.trainer.training_run import TrainingRun
+
+_AT_ONCE = 256
+"""Steps whose images are in memory together."""
 
 
 def _unheard(notice: str) -> None:
@@ -39,7 +41,6 @@ def _unheard(notice: str) -> None:
 def train(
     config: TrainConfig,
     *,
-    restart: bool = False,
     on_progress: OnProgress = silent,
     on_notice: Callable[[str], None] = _unheard,
 ) -> dict[str, Any] | None:
@@ -47,7 +48,6 @@ def train(
 
     Args:
         config: The options.
-        restart: Start over if all checkpoints of an interrupted training are damaged.
         on_progress: Called for every pass and update.
         on_notice: Called with each warning as it is found.
 
@@ -59,7 +59,7 @@ def train(
             trained.
         TrainingError: A gradient was not finite; the last checkpoint is kept. Or all checkpoints
             are damaged.
-        MissingDependencyError: A tracker is not installed.
+        MissingDependencyError: TensorBoard is not installed.
     """
     is_first = is_first_rank()
     on_progress = on_progress if is_first else silent
@@ -72,8 +72,6 @@ def train(
             identity.refuse_other(result["identity"], output.result_path)
         else:
             report = heed_signal(config, plan, report)
-            require_tracker(config)
-            require_common(join(config), output.root, identity.as_json())
             on_progress("load the model")
             training = TrainingRun(
                 config=config,
@@ -83,7 +81,6 @@ def train(
                 plan=plan,
                 report=report,
                 identity=identity,
-                may_restart=restart,
                 tell=on_notice,
             )
             result = training.run(on_progress)
@@ -100,13 +97,12 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
     """
     config = _effective(config)
     other = config.reference if config.kl_coefficient else None
-    check_context([config.model, *([other] if other else [])], config.context_parallel)
     store = open_store(config.store)
     run_id, iteration = which_iteration(store, config)
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config)
     )
-    check_images(
+    _check_images(
         index,
         config.model,
         other,
@@ -119,7 +115,6 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
         batch_size=config.batch_size,
         max_tokens=config.max_tokens,
         aggregation=config.aggregation,
-        response_length=config.response_length,
         prefixes=read_prefix_order(index) if config.share_prefixes else None,
     )
     return config.changed(run=run_id, iteration=iteration), store, plan, report
@@ -137,33 +132,11 @@ def heed_signal(config: TrainConfig, plan: TrainingPlan, report: IndexReport) ->
     return replace(report, notices=(*report.notices, *notices))
 
 
-def require_tracker(config: TrainConfig) -> None:
-    """Raise MissingDependencyError if a tracker is asked for and not installed."""
-    if config.tracker and is_first_rank():
-        find_tracker(config.tracker)
-
-
 def _effective(config: TrainConfig) -> TrainConfig:
     """Return the configuration to save: absolute paths, all options of the objective, the run."""
     objective = configure_objective(config.objective, config.objective_options)
     config = config.resolved().changed(objective_options=options_as_json(objective))
-    return _with_router_loss(effective_config(config))
-
-
-def _with_router_loss(config: TrainConfig) -> TrainConfig:
-    """Return the configuration with the model's own weight of the balance of experts.
-
-    Raises:
-        InputError: A weight is given, and the model has no such loss.
-    """
-    experts = load_experts(config.model)
-    coefficient = experts and experts.coefficient
-    if config.router_loss and coefficient is None:
-        raise InputError(
-            "router_loss needs a mixture of experts whose configuration has router_aux_loss_coef: "
-            f"{config.model} " + ("has other means" if experts else "has no experts")
-        )
-    return config if config.router_loss is not None else config.changed(router_loss=coefficient)
+    return effective_config(config)
 
 
 def _identity(config: TrainConfig, plan: TrainingPlan) -> Identity:
@@ -201,17 +174,53 @@ def which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
 
 
 def _filters(config: TrainConfig) -> Filters:
-    uses_behaviour = (
-        config.old_logprobs == "behaviour" and objective_named(config.objective).uses_old
-    )
     return Filters(
-        max_tokens=min(config.max_tokens, config.max_step_tokens or config.max_tokens),
-        policy_version=config.policy_version,
+        max_tokens=config.max_tokens,
         max_staleness=config.max_staleness,
-        is_corrected=config.corrects != "none" or uses_behaviour,
+        is_corrected=config.correction not in ("none", "bypass")
+        or (config.bypasses and objective_named(config.objective).uses_old),
         drop_zero_advantage=config.drops_zero_advantage,
-        drop_degenerate_groups=config.drop_degenerate_groups,
-        allow_truncated_sampling=config.allow_truncated_sampling,
-        whiten_advantages=config.whiten_advantages,
-        advantage_clip=config.advantage_clip,
     )
+
+
+def _check_images(
+    index: StepIndex, model: str, reference: str | None, *, shares_prefixes: bool
+) -> None:
+    """Check the images of all steps, and those that their tokens ask for, before a model is loaded.
+
+    Args:
+        index: The steps.
+        model: The model that is trained.
+        reference: Another one that scores the steps, if any.
+        shares_prefixes: Whether steps share prefixes.
+
+    Raises:
+        InputError: A model is blind to them, prefixes are shared, an image cannot be read, or the
+            tokens of a step do not fit its images.
+        MissingDependencyError: There are images, and Pillow is not installed.
+    """
+    if index.has_images:
+        _refuse_blind(index, model)
+        if reference is not None:
+            _refuse_blind(index, reference)
+        if shares_prefixes:
+            raise InputError(
+                "steps with images share no prefixes, because equal tokens may stand for different "
+                "images: train without share_prefixes"
+            )
+    eyes = load_eyes(model)
+    if eyes is None:
+        return
+    reader = BatchReader(index)
+    for steps in np.array_split(np.arange(len(index)), -(-len(index) // _AT_ONCE)):
+        for step, sample in zip(steps.tolist(), reader.samples(steps), strict=True):
+            eyes.check(sample, index.where(step))
+
+
+def _refuse_blind(index: StepIndex, name: str) -> None:
+    if load_eyes(name) is None:
+        raise InputError(
+            "steps with images are trained on with a vision-language model of the families "
+            f"{', '.join(sorted(FAMILIES))}: {int((index.num_images > 0).sum())} of {len(index)} "
+            f"steps have images, and {name} is of another family"
+        )

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.store.layout import Store
@@ -16,21 +16,18 @@ from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
-from graphcredit.trainer.engine.profiling import traced
 from graphcredit.trainer.engine.sampler_check import check_agreement
 from graphcredit.trainer.fingerprint import Identity
-from graphcredit.trainer.loss.coefficients import Coefficients
-from graphcredit.trainer.loss.importance import correction_of, formula
 from graphcredit.trainer.loss.registry import configure_objective
 from graphcredit.trainer.model.source import find_model, load_eyes, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
+    KEPT,
     Progress,
     latest_checkpoint,
     newest_of_all,
+    save_checkpoint,
 )
-from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
 from graphcredit.trainer.output.directory import Output
-from graphcredit.trainer.output.learning_signal import why_nothing_was_learnt
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
 _SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second", "mfu")
@@ -47,15 +44,12 @@ class TrainingRun:
     plan: TrainingPlan
     report: IndexReport
     identity: Identity
-    may_restart: bool
     tell: Callable[[str], None]
 
     def run(self, on_progress: OnProgress) -> dict[str, Any]:
         """Train from the last checkpoint, if any, to the end, and save the policy."""
         config, engine = self.config, self.engine
-        checkpoint, damaged = latest_checkpoint(
-            engine, self.output.checkpoint_dir, self.identity, may_restart=self.may_restart
-        )
+        checkpoint, damaged = latest_checkpoint(engine, self.output.checkpoint_dir, self.identity)
         self._notice([*self.report.notices, *_start_notices(config, engine), *damaged])
         num_done = checkpoint.progress.update if checkpoint else 0
         engine.check_lengths(self.plan.index)
@@ -68,24 +62,18 @@ class TrainingRun:
             eyes=load_eyes(config.model),
         )
         with closing(self._open_log(num_done)) as log:
-            if checkpoint is None and config.mismatch_sample:
+            if checkpoint is None:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))
             policies = self._frozen_policies(reader, on_progress)
             if checkpoint is not None:
                 engine.load_state(checkpoint)
             objective = configure_objective(config.objective, config.objective_options)
-            saved = checkpoint.progress.coefficients if checkpoint else {}
-            coefficients = Coefficients(**saved) if saved else None
-            updater = Updater(
-                config, config, engine, self.plan, reader, objective, policies, coefficients
-            )
-            writer = self._open_writer()
-            with closing(writer):
-                self._learn(updater, num_done, log, writer, on_progress)
-        nothing = why_nothing_was_learnt(log.rows)
+            updater = Updater(config, config, engine, self.plan, reader, objective, policies)
+            self._learn(updater, num_done, log, on_progress)
+        nothing = _why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
         on_progress("save the policy")
-        engine.save_pretrained(self.output.model_dir, dtype=config.save_dtype)
+        engine.save_pretrained(self.output.model_dir)
         result = self._result(log.rows, nothing)
         if engine.rank == 0:
             self.output.write_result(result)
@@ -112,45 +100,32 @@ class TrainingRun:
                 self.output.keep_notice(notice)
 
     def _learn(
-        self,
-        updater: Updater,
-        num_done: int,
-        log: TrainingLog,
-        writer: CheckpointWriter,
-        on_progress: OnProgress,
+        self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
     ) -> None:
-        """Make the remaining updates, and stop early where approx_kl exceeds target_kl."""
+        """Make the remaining updates."""
         total = len(self.plan.updates)
         newest: Mapping[str, Any] = {}
 
         def tell(done: float) -> None:
             on_progress("train", done, total, _note(newest))
 
-        with traced(
-            self.output.trace_path(self.engine.rank),
-            self.config.profile,
-            num_updates=total - num_done,
-        ) as next_step:
-            for number, newest in updater.run(num_done, tell):
-                num_done = number + 1
-                log.write(number, newest)
-                tell(num_done)
-                if num_done == total or num_done % self.config.checkpoint_every == 0:
-                    self._save_checkpoint(num_done, log, updater, writer)
-                next_step()
-        if updater.excess is not None:
-            self._notice(
-                [
-                    f"target_kl: training stopped after {num_done} of {total} updates: the next "
-                    f"one found approx_kl {updater.excess:.3g}, above {self.config.target_kl:g}"
-                ]
-            )
-            self._save_checkpoint(num_done, log, updater, writer)
+        for number, newest in updater.run(num_done, tell):
+            num_done = number + 1
+            log.write(number, newest)
+            tell(num_done)
+            if num_done == total or num_done % self.config.checkpoint_every == 0:
+                log.keep()
+                save_checkpoint(
+                    self.engine,
+                    self.output.checkpoint_dir,
+                    self.engine.state(),
+                    Progress(update=num_done, identity=self.identity.as_json()),
+                    keep=KEPT,
+                )
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the frozen policies; the engine must still have its initial weights."""
         config = self.config
-        wants_old = config.old_logprobs == "recomputed"
         wants_reference = config.kl_coefficient > 0
         start = self._start(reader, on_progress) if config.compares_with_start else None
         other = None
@@ -162,14 +137,12 @@ class TrainingRun:
             # Its modules refer to each other, and would keep its shards.
             gc.collect()
         return FrozenPolicies(
-            old=start if wants_old else None,
+            old=None if config.bypasses else start,
             reference=(other or start) if wants_reference else None,
         )
 
     def _open_reference(self, name: str) -> TrainingEngine:
-        engine = open_engine(name, self.config, frozen=True)
-        self._notice(engine.notices)
-        return engine
+        return open_engine(name, self.config, frozen=True)
 
     def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""
@@ -196,35 +169,10 @@ class TrainingRun:
         self._notice(notices)
         return logprobs
 
-    def _save_checkpoint(
-        self, num_done: int, log: TrainingLog, updater: Updater, writer: CheckpointWriter
-    ) -> None:
-        log.keep()
-        writer.save(
-            self.engine.state(),
-            Progress(
-                update=num_done,
-                identity=self.identity.as_json(),
-                coefficients=asdict(updater.coefficients) if self.config.adapts else {},
-            ),
-        )
-
-    def _open_writer(self) -> CheckpointWriter:
-        config, engine = self.config, self.engine
-        in_background = config.background_checkpoints
-        return CheckpointWriter(
-            engine.beside(minutes=config.timeout) if in_background else engine,
-            self.output.checkpoint_dir,
-            keep=config.keep_checkpoints,
-            in_background=in_background,
-        )
-
     def _open_log(self, num_done: int) -> TrainingLog:
         run_id, iteration = self.config.run or "", self.config.iteration or 0
         path = training_path(self.store, run_id, iteration, self.config.out)
-        return TrainingLog(
-            self.config, self.output, path, num_done, is_writing=self.engine.rank == 0
-        )
+        return TrainingLog(self.output, path, num_done, is_writing=self.engine.rank == 0)
 
     def _result(self, rows: Sequence[Mapping[str, Any]], nothing: str | None) -> dict[str, Any]:
         report = self.report
@@ -252,24 +200,29 @@ class TrainingRun:
 
 def _start_notices(config: TrainConfig, engine: TrainingEngine) -> list[str]:
     """Return the notices of a training that follow from its options and its model."""
-    meaning = formula(correction_of(config))
-    return [
-        *engine.notices,
-        *_chain_notices(config),
-        *tokenizer_notices(find_model(config.model), engine.num_ids),
-        *([] if meaning is None else [meaning]),
-    ]
+    return tokenizer_notices(find_model(config.model), engine.num_ids)
 
 
-def _chain_notices(config: TrainConfig) -> list[str]:
-    """Return a notice if saved weights are rounded within a chain of trainings."""
-    if config.continue_from is None or config.save_dtype == "float32":
-        return []
-    return [
-        f"save_dtype = {config.save_dtype} with continue_from: a training that starts from the "
-        "saved weights finds them rounded to 8 binary digits, so that a change of less than about "
-        "1/500 of a weight is lost between trainings. Save float32 as long as training goes on"
-    ]
+def _why_nothing_was_learnt(rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return why the policy learnt nothing, or None if it learnt something.
+
+    Even if all advantages are 0, a divergence or an entropy bonus may have changed the weights.
+
+    Args:
+        rows: The metrics of every update, as in `metrics.jsonl`.
+    """
+    if not rows:
+        return "no update was made"
+    reasons = {
+        ("advantage_zero", 1.0): "all advantages are 0",
+        ("learning_rate", 0.0): "the learning rate was 0",
+        ("correction_mean", 0.0): "the correction gave every token the weight 0",
+        ("grad_norm", 0.0): "the gradient was 0 in every update",
+    }
+    return next(
+        (why for (name, value), why in reasons.items() if all(r.get(name) == value for r in rows)),
+        None,
+    )
 
 
 def _note(metrics: Mapping[str, Any]) -> str:

@@ -7,11 +7,13 @@ verifiers; its `Algorithm.score_group` is the place to call `score_group`.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import polars as pl
-
 from graphcredit.collector.importers.messages.rollout import Message, Turn
-from graphcredit.integrations.chats import message_of, states_and_actions
-from graphcredit.integrations.step_credit import StepCredit
+from graphcredit.integrations.step_credit import (
+    Episode,
+    StepCredit,
+    message_of,
+    states_and_actions,
+)
 from graphcredit.store.errors import InputError
 
 
@@ -71,21 +73,20 @@ def score_group(
         InputError: A node's parent is no earlier node, or a message is none; or see `StepCredit`.
     """
     credit = credit or StepCredit()
-    rows: list[dict[str, Any]] = []
-    sampled: list[TraceNode] = []
-    for rollout in rollouts:
-        own = [index for index, node in enumerate(rollout.nodes) if node.sampled]
-        sampled += [rollout.nodes[index] for index in own]
-        pairs = states_and_actions(_turns(rollout, own), credit.state)
-        ids = {"task_id": task_id, "trajectory_id": rollout.id}
-        rows += [{**ids, "state": s, "action": a, "reward": 0.0} for s, a in pairs]
-        if pairs:
-            rows[-1]["reward"] = float(rollout.reward)
-    if not rows:
-        return
-    values = credit.advantages(pl.DataFrame(rows)).tolist()
-    for node, value in zip(sampled, values, strict=True):
-        node.advantages = [value] * sum(node.mask)
+    sampled = [[i for i, node in enumerate(r.nodes) if node.sampled] for r in rollouts]
+    values = credit.of_episodes(
+        Episode(
+            task_id=task_id,
+            trajectory_id=rollout.id,
+            steps=states_and_actions(_turns(rollout, turns), credit.state),
+            reward=rollout.reward,
+        )
+        for rollout, turns in zip(rollouts, sampled, strict=True)
+    )
+    for rollout, turns in zip(rollouts, sampled, strict=True):
+        for index in turns:
+            node: TraceNode = rollout.nodes[index]
+            node.advantages = [next(values)] * sum(node.mask)
 
 
 def _turns(rollout: TraceRollout, sampled: Sequence[int]) -> list[Turn]:

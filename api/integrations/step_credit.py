@@ -1,5 +1,6 @@
-"""How the steps of a training batch become advantages, the same for every framework."""
+"""From the steps of a training batch to advantages, the same for every framework."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,12 +8,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from graphcredit.collector.importers.messages.chat import chat_message
+from graphcredit.collector.importers.messages.rollout import Message, Turn
+from graphcredit.collector.importers.rules.states import action_of, state_rule
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.credit.estimators.table import Assigner, chosen
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.crediting import compute
 from graphcredit.step_defaults import with_defaults
 from graphcredit.store.errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Episode:
+    """A trajectory of a batch."""
+
+    task_id: str
+    trajectory_id: str
+    steps: Sequence[tuple[str, str]]
+    """State and action of each step."""
+    reward: float
+    """Its total reward."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,37 +59,71 @@ class StepCredit:
             InputError: A row has a null, or an estimator needs what a batch does not have.
             StepRefusedError: The recorder refuses a step.
         """
-        (name,) = self._names()
+        name, *others = chosen(self.estimator)
+        if others:
+            raise OptionError(
+                f"a batch is credited by one estimator: got {', '.join((name, *others))}"
+            )
         total = pl.col("reward").sum().over("trajectory_id")
         steps = with_defaults(rows.with_columns(success=total >= self.success_at).to_arrow())
         if self.recorder is not None:
             _record(pl.DataFrame(steps), self.recorder)
-        credit = compute(
-            steps,
-            estimators=self.estimator,
-            merge=self.merge,
-            on_incomplete="raise",
-        )
+        credit = compute(steps, estimators=self.estimator, merge=self.merge, on_incomplete="raise")
         # Without rows there are no columns of an estimator.
-        found = credit[f"{name}_advantage"] if credit.num_rows else credit["step_index"]
-        return found.to_numpy().astype(np.float64)
+        values = credit[f"{name}_advantage"] if credit.num_rows else credit["step_index"]
+        return values.to_numpy().astype(np.float64)
 
-    def _names(self) -> list[str]:
-        names = list(chosen(self.estimator))
-        if len(names) != 1:
-            raise OptionError(f"a batch is credited by one estimator: got {', '.join(names)}")
-        return names
+    def of_episodes(self, episodes: Iterable[Episode]) -> Iterator[float]:
+        """Yield the advantage of each step, in order; the reward is that of the last one.
+
+        Raises:
+            OptionError, InputError, StepRefusedError: As `advantages`.
+        """
+        rows = [
+            {
+                "task_id": episode.task_id,
+                "trajectory_id": episode.trajectory_id,
+                "state": state,
+                "action": action,
+                "reward": float(episode.reward) if number == len(episode.steps) else 0.0,
+            }
+            for episode in episodes
+            for number, (state, action) in enumerate(episode.steps, start=1)
+        ]
+        return iter(self.advantages(pl.DataFrame(rows)).tolist() if rows else [])
 
 
 def _record(steps: pl.DataFrame, recorder: StepRecorder) -> None:
+    ids = ("task_id", "trajectory_id")
     for own in steps.partition_by("trajectory_id", maintain_order=True):
         rows = own.drop("step_index").to_dicts()
-        task_id, trajectory_id = rows[0]["task_id"], rows[0]["trajectory_id"]
-        with recorder.trajectory(task_id=task_id, trajectory_id=trajectory_id) as trajectory:
+        with recorder.trajectory(**{name: rows[0][name] for name in ids}) as trajectory:
             for row in rows:
-                trajectory.log(**_logged(row))
+                trajectory.log(**{k: v for k, v in row.items() if k not in ids and v is not None})
 
 
-def _logged(row: dict[str, Any]) -> dict[str, Any]:
-    ids = ("task_id", "trajectory_id")
-    return {name: value for name, value in row.items() if name not in ids and value is not None}
+def message_of(message: object, where: str) -> Message:
+    """Return a chat message, whatever its content is: text, null or a list of parts.
+
+    Args:
+        message: A mapping, or a pydantic model such as those of verifiers.
+        where: What it is called, for messages of errors.
+
+    Raises:
+        RecordError: It is no chat message.
+    """
+    model: Any = message
+    return chat_message(model.model_dump() if hasattr(model, "model_dump") else message, where)
+
+
+def states_and_actions(turns: Sequence[Turn], state: str) -> list[tuple[str, str]]:
+    """Return the state and the action of each turn of one trajectory.
+
+    Args:
+        turns: The messages of the policy in order, each with those that it saw since its last one.
+        state: The rule, as `StepCredit.state` has it.
+    """
+    if not turns:
+        return []
+    texts = state_rule(state)(turns).texts
+    return [(text, action_of(turn.message)) for text, turn in zip(texts, turns, strict=True)]

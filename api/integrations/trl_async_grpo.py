@@ -6,11 +6,13 @@ Run with TRL 1.16.0. A sample has one advantage, so a worker makes one sample of
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import polars as pl
-
 from graphcredit.collector.importers.messages.rollout import Turn
-from graphcredit.integrations.chats import message_of, states_and_actions
-from graphcredit.integrations.step_credit import StepCredit
+from graphcredit.integrations.step_credit import (
+    Episode,
+    StepCredit,
+    message_of,
+    states_and_actions,
+)
 from graphcredit.store.errors import InputError
 
 
@@ -49,22 +51,23 @@ def set_advantages(
         raise InputError(
             f"each episode must have a reward: got {len(episodes)} episodes, {len(rewards)} rewards"
         )
-    rows: list[dict[str, Any]] = []
-    for number, (episode, reward) in enumerate(zip(episodes, rewards, strict=True)):
-        turns = [
-            _turn(sample, f"sample {i} of episode {number}") for i, sample in enumerate(episode)
-        ]
-        pairs = states_and_actions(turns, credit.state)
-        for sample, (state, action) in zip(episode, pairs, strict=True):
-            ids = {"task_id": str(sample.group_id), "trajectory_id": f"{sample.group_id}-{number}"}
-            rows.append({**ids, "state": state, "action": action, "reward": 0.0})
-        if pairs:
-            rows[-1]["reward"] = float(reward)
-    if not rows:
-        return
-    samples = [sample for episode in episodes for sample in episode]
-    for sample, value in zip(samples, credit.advantages(pl.DataFrame(rows)).tolist(), strict=True):
-        sample.advantage = value
+    turns = [
+        [_turn(sample, f"sample {i} of episode {number}") for i, sample in enumerate(episode)]
+        for number, episode in enumerate(episodes)
+    ]
+    values = credit.of_episodes(
+        Episode(
+            task_id=str(episode[0].group_id),
+            trajectory_id=f"{episode[0].group_id}-{number}",
+            steps=states_and_actions(turns[number], credit.state),
+            reward=rewards[number],
+        )
+        for number, episode in enumerate(episodes)
+        if episode
+    )
+    for episode in episodes:
+        for sample in episode:
+            sample.advantage = next(values)
 
 
 def _turn(sample: TrlSample, where: str) -> Turn:

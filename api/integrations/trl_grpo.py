@@ -7,10 +7,9 @@ replaces the advantage of each completion by those of its turns.
 from itertools import groupby
 from typing import Any
 
-import polars as pl
 from accelerate.utils import gather_object
 
-from graphcredit.integrations.step_credit import StepCredit
+from graphcredit.integrations.step_credit import Episode, StepCredit
 from graphcredit.store.errors import missing_extras
 
 with missing_extras():
@@ -89,22 +88,19 @@ class StepCreditGRPOTrainer(_Trainer):
         weights = self.reward_weights.to(self._rewards.device)
         totals = (self._rewards * weights).nansum(dim=1).tolist()
         is_scored = (~self._rewards.isnan().all(dim=1)).tolist()
-        place = f"{self.state.global_step}"
-        rows = [
-            {
-                "task_id": f"{place}-{number // size}",
-                "trajectory_id": f"{place}-{number}",
-                "state": state,
-                "action": action,
-                "reward": totals[number] if turn == len(turns) - 1 else 0.0,
-            }
+        step = self.state.global_step
+        values = self._step_credit.of_episodes(
+            Episode(
+                task_id=f"{step}-{number // size}",
+                trajectory_id=f"{step}-{number}",
+                steps=turns,
+                reward=totals[number],
+            )
             for number, turns in enumerate(completions)
             if is_scored[number]
-            for turn, (state, action) in enumerate(turns)
-        ]
-        found = iter(self._step_credit.advantages(pl.DataFrame(rows)).tolist() if rows else [])
+        )
         return [
-            [next(found) if is_scored[number] else 0.0 for _ in turns]
+            [next(values) if is_scored[number] else 0.0 for _ in turns]
             for number, turns in enumerate(completions)
         ]
 

@@ -1,15 +1,16 @@
 """`graphcredit collect`: play tasks and record what happens."""
 
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import given, takes
-from graphcredit.cli.output.console import interruptible, out, progress, talk
+from graphcredit.cli.options import AsJson, given, takes
+from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.collector.collection import CollectReport
+from graphcredit.collector.collection import collect as collect_tasks
+from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import (
     CollectOptions,
     CollectorOptions,
@@ -19,10 +20,6 @@ from graphcredit.collector.options import (
     RecordOptions,
 )
 from graphcredit.store.plural import counted
-
-if TYPE_CHECKING:
-    from graphcredit.collector.collection import CollectReport
-
 
 _GAMES = GameOptions.model_fields.keys()
 
@@ -34,10 +31,10 @@ PANELS: Mapping[str, type[CollectorOptions]] = {
 }
 
 
-@takes(PANELS)
+@takes(PANELS, omit={"games_dir"})
 def collect(
     store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Play groups of trajectories and record them in a store.
@@ -46,9 +43,6 @@ def collect(
 
         graphcredit collect STORE --env textworld --policy oracle:0.3 --tasks 16 --oracle
     """
-    from graphcredit.collector import collection
-    from graphcredit.collector.environments.registry import environment_kind
-
     values = given(flags)
     games = GameOptions(**{name: values.pop(name) for name in _GAMES & values.keys()})
     options = CollectOptions(**values)
@@ -56,42 +50,34 @@ def collect(
         games.games, num_tasks=games.tasks, seed=options.seed, games_dir=options.games_dir
     )
     with interruptible("the same command again goes on"), progress("collect") as show:
-        report = collection.collect(
-            store,
-            tasks,
-            options,
-            on_progress=show,
-        )
+        report = collect_tasks(store, tasks, options, on_progress=show)
     if as_json:
-        sys.stdout.write(json.dumps(report.as_json(), indent=2) + "\n")
+        print_json(report.as_json())
     else:
         show_report(report)
     if report.failures:
         raise typer.Exit(1)
 
 
-def show_report(report: "CollectReport") -> None:
+def show_report(report: CollectReport) -> None:
     """Print what was played, then everything that was out of the ordinary."""
     for line in (*report.notes, *report.failures):
-        talk.print(line, markup=False, highlight=False, soft_wrap=True)
+        tell(line)
     if report.num_recovered_steps:
         recovered = counted(report.num_recovered_steps, "step")
-        talk.print(f"{recovered} recovered from workers that died")
-    out.print(
+        tell(f"{recovered} recovered from workers that died")
+    say(
         f"{counted(report.num_trajectories, 'trajectory')} of {counted(report.num_tasks, 'task')} "
         f"played, {report.num_already_complete:,} were there already"
     )
     if report.failures:
-        out.print(f"{counted(len(report.failures), 'task')} could not be played")
-    if report.num_resampled:
-        added = counted(report.num_resampled, "group")
-        out.print(f"{added} added where all returns were equal")
+        say(f"{counted(len(report.failures), 'task')} could not be played")
     if report.num_trajectories:
-        out.print(
+        say(
             f"{report.num_success:,} succeeded, {report.num_lost:,} lost, "
             f"{report.num_truncated:,} truncated"
         )
-        out.print(
+        say(
             f"{counted(report.num_steps, 'step')} in {report.seconds:.1f} s, "
             f"{report.steps_per_second:,.0f} steps/s"
         )

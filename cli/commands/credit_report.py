@@ -65,7 +65,6 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
         (total.num_texts, "distinct texts of states"),
         (total.num_texts - total.num_merged_texts, "states that they were merged into"),
         (total.num_refused_merges, "merges refused: the admissible actions differ"),
-        (total.num_undecided_merges, "pairs of states kept apart for want of evidence"),
         (
             total.num_contradictions,
             "times one state and action lead to several states "

@@ -1,8 +1,6 @@
 """`graphcredit credit --watch`: stay, and credit what appears."""
 
-import json
 import signal
-import sys
 import time
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,8 +9,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from graphcredit.cli.output.catalog import rebuild
-from graphcredit.cli.output.console import PLAIN, out, talk
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.output.console import print_json, say, tell
 from graphcredit.store.errors import interrupts
 from graphcredit.store.plural import counted
 
@@ -41,7 +38,7 @@ def watch(
         watch = CreditWatch(
             store, settings, run_id=run, iteration=iteration, rest=every, engine=opened_engine
         )
-        talk.print(f"watching {root}; Ctrl-C or SIGTERM ends it", **PLAIN)
+        tell(f"watching {root}; Ctrl-C or SIGTERM ends it")
         while True:
             num_credited = 0
             for watched in watch.look():
@@ -64,7 +61,7 @@ def _until_signal() -> Generator[None]:
         with interrupts():
             yield
     except KeyboardInterrupt:
-        talk.print("the watch has ended; each iteration has its new credit or its old one", **PLAIN)
+        tell("the watch has ended; each iteration has its new credit or its old one")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -75,7 +72,7 @@ def _wait_for_store(root: Path, every: float) -> "Store":
     from graphcredit.store.layout import open_store
 
     if is_awaited(root):
-        talk.print(f"there is no store at {root} yet: waiting for it", **PLAIN)
+        tell(f"there is no store at {root} yet: waiting for it")
     while is_awaited(root):
         time.sleep(every)
     return open_store(root)
@@ -83,10 +80,9 @@ def _wait_for_store(root: Path, every: float) -> "Store":
 
 def _print(watched: "Watched", *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(_as_json(watched)) + "\n")
-        sys.stdout.flush()
+        print_json(_as_json(watched), indent=None)
     else:
-        out.print(plain_text(_line(watched)), **PLAIN)
+        say(_line(watched))
 
 
 def _as_json(watched: "Watched") -> dict[str, Any]:

@@ -7,8 +7,7 @@ import typer
 
 from graphcredit.cli.options import Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, progress, say, tell
-from graphcredit.collector.exporters.trace_report import TraceReport
-from graphcredit.collector.exporters.traces import export_traces
+from graphcredit.collector.exporters.traces import TraceReport, export_traces
 from graphcredit.collector.exporters.turns import TurnsReport, export_turns
 from graphcredit.store.layout import open_store
 from graphcredit.store.parquet.export import ExportReport, export_store

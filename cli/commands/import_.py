@@ -13,7 +13,7 @@ from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
     from graphcredit.collector.importers.preview import Preview
-    from graphcredit.collector.importers.report import ImportReport
+    from graphcredit.collector.importers.report import BadRow, ImportReport
 
 _SHOWN = 10
 """Bad rows and other files that are named."""
@@ -146,26 +146,17 @@ def _show_counts(report: "ImportReport") -> None:
         say(f"note: {note}")
     for reason, number in report.left_out.items():
         say(f"left out: {number:,} × {reason}")
-    if report.other_files:
-        say(f"not logs: {_named(report.other_files, len(report.other_files))}")
-    for bad in report.bad_rows[:_SHOWN]:
-        tell(f"bad: {bad.where}: {bad.reason}")
-    _show_bad_images(report)
-    if report.num_bad_rows:
-        more = report.num_bad_rows - len(report.bad_rows[:_SHOWN])
-        unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
-        say(f"{counted(report.num_bad_rows, 'bad row')}, not imported{unnamed}")
+    if others := report.other_files:
+        more = f" and {len(others) - _SHOWN:,} more" if len(others) > _SHOWN else ""
+        say(f"not logs: {', '.join(others[:_SHOWN])}{more}")
+    _show_bad(report.bad_rows, report.num_bad_rows, "bad", "bad row", "imported")
+    _show_bad(report.bad_images, report.num_bad_images, "bad image", "bad image", "kept")
 
 
-def _show_bad_images(report: "ImportReport") -> None:
-    for bad in report.bad_images[:_SHOWN]:
-        tell(f"bad image: {bad.where}: {bad.reason}")
-    if report.num_bad_images:
-        more = report.num_bad_images - len(report.bad_images[:_SHOWN])
-        unnamed = f"; {more:,} of them not named here: --json names 100" if more else ""
-        say(f"{counted(report.num_bad_images, 'bad image')}, not kept{unnamed}")
-
-
-def _named(names: tuple[str, ...], number: int) -> str:
-    more = f" and {number - _SHOWN:,} more" if number > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+def _show_bad(rows: "list[BadRow]", number: int, what: str, noun: str, done: str) -> None:
+    for bad in rows[:_SHOWN]:
+        tell(f"{what}: {bad.where}: {bad.reason}")
+    if number:
+        more = number - _SHOWN
+        unnamed = f"; {more:,} of them not named here: --json names 100" if more > 0 else ""
+        say(f"{counted(number, noun)}, not {done}{unnamed}")

@@ -1,36 +1,35 @@
 """`graphcredit replay`: play on from logged decisions, to measure what each was worth."""
 
-import json
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import given, takes
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.options import AsJson, StorePath, given, takes
+from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.collector.options import (
     PlayOnOptions,
     ReplayedOptions,
     ReplayOptions,
     SpokenOptions,
 )
+from graphcredit.collector.replaying.run import ReplayReport
+from graphcredit.collector.replaying.run import replay as replay_store
+from graphcredit.credit.audit.replays import ReplayJudgement, judge_replay
+from graphcredit.store.layout import open_store
 from graphcredit.store.plural import counted
 
-if TYPE_CHECKING:
-    from graphcredit.collector.replaying.run import ReplayReport
-    from graphcredit.credit.audit.replays import ReplayJudgement
 
-
-@takes({"Decisions": ReplayedOptions, "Play": PlayOnOptions, "Language models": SpokenOptions})
+@takes(
+    {"Decisions": ReplayedOptions, "Play": PlayOnOptions, "Language models": SpokenOptions},
+    omit={"games_dir"},
+)
 def replay(
-    store: Annotated[Path, typer.Argument(help="The store.")],
+    store: StorePath,
     run: Annotated[str | None, typer.Option(help="The run, if there are several.")] = None,
     iteration: Annotated[
         int | None, typer.Option(help="The iteration, if there are several.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Play on from logged decisions, and record Q - V of each in the store.
@@ -41,10 +40,6 @@ def replay(
 
         graphcredit replay STORE --num-decisions 200 --num-plays 32
     """
-    from graphcredit.collector.replaying.run import replay as replay_store
-    from graphcredit.credit.audit.replays import judge_replay
-    from graphcredit.store.layout import open_store
-
     opened = open_store(store)
     with interruptible("the same command again goes on"), progress("replay") as show:
         report = replay_store(
@@ -57,34 +52,30 @@ def replay(
         judged = judge_replay(opened, report.run_id, report.iteration, report.settings)
     if as_json:
         summary = {**report.as_json(), "judgement": judged and judged.as_json()}
-        sys.stdout.write(json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+        print_json(summary)
     else:
         _show(report, judged)
 
 
-def _show(report: "ReplayReport", judged: "ReplayJudgement | None") -> None:
+def _show(report: ReplayReport, judged: ReplayJudgement | None) -> None:
     if report.differences:
-        _say(
+        say(
             f"notice: the policy that plays on is not the one that acted: "
             f"{'; '.join(report.differences)}. The values are those of {report.policy}"
         )
     if report.num_incomplete:
         left_out = counted(report.num_incomplete, "incomplete trajectory")
-        _say(f"notice: {left_out} left out")
-    _say(
+        say(f"notice: {left_out} left out")
+    say(
         f"{counted(report.num_replayed, 'decision')} replayed by {report.policy}, "
         f"{report.num_already_replayed:,} were there already"
     )
     if report.num_failed:
         kinds = "; ".join(f"{number:,} × {why}" for why, number in report.failures.items())
-        _say(
+        say(
             f"{counted(report.num_failed, 'decision')} not reproducible, and left out of every "
             f"number: {kinds} (first: {report.first_failure})"
         )
     if judged is not None:
         for line in judged.lines():
-            _say(line)
-
-
-def _say(line: str) -> None:
-    out.print(plain_text(line), **PLAIN)
+            say(line)

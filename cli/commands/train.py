@@ -28,21 +28,12 @@ def train(
         list[str] | None,
         typer.Option("--set", help="NAME=VALUE, an option of the objective; may be repeated."),
     ] = None,
-    restart: Annotated[
-        bool,
-        typer.Option(
-            "--restart", help="Begin anew where no checkpoint of an interrupted training is whole."
-        ),
-    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run", help="Say what would be done, and the memory it takes; write nothing."
         ),
     ] = False,
-    processes: Annotated[
-        int | None, typer.Option(help="Processes that --dry-run reckons with; 1 by default.", min=1)
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     **flags: Any,
 ) -> None:
@@ -57,22 +48,19 @@ def train(
 
         torchrun --nproc-per-node 4 -m graphcredit.cli.main train STORE --config train.toml
 
-    What they would do, and the memory of each, without a GPU: the same with --dry-run --processes 4
+    What they would do, and the memory of each: the same with --dry-run, on a machine without a GPU
+    with the variable WORLD_SIZE=4 instead of torchrun.
     """
     options = given({**flags, "store": store})
     if setting:
         options["objective_options"] = dict(map(_pair, setting))
     effective = read_config(config, options)
-    if processes is not None and not dry_run:
-        raise OptionError(
-            f"--processes is for --dry-run alone: got {processes} without it. Start so many by "
-            f"`torchrun --nproc-per-node {processes} -m graphcredit.cli.main train`"
-        )
     if dry_run:
         # Only now: it takes torch's seconds to import.
+        from graphcredit.trainer.engine.distributed import num_processes
         from graphcredit.trainer.preview import preview
 
-        shown = preview(effective, num_processes=processes or 1)
+        shown = preview(effective, num_processes=num_processes())
         sys.stdout.write(json.dumps(shown, indent=2) + "\n") if as_json else show_preview(shown)
         return
     # See above.
@@ -86,7 +74,6 @@ def train(
     with interruptible(remedy), progress("train") as show:
         result = run_training(
             effective,
-            restart=restart,
             on_progress=show,
             on_notice=_tell,
         )

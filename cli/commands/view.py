@@ -5,7 +5,7 @@ import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,6 @@ from graphcredit.cli.output.console import interruptible, progress, say, tell
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
-from graphcredit.viewer.bundle.choice import BundleChoice
 from graphcredit.viewer.config import (
     LOOPBACK,
     STORE_VARIABLE,
@@ -22,6 +21,9 @@ from graphcredit.viewer.config import (
     server,
     server_flags,
 )
+
+if TYPE_CHECKING:
+    from graphcredit.viewer.bundle.choice import BundleChoice
 
 _BUNDLE = "What goes into a bundle"
 
@@ -96,6 +98,9 @@ def view(
     opened = open_store(store)
     chosen = (run, iteration, estimator, task, find or None, None if show == "all" else show)
     if bundle is not None:
+        # Only now: the viewer starts in a process of its own, without DuckDB in this one.
+        from graphcredit.viewer.bundle.choice import BundleChoice
+
         choice = BundleChoice(
             run_id=run,
             iteration=iteration,
@@ -139,7 +144,7 @@ def _tokenizer(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _write(store: Store, target: Path, choice: BundleChoice) -> None:
+def _write(store: Store, target: Path, choice: "BundleChoice") -> None:
     """Write a bundle, and say what is in it."""
     from graphcredit.viewer.bundle.write import write_bundle
 

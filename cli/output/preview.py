@@ -47,7 +47,7 @@ def _plan(preview: Mapping[str, Any]) -> Iterator[str]:
         f"{counted(plan['steps_per_update'], 'step')}, {counted(plan['epochs'], 'epoch')}, "
         f"{plan['num_micro_batches']:,} micro-batches, {plan['fill']:.0%} full, and "
         f"{counted(plan['num_dummies'], 'dummy')} (processes: "
-        f"{plan['num_processes']}, {plan['context_parallel']} for each micro-batch)"
+        f"{plan['num_processes']})"
     )
     yield (
         f"tokens: {plan['num_tokens']:,} through the model ({plan['num_logged_tokens']:,} before "
@@ -62,12 +62,11 @@ def _memory(preview: Mapping[str, Any]) -> Iterator[str]:
     yield f"memory of each process, estimated: {_size(memory['on_device'])} on the device"
     for name, text in _PARTS:
         yield f"{_size(memory[name]):>12} {text}"
-    if memory["offloaded"]:
-        yield f"{_size(memory['offloaded']):>12} of these in host memory (offload)"
     if memory["reference"]:
         yield f"{_size(memory['reference']):>12} of the reference, before the first step"
-    writing = memory["checkpoint"] + memory["copied"]
-    yield f"{_size(writing):>12} in host memory while a checkpoint is written"
+    if memory["loading"]:
+        yield f"{_size(memory['loading']):>12} in host memory of the first process while it loads"
+    yield f"{_size(memory['checkpoint']):>12} in host memory while a checkpoint is written"
     yield f"{_size(memory['on_cpu']):>12} at most where the device is the CPU"
 
 
@@ -78,7 +77,5 @@ def _size(num_bytes: int | None) -> str:
 
 
 def _outputs(preview: Mapping[str, Any]) -> Iterator[str]:
-    yield f"metrics of the loss: {', '.join(preview['metrics'])}"
-    yield f"logged to: {', '.join(preview['destinations'])}"
     begun = " (it has begun: the same command goes on with it)" if preview["has_begun"] else ""
     yield f"output: {preview['out']}{begun}; nothing was written"

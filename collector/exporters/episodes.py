@@ -3,21 +3,26 @@
 The importer's own reader says which message became which step, so both always agree.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphcredit.collector.exporters.step_credit import TrajectoryCredit, digest
-from graphcredit.collector.exporters.trace_report import TraceCounts
 from graphcredit.collector.importers.formats import verifiers_traces
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, turns_of
 from graphcredit.collector.importers.rules.states import action_of
+from graphcredit.collector.importers.steps import clean
 
 _ADDRESS = "graphcredit_node"
 """Key that a message gets while it is read: the indices of its trace and node."""
+
+_MOST_NAMES = 10
+"""Traces without a trajectory that are named."""
 
 NOT_IN_STORE = "its trajectory is not in the store"
 OTHER_STEPS = "the store has other steps under its id"
@@ -26,9 +31,45 @@ NO_STEP = "it is no step of the store, for example on another branch"
 NO_TOKENS = "it has no sampled tokens (`mask`)"
 
 
-def is_episode(value: object, path: Path) -> bool:
-    """Return whether a JSON value is an episode of verifiers v1."""
-    return verifiers_traces.is_row(value, path)
+@dataclass(kw_only=True, slots=True)
+class TraceCounts:
+    """Counts over episodes; those of parts add up."""
+
+    num_traces: int = 0
+    """Traces of the log."""
+    num_matched: int = 0
+    """Those whose trajectory is in the store."""
+    num_assigned: int = 0
+    """Messages that got advantages."""
+    num_tokens: int = 0
+    """Sampled tokens of these."""
+    num_replaced: int = 0
+    """Messages that had advantages before, of whatever origin; they are replaced or removed."""
+    unmatched: Counter[str] = field(default_factory=Counter[str])
+    """Traces without a trajectory, by reason."""
+    unassigned: Counter[str] = field(default_factory=Counter[str])
+    """Sampled messages of matched traces that got no advantages, by reason."""
+    names: list[str] = field(default_factory=list[str])
+    """Ids of some traces without a trajectory."""
+    matched: set[str] = field(default_factory=set[str])
+    """Ids of the trajectories that a trace was found for."""
+
+    def leave_out(self, trace_id: str | None, reason: str) -> None:
+        """Count a trace without a trajectory."""
+        self.unmatched[reason] += 1
+        self.names.append(trace_id or "a trace without an id")
+
+    def add(self, other: "TraceCounts") -> None:
+        """Add the counts of an episode."""
+        self.num_traces += other.num_traces
+        self.num_matched += other.num_matched
+        self.num_assigned += other.num_assigned
+        self.num_tokens += other.num_tokens
+        self.num_replaced += other.num_replaced
+        self.unmatched += other.unmatched
+        self.unassigned += other.unassigned
+        self.names = [*self.names, *other.names][:_MOST_NAMES]
+        self.matched |= other.matched
 
 
 def assign_advantages(
@@ -50,17 +91,23 @@ def assign_advantages(
     counts = TraceCounts(num_traces=len(episode["traces"]))
     record = Record(path=path, place="", value=_addressed(episode), share=0.0)
     rollouts = list(verifiers_traces.read(record))
-    counts.num_replaced = _remove_advantages(episode)
-    found: set[tuple[int, int]] = set()
+    nodes = [node for trace in episode["traces"] for node in trace.get("nodes") or ()]
+    counts.num_replaced = sum(node.pop("advantages", None) is not None for node in nodes)
+    steps: set[tuple[int, int]] = set()
     for rollout in rollouts:
         if isinstance(rollout, Omission):
             counts.unmatched[rollout.reason] += rollout.count
         else:
-            found |= _assign(episode, rollout, known, counts)
-    matched = {trace for trace, _ in found}
-    sampled = {at for at in _sampled(episode) if at[0] in matched}
+            steps |= _assign(episode, rollout, known, counts)
+    matched = {trace for trace, _ in steps}
     counts.num_matched = len(matched)
-    if num_others := len(sampled - found):
+    sampled = {
+        (trace, number)
+        for trace in matched
+        for number, node in enumerate(episode["traces"][trace]["nodes"])
+        if node.get("sampled") is True
+    }
+    if num_others := len(sampled - steps):
         counts.unassigned[NO_STEP] += num_others
     return counts
 
@@ -80,20 +127,6 @@ def _addressed(episode: Mapping[str, Any]) -> dict[str, Any]:
     return {**episode, "traces": traces}
 
 
-def _remove_advantages(episode: Mapping[str, Any]) -> int:
-    nodes = (node for trace in episode["traces"] for node in trace.get("nodes") or ())
-    return sum(node.pop("advantages", None) is not None for node in nodes)
-
-
-def _sampled(episode: Mapping[str, Any]) -> set[tuple[int, int]]:
-    return {
-        (trace_index, node_index)
-        for trace_index, trace in enumerate(episode["traces"])
-        for node_index, node in enumerate(trace.get("nodes") or ())
-        if node.get("sampled") is True
-    }
-
-
 def _assign(
     episode: Mapping[str, Any],
     rollout: LoggedRollout,
@@ -102,13 +135,13 @@ def _assign(
 ) -> set[tuple[int, int]]:
     """Write the credit of one trajectory; return the places of its steps, none if not matched."""
     turns = turns_of(rollout.messages).turns
-    trajectory_id = _encodable(rollout.trajectory_id or "")
+    trajectory_id = clean(rollout.trajectory_id or "")
     credit = known.get(trajectory_id)
     if credit is None:
         counts.leave_out(rollout.trajectory_id, NOT_IN_STORE)
         return set()
     messages = [turn.message for turn in turns]
-    if credit.actions != tuple(digest(_encodable(action_of(message))) for message in messages):
+    if credit.actions != tuple(digest(clean(action_of(message))) for message in messages):
         counts.leave_out(rollout.trajectory_id, OTHER_STEPS)
         return set()
     counts.matched.add(trajectory_id)
@@ -129,8 +162,3 @@ def _assign_node(node: dict[str, Any], advantage: np.float32, counts: TraceCount
         node["advantages"] = [float(str(advantage))] * num_sampled
         counts.num_assigned += 1
         counts.num_tokens += num_sampled
-
-
-def _encodable(text: str) -> str:
-    """Return a text as an import stores it: half of a surrogate pair becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()

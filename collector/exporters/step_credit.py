@@ -1,8 +1,12 @@
-"""Read credit to write it elsewhere: the columns of advantages, and each trajectory's values."""
+"""Credit to write elsewhere, and the text files that it is written into; all exports share them."""
 
+import gzip
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -89,21 +93,24 @@ def read_trajectories(shards: Sequence[Shard], estimator: str) -> dict[str, Traj
         InputError: Two iterations have a trajectory of one id.
         SchemaError: A shard cannot be read, or the rows of a credit shard are others.
     """
-    places: dict[tuple[str, int], int] = {}
-    homes: dict[str, int] = {}
-    found: dict[str, list[tuple[int, float, bytes]]] = {}
+    homes: dict[str, tuple[str, int]] = {}
+    steps: dict[str, list[tuple[int, float, bytes]]] = {}
     for shard in shards:
-        place = places.setdefault((shard.run_id, shard.iteration), len(places))
+        home = shard.run_id, shard.iteration
         columns = ("trajectory_id", "step_index", "action")
         for table in with_advantages(shard, columns, [estimator]):
             rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
             for trajectory_id, step_index, action, advantage in rows:
-                if homes.setdefault(trajectory_id, place) != place:
-                    raise _twice(trajectory_id, list(places), homes[trajectory_id], place)
+                if (first := homes.setdefault(trajectory_id, home)) != home:
+                    raise InputError(
+                        "an exported trajectory must have an id of its own: "
+                        f"{trajectory_id!r} is in run {first[0]}, iteration {first[1]} and in run "
+                        f"{home[0]}, iteration {home[1]}. Choose with --run or --iteration"
+                    )
                 value = float("nan") if advantage is None else advantage
                 step = step_index, value, digest(action)
-                found.setdefault(trajectory_id, []).append(step)
-    return {name: _trajectory(found.pop(name)) for name in list(found)}
+                steps.setdefault(trajectory_id, []).append(step)
+    return {name: _trajectory(steps.pop(name)) for name in list(steps)}
 
 
 def _trajectory(steps: list[tuple[int, float, bytes]]) -> TrajectoryCredit:
@@ -114,12 +121,24 @@ def _trajectory(steps: list[tuple[int, float, bytes]]) -> TrajectoryCredit:
     )
 
 
-def _twice(
-    trajectory_id: str, places: Sequence[tuple[str, int]], first: int, second: int
-) -> InputError:
-    (run, iteration), (other, later) = places[first], places[second]
-    return InputError(
-        f"an exported trajectory must have an id of its own: {trajectory_id!r} is in run {run}, "
-        f"iteration {iteration} and in run {other}, iteration {later}. Choose with --run or "
-        "--iteration"
-    )
+@contextmanager
+def text_file(path: Path, name: str) -> Generator[IO[bytes]]:
+    """Open a new file.
+
+    Args:
+        path: Where it is written; it may be a temporary path.
+        name: Its final name, whose suffix says how it is compressed.
+    """
+    with ExitStack() as opened:
+        raw = opened.enter_context(path.open("wb"))
+        match Path(name).suffix.lower():
+            case ".gz":
+                # Without a time, equal contents are equal files.
+                packed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+                content = opened.enter_context(packed)
+            case ".zst":
+                stream = pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd")
+                content = opened.enter_context(stream)
+            case _:
+                content = raw
+        yield cast("IO[bytes]", content)

@@ -3,20 +3,21 @@
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.exporters.episodes import assign_advantages, is_episode
+from graphcredit.collector.exporters.episodes import TraceCounts, assign_advantages
 from graphcredit.collector.exporters.step_credit import (
     TrajectoryCredit,
     estimators_with_credit,
     read_trajectories,
     shards_to_export,
+    text_file,
 )
-from graphcredit.collector.exporters.text_files import reading, writing
-from graphcredit.collector.exporters.trace_report import TraceReport
-from graphcredit.collector.importers.logs.files import DAMAGE, kind_of, log_files
+from graphcredit.collector.importers.formats import verifiers_traces
+from graphcredit.collector.importers.logs.files import DAMAGE, decompressed, kind_of, log_files
+from graphcredit.collector.importers.messages.values import MALFORMED
 from graphcredit.store.errors import InputError, NothingToExportError, PathError, system_errors
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.output import output_path, refuse_existing
@@ -25,8 +26,22 @@ from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
 
-_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
-"""What an episode may raise whose parts have other types than its format says."""
+
+@dataclass(kw_only=True, slots=True)
+class TraceReport:
+    """What an export to traces did."""
+
+    estimator: str
+    """Whose advantages were written."""
+    counts: TraceCounts = field(default_factory=TraceCounts)
+    num_files: int = 0
+    """Files of traces."""
+    num_missing: int = 0
+    """Trajectories of the store that no trace was found for."""
+    bad_lines: list[str] = field(default_factory=list[str])
+    """File, line and reason of each line that could not be read; it was copied as it is."""
+    other_files: list[Path] = field(default_factory=list[Path])
+    """Files of the folder that are no traces; they were not copied."""
 
 
 @system_errors()
@@ -60,14 +75,20 @@ def export_traces(
         NothingToExportError: No message gets advantages; nothing was written.
     """
     shards = shards_to_export(store, run_id, iteration)
-    name = _one_of(estimators_with_credit(shards, estimator))
+    name, *others = estimators_with_credit(shards, estimator)
+    if others:
+        raise InputError(
+            "a message has one advantage per token: name one of the store's estimators with "
+            f"--estimator ({', '.join((name, *others))})"
+        )
     report = TraceReport(estimator=name)
     files = _trace_files(source, report)
     _check_target(source, target)
     known = unchanged(
         store, lambda: read_trajectories(shards, name), run_id=run_id, iteration=iteration
     )
-    export = _Export(known=known, report=report, on_progress=on_progress, total=_size(files))
+    total = max(sum(path.stat().st_size for path in files), 1)
+    export = _Export(known=known, report=report, on_progress=on_progress, total=total)
     with _outputs(source, target) as output_of:
         for path in files:
             output, final = output_of(path)
@@ -78,15 +99,6 @@ def export_traces(
     return report
 
 
-def _one_of(estimators: list[str]) -> str:
-    if len(estimators) > 1:
-        raise InputError(
-            "a message has one advantage per token: name one of the store's estimators with "
-            f"--estimator ({', '.join(estimators)})"
-        )
-    return estimators[0]
-
-
 def _trace_files(source: Path, report: TraceReport) -> list[Path]:
     """Return the files with traces; the others are added to the report."""
     if not source.exists():
@@ -94,25 +106,25 @@ def _trace_files(source: Path, report: TraceReport) -> list[Path]:
     files, unreadable = log_files(source)
     if unreadable:
         raise unreadable[0]
-    found = [path for path in files if _has_traces(path)]
-    if not found:
+    traces = [path for path in files if _has_traces(path)]
+    if not traces:
         raise InputError(
             f"{source} must have traces of verifiers v1 (`traces.jsonl`): found none in "
             f"{counted(len(files), 'file')}. `--to turns` writes the credit of other logs"
         )
-    report.other_files += [path for path in files if path not in found]
-    return found
+    report.other_files += [path for path in files if path not in traces]
+    return traces
 
 
 def _has_traces(path: Path) -> bool:
     """Return whether the first sound line of a file is an episode."""
     if kind_of(path) not in (".jsonl", ".ndjson"):
         return False
-    with reading(path) as (content, _):
+    with path.open("rb") as raw, decompressed(raw, path) as content:
         try:
             for line in content:
                 if line.strip() and not isinstance(value := _parsed(line), ValueError):
-                    return is_episode(value, path)
+                    return verifiers_traces.is_row(value, path)
         except DAMAGE:
             return False
     return False
@@ -136,10 +148,6 @@ def _check_target(source: Path, target: Path) -> None:
         raise InputError(
             f"{target} must be a new directory, or an empty one: name another, or remove it"
         )
-
-
-def _size(files: list[Path]) -> int:
-    return max(sum(path.stat().st_size for path in files), 1)
 
 
 @contextmanager
@@ -167,7 +175,7 @@ class _Export:
     def write(self, path: Path, output: Path, final: str) -> None:
         """Write one file of traces."""
         output.parent.mkdir(parents=True, exist_ok=True)
-        with writing(output, final) as out:
+        with text_file(output, final) as out:
             for number, line in self._lines(path):
                 out.write(self._credited(line, path, number))
         self.done += path.stat().st_size
@@ -175,7 +183,7 @@ class _Export:
 
     def _lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
         number = 0
-        with reading(path) as (content, raw):
+        with path.open("rb") as raw, decompressed(raw, path) as content:
             try:
                 for number, line in enumerate(content, start=1):
                     yield number, line
@@ -192,12 +200,12 @@ class _Export:
         if isinstance(episode, ValueError):
             self._refuse(path, number, f"it must be JSON: {episode}")
             return line
-        if not is_episode(episode, path):
+        if not verifiers_traces.is_row(episode, path):
             self._refuse(path, number, "it must be an episode of verifiers v1")
             return line
         try:
             counts = assign_advantages(episode, self.known, path)
-        except _MALFORMED as error:
+        except MALFORMED as error:
             self._refuse(path, number, f"it must be an episode of verifiers v1: {error}")
             return line
         self.report.counts.add(counts)

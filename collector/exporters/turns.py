@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,9 +13,10 @@ from graphcredit.collector.exporters.step_credit import (
     ADVANTAGE,
     estimators_with_credit,
     shards_to_export,
+    text_file,
     with_advantages,
 )
-from graphcredit.collector.exporters.text_files import writing
+from graphcredit.collector.importers.messages.values import field_at, fields_of
 from graphcredit.store.errors import system_errors
 from graphcredit.store.files.output import output_path, refuse_existing
 from graphcredit.store.layout import Shard, Store
@@ -88,7 +89,7 @@ def _write(
     on_progress: OnProgress,
 ) -> TurnsReport:
     num_turns = num_trajectories = num_without = done = 0
-    with writing(path, name) as out:
+    with text_file(path, name) as out:
         for place, members in groupby(shards, lambda s: (s.run_id, s.iteration)):
             logs = _logs(store, *place)
             seen: set[str] = set()
@@ -133,25 +134,22 @@ def _shortest(column: pa.ChunkedArray) -> list[float | None]:
 
 def _logs(store: Store, run_id: str, iteration: int) -> dict[str, dict[str, Any]]:
     """Return the ids that the log has of each trajectory, from its first step."""
-    found: dict[str, dict[str, Any]] = {}
+    logs: dict[str, dict[str, Any]] = {}
     columns = ("trajectory_id", "step_index", "extra")
     for table in read_steps(store, columns=columns, run_id=run_id, iteration=iteration):
         for row in table.to_pylist():
             if row["step_index"] == 0 and (ids := _ids(row["extra"])):
-                found[row["trajectory_id"]] = ids
-    return found
+                logs[row["trajectory_id"]] = ids
+    return logs
 
 
 def _ids(extra: str | None) -> dict[str, Any]:
+    """Return the numbers and the short texts of a record."""
     try:
-        value = json.loads(extra or "null")
+        log = field_at(json.loads(extra or "null"), "log")
     except ValueError:
         return {}
-    log = cast("dict[str, Any]", value).get("log") if isinstance(value, dict) else None
-    if not isinstance(log, dict):
-        return {}
-    items = cast("dict[str, Any]", log).items()
-    return {key: item for key, item in items if _is_short(item)}
+    return {key: item for key, item in fields_of(log).items() if _is_short(item)}
 
 
 def _is_short(value: object) -> bool:

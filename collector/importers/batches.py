@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.steps import ImportedTrajectory, Partition
+from graphcredit.collector.importers.trajectory import ImportedTrajectory, Partition
 from graphcredit.collector.recording.validation import DEFAULTS
 from graphcredit.store.schema import STEP_SCHEMA
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
-from graphcredit.collector.importers.steps import ImportedTrajectory
+from graphcredit.collector.importers.trajectory import ImportedTrajectory
 
 COPY = Omission(reason="copy of a trajectory that was read before")
 

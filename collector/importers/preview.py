@@ -1,4 +1,4 @@
-"""What an import would make of the first trajectories of a log; nothing is written."""
+"""A preview of an import: the first trajectories of a log; nothing is written."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
 from graphcredit.collector.importers.report import ImportReport, Tally
-from graphcredit.collector.importers.sources import Log, log_at, refuse_no_log
-from graphcredit.collector.importers.steps import ImportedTrajectory
+from graphcredit.collector.importers.sources import LogSource, log_at, refuse_no_log
+from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import system_errors
 
 
@@ -73,7 +73,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
     )
 
 
-def _trajectories(log: Log, tally: Tally) -> Iterator[ImportedTrajectory]:
+def _trajectories(log: LogSource, tally: Tally) -> Iterator[ImportedTrajectory]:
     copies = Copies()
     for read in read_trajectories(log, tally):
         try:

@@ -13,9 +13,10 @@ from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, fields_of
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
-from graphcredit.collector.importers.sources import Log, LogFile
-from graphcredit.collector.importers.steps import ImportedTrajectory, Origin, trajectory_of
+from graphcredit.collector.importers.sources import LogFile, LogSource
+from graphcredit.collector.importers.steps import trajectory_of
 from graphcredit.collector.importers.table import LogFormat, format_named, recognise
+from graphcredit.collector.importers.trajectory import ImportedTrajectory, Origin
 from graphcredit.store.errors import StepRefusedError
 
 RECOGNISED_WITHIN = 100
@@ -28,7 +29,7 @@ NESTED_IN = (
 """Fields whose list may be the records of a file, such as `{"rollouts": [...]}`."""
 
 
-def read_trajectories(log: Log, tally: Tally) -> Generator[ImportedTrajectory]:
+def read_trajectories(log: LogSource, tally: Tally) -> Generator[ImportedTrajectory]:
     """Yield the trajectories of a log, and tally everything else."""
     rules = rules_of(log.options)
     refuse_folders(log, tally)
@@ -36,14 +37,14 @@ def read_trajectories(log: Log, tally: Tally) -> Generator[ImportedTrajectory]:
         yield from trajectories_of_file(file, log, rules, tally)
 
 
-def refuse_folders(log: Log, tally: Tally) -> None:
+def refuse_folders(log: LogSource, tally: Tally) -> None:
     """Tally the folders that cannot be read."""
     for folder, reason in log.unreadable:
         tally.refuse(folder, reason)
 
 
 def trajectories_of_file(
-    file: LogFile, log: Log, rules: Rules, tally: Tally
+    file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format one of its first records decides."""
     records = read_records(file.path)
@@ -60,7 +61,7 @@ def trajectories_of_file(
         yield from trajectories_of_record(record, file, row, rules, tally)
 
 
-def recognised(records: Iterator[Record], log: Log) -> tuple[list[Record], LogFormat | None]:
+def recognised(records: Iterator[Record], log: LogSource) -> tuple[list[Record], LogFormat | None]:
     """Return the first records of a file, and its format if they tell.
 
     A file of a folder is read as the format that was named only if a record looks like it.
@@ -98,7 +99,7 @@ class _Nested:
                 yield Record(path=record.path, place=place, value=item, share=record.share)
 
 
-def _nested(begin: list[Record], log: Log) -> _Nested | None:
+def _nested(begin: list[Record], log: LogSource) -> _Nested | None:
     """Return where the records in the first objects are; None unless one list of one has some."""
     for record in begin:
         formats = {name: row for name in NESTED_IN if (row := _format_within(record, name))}
@@ -125,7 +126,7 @@ def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
     for record in broken:
         tally.refuse(record.where, str(record.value))
     if not broken:
-        tally.counted.other_files.append(str(file.path))
+        tally.sums.other_files.append(str(file.path))
 
 
 def trajectories_of_record(
@@ -136,7 +137,7 @@ def trajectories_of_record(
     origin = Origin(
         file=file.number, where=record.where, num_bytes_read=file.num_bytes_read(record.share)
     )
-    tally.counted.num_records += 1
+    tally.sums.num_records += 1
     try:
         if isinstance(record.value, RowError):
             raise record.value

@@ -8,7 +8,7 @@ from typing import Any
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.collector.importers.steps import ImportedTrajectory
+from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
 
 _SHOWN_CANDIDATES = 12
@@ -87,7 +87,7 @@ class Tally:
     """Counts what an import does, while it does it."""
 
     options: ImportOptions
-    counted: ImportReport = field(default_factory=ImportReport)
+    sums: ImportReport = field(default_factory=ImportReport)
     """What needs no more than to be added up."""
     counts: Counter[str] = field(default_factory=Counter[str])
     """Sums of the trajectories' counts."""
@@ -99,40 +99,40 @@ class Tally:
 
     def read_file(self, format_name: str) -> None:
         """Count a file of a format."""
-        _add(self.counted.num_files, {format_name: 1})
+        _add(self.sums.num_files, {format_name: 1})
 
     def leave_out(self, left: Omission) -> None:
         """Count something that becomes no step."""
-        _add(self.counted.left_out, {left.reason: left.count})
+        _add(self.sums.left_out, {left.reason: left.count})
 
     def refuse(self, where: str, reason: str) -> None:
         """Count a bad row, and name it."""
-        self.counted.num_bad_rows += 1
-        _name(self.counted.bad_rows, [BadRow(where=where, reason=reason)])
+        self.sums.num_bad_rows += 1
+        _name(self.sums.bad_rows, [BadRow(where=where, reason=reason)])
 
     def lose_image(self, where: str, image: ImageError) -> None:
         """Count an image that is not kept, and name it unless it is only elsewhere."""
-        _add(self.counted.left_out, {image.reason: 1})
+        _add(self.sums.left_out, {image.reason: 1})
         if image.reason != ELSEWHERE:
-            self.counted.num_bad_images += 1
+            self.sums.num_bad_images += 1
             reason = f"{image.reason}: {image.detail}"
-            _name(self.counted.bad_images, [BadRow(where=where, reason=reason)])
+            _name(self.sums.bad_images, [BadRow(where=where, reason=reason)])
 
     def take(self, other: "Tally") -> None:
         """Add what was counted while some records were read elsewhere."""
-        own, its = self.counted, other.counted
-        own.num_records += its.num_records
-        own.num_bad_rows += its.num_bad_rows
-        own.num_bad_images += its.num_bad_images
-        _add(own.left_out, its.left_out)
-        _name(own.bad_rows, its.bad_rows)
-        _name(own.bad_images, its.bad_images)
+        sums, its = self.sums, other.sums
+        sums.num_records += its.num_records
+        sums.num_bad_rows += its.num_bad_rows
+        sums.num_bad_images += its.num_bad_images
+        _add(sums.left_out, its.left_out)
+        _name(sums.bad_rows, its.bad_rows)
+        _name(sums.bad_images, its.bad_images)
 
     def add(self, made: ImportedTrajectory, *, is_new: bool) -> None:
         """Count a trajectory."""
-        self.counted.num_trajectories += is_new
-        self.counted.num_already_there += not is_new
-        _add(self.counted.left_out, made.left_out)
+        self.sums.num_trajectories += is_new
+        self.sums.num_already_there += not is_new
+        _add(self.sums.left_out, made.left_out)
         self.notes.update(dict.fromkeys(made.notes))
         self.groups[made.run_id, made.iteration, made.task_id] += 1
         self.success_by[made.verdict.by] += 1
@@ -147,7 +147,7 @@ class Tally:
             columns: The columns that differ.
             how: Where it is in the store, and one value of each.
         """
-        report = self.counted
+        report = self.sums
         report.num_different += 1
         report.different_columns = list(dict.fromkeys([*report.different_columns, *columns]))
         report.difference = report.difference or how
@@ -157,7 +157,7 @@ class Tally:
         """Return the counts so far."""
         counts = self.counts
         return replace(
-            self.counted,
+            self.sums,
             num_steps=counts["steps"],
             num_groups=len(self.groups),
             num_single_groups=sum(size == 1 for size in self.groups.values()),

@@ -15,8 +15,8 @@ from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import log_at, refuse_no_log
-from graphcredit.collector.importers.steps import Partition
-from graphcredit.collector.importers.writer import WORKER, DiffersError, Writer, writing
+from graphcredit.collector.importers.trajectory import Partition
+from graphcredit.collector.importers.writer import WORKER, DiffersError, ImportWriter, writing
 from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
 from graphcredit.store.layout import Store, create_store
@@ -52,7 +52,7 @@ def import_log(
     log, tally, copies = log_at(Path(source), options), Tally(options=options), Copies()
     total = max(log.num_bytes, 1)
     with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:
-        writer: Writer | None = None
+        writer: ImportWriter | None = None
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
             if batch.entries and writer is None:
@@ -76,7 +76,7 @@ def _without_cycles() -> Generator[None]:
             gc.enable()
 
 
-def _record(batch: TrajectoryBatch, copies: Copies, writer: Writer, tally: Tally) -> None:
+def _record(batch: TrajectoryBatch, copies: Copies, writer: ImportWriter, tally: Tally) -> None:
     """Write the trajectories of a batch that are new, and tally all of them."""
     tables = {key: complete_table(table, WORKER) for key, table in batch.tables.items()}
     num_read: Counter[Partition] = Counter()

@@ -33,7 +33,7 @@ class LogFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Log:
+class LogSource:
     """The files of a log."""
 
     source: Path
@@ -49,7 +49,7 @@ class Log:
         return sum(file.size for file in self.files)
 
 
-def log_at(source: Path, options: ImportOptions) -> Log:
+def log_at(source: Path, options: ImportOptions) -> LogSource:
     """Return the files of a log.
 
     Raises:
@@ -65,7 +65,7 @@ def log_at(source: Path, options: ImportOptions) -> Log:
     if options.format is not None:
         format_named(options.format)
     files, unreadable = log_files(source)
-    return Log(
+    return LogSource(
         source=source,
         options=options,
         is_folder=source.is_dir(),
@@ -82,9 +82,9 @@ def _numbered(paths: Iterable[Path], root: Path) -> Iterator[LogFile]:
         num_bytes += size
 
 
-def refuse_no_log(log: Log, tally: Tally) -> None:
+def refuse_no_log(log: LogSource, tally: Tally) -> None:
     """Raise InputError if no file of a log that was read is one of a known format."""
-    if tally.counted.num_files or tally.counted.num_bad_rows:
+    if tally.sums.num_files or tally.sums.num_bad_rows:
         return
     what = f"none of its {len(log.files)} files is one" if log.is_folder else "it is none"
     raise InputError(

@@ -3,10 +3,9 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
-from graphcredit.collector.importers.images.kept import KeptImage
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
@@ -20,73 +19,18 @@ from graphcredit.collector.importers.messages.rollout import (
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.rules.outcomes import Rules, Verdict
 from graphcredit.collector.importers.rules.states import States, action_of
+from graphcredit.collector.importers.trajectory import UNKNOWN, ImportedTrajectory, Origin
 from graphcredit.collector.recording.validation import check_step, check_value
 from graphcredit.store.schema import LARGEST_NUMBER
 
 DEFAULT_RUN = "imported"
 
-Partition = tuple[str, int]
-"""A run and an iteration."""
-
 _TOKENS = ("prompt_ids", "response_ids", "response_logprobs")
 _SAMPLING = tuple(field.name for field in fields(LoggedSampling))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Origin:
-    """Where a trajectory was read."""
-
-    file: int = 0
-    """Index of its file in the log."""
-    where: str = ""
-    """File and place, for messages."""
-    num_bytes_read: float = 0.0
-    """Bytes of the log up to here."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImportedTrajectory:
-    """A trajectory, ready for the store."""
-
-    run_id: str
-    iteration: int
-    task_id: str
-    trajectory_id: str
-    has_own_id: bool
-    """Whether the log has an id for it; otherwise the id is made of its content."""
-    content: bytes
-    """A digest of its steps, where the log has an id for it."""
-    num_steps: int
-    verdict: Verdict
-    candidates: tuple[str, ...]
-    """Without a verdict: fields of the record that might tell."""
-    counts: Mapping[str, int]
-    """What the report adds up: its outcome, its steps, and steps of some kinds."""
-    left_out: Mapping[str, int]
-    notes: tuple[str, ...]
-    columns: Mapping[str, list[Any]]
-    """The columns of its steps that have a value, by name. The last step ends the trajectory,
-    unless it is unknown whether it succeeded."""
-    images: tuple[KeptImage, ...]
-    """The images of its messages, each once."""
-    origin: Origin
-
-    @property
-    def partition(self) -> Partition:
-        """Its run and iteration."""
-        return self.run_id, self.iteration
-
-    @property
-    def steps(self) -> tuple[dict[str, Any], ...]:
-        """The columns of each step by name."""
-        names = tuple(self.columns)
-        return tuple(
-            dict(zip(names, row, strict=True)) for row in zip(*self.columns.values(), strict=True)
-        )
-
-
 def trajectory_of(
-    rollout: LoggedRollout, rules: Rules, origin: Origin
+    rollout: LoggedRollout, rules: Rules, origin: Origin = UNKNOWN
 ) -> ImportedTrajectory | None:
     """Return the trajectory that a rollout becomes; None if the policy has no message in it.
 
@@ -252,11 +196,11 @@ def _admissible_columns(turns: Turns) -> dict[str, list[Any]]:
     """Return what the environment accepts at each step; a log says it from the first step on."""
     if not any(message.admissible_actions for message in turns.turns[0].seen):
         return {}
-    told = [
+    accepted = [
         next((m.admissible_actions for m in reversed(turn.seen) if m.admissible_actions), None)
         for turn in turns.turns
     ]
-    return {"admissible_actions": [actions and [clean(a) for a in actions] for actions in told]}
+    return {"admissible_actions": [actions and [clean(a) for a in actions] for actions in accepted]}
 
 
 def _image_columns(turns: Turns) -> dict[str, list[Any]]:

@@ -32,7 +32,10 @@ class LogFormat:
 
     name: str
     title: str
-    """What writes it, for the documents."""
+    """What writes it."""
+    tried_on: str | None
+    """Files of the framework that the reader was tried on: real ones, or those of its own writer,
+    whose version is named. None: it has seen files written by hand only."""
     is_row: Callable[[object, Path], bool]
     """Whether a record of the file at a path looks like this format."""
     read: Callable[[Record], Rollouts]
@@ -45,96 +48,112 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="verifiers",
         title="verifiers v1 and prime-rl: `traces.jsonl`",
+        tried_on="its own writer, 0.4.0",
         is_row=verifiers_traces.is_row,
         read=verifiers_traces.read,
     ),
     LogFormat(
         name="verifiers-results",
         title="older verifiers: `results.jsonl`, with `metadata.json` beside it",
+        tried_on="real files",
         is_row=completion_rows.is_verifiers,
         read=completion_rows.read_verifiers,
     ),
     LogFormat(
         name="atif",
         title="ATIF 1.0 to 1.8: `trajectory.json`, also in a Harbor job",
+        tried_on="its own models, atif 1.8.0",
         is_row=atif.is_row,
         read=atif.read,
     ),
     LogFormat(
         name="harbor",
         title="Harbor: `result.json` of jobs and trials, beside their trajectories",
+        tried_on=None,
         is_row=harbor.is_result,
         read=harbor.read_result,
     ),
     LogFormat(
         name="nemo-gym",
         title="NeMo Gym: rollouts of `ng_collect_rollouts`",
+        tried_on="real files",
         is_row=nemo.is_gym,
         read=nemo.read_gym,
     ),
     LogFormat(
         name="nemo-rl",
         title="NeMo-RL: `train_data_step{n}.jsonl`",
+        tried_on=None,
         is_row=nemo.is_rl,
         read=nemo.read_rl,
     ),
     LogFormat(
         name="inspect",
         title="Inspect: `.eval` archives and `.json` logs",
+        tried_on="real files, and its own writer, 0.3.285",
         is_row=inspect_logs.is_row,
         read=inspect_logs.read,
     ),
     LogFormat(
         name="swe-agent",
         title="SWE-agent: `.traj`",
+        tried_on="real files",
         is_row=swe_agents.is_swe_agent,
         read=swe_agents.read_swe_agent,
     ),
     LogFormat(
         name="mini-swe-agent",
         title="mini-swe-agent 1 and 2: `.traj.json`",
+        tried_on="its own writer, 2.4.6",
         is_row=swe_agents.is_mini,
         read=swe_agents.read_mini,
     ),
     LogFormat(
         name="openhands",
         title="OpenHands: `output.jsonl` of its evaluations",
+        tried_on="a real file of 2024; the events of its agent SDK by their description",
         is_row=openhands.is_row,
         read=openhands.read,
     ),
     LogFormat(
         name="tau2",
         title="tau2-bench: `results.json`",
+        tried_on=None,
         is_row=tau2.is_row,
         read=tau2.read,
     ),
     LogFormat(
         name="rllm",
         title="rLLM: `episode_*.json` of `trainer.log_episodes`",
+        tried_on=None,
         is_row=training_logs.is_rllm,
         read=training_logs.read_rllm,
     ),
     LogFormat(
         name="art",
         title="OpenPipe ART: `trajectories/{split}/{step}.parquet`",
+        tried_on="its own writer, 0.5.18; version 2 by the code that writes it",
         is_row=training_logs.is_art,
         read=training_logs.read_art,
     ),
     LogFormat(
         name="titan-rl",
         title="TitanRL: `rollout_samples.jsonl`",
+        tried_on=None,
         is_row=training_logs.is_titan,
         read=training_logs.read_titan,
     ),
     LogFormat(
         name="trl",
         title="TRL: `completions_*.parquet`",
+        tried_on=None,
         is_row=completion_rows.is_trl,
         read=completion_rows.read_trl,
     ),
     LogFormat(
         name="verl-agent",
         title="verl-agent: `{step}.jsonl`, a row for each step",
+        tried_on=None,
         is_row=verl_agent.is_row,
         read=verl_agent.read,
         gather=verl_agent.gather,
@@ -142,18 +161,21 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="verl",
         title="verl: `{step}.jsonl` of `rollout_data_dir`",
+        tried_on=None,
         is_row=text_dumps.is_verl,
         read=text_dumps.read_verl,
     ),
     LogFormat(
         name="areal",
         title="AReaL: `{version}/{task_id}.jsonl`",
+        tried_on=None,
         is_row=text_dumps.is_areal,
         read=text_dumps.read_areal,
     ),
     LogFormat(
         name="spans",
         title="spans of OpenTelemetry, Phoenix, Langfuse: refused, with the reason",
+        tried_on=None,
         is_row=spans.is_row,
         read=spans.read,
     ),
@@ -161,6 +183,7 @@ FORMATS: tuple[LogFormat, ...] = (
         name="messages",
         title="any rows with messages, or prompt and completion: OpenAI-style, tau-bench, "
         "SWE-smith, ShareGPT, LangChain, SkyRL",
+        tried_on="real files of tau-bench and mini-swe-agent 1",
         is_row=chat_rows.is_row,
         read=chat_rows.read,
     ),

@@ -14,7 +14,7 @@ import pyarrow as pa
 from graphcredit.collector.importers.images.image_types import ImageError
 from graphcredit.collector.importers.images.kept import KeptImage
 from graphcredit.collector.importers.messages.values import RecordError
-from graphcredit.collector.importers.steps import Partition
+from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.recording.known_trajectories import (
     COMPARED,
     KnownTrajectories,
@@ -53,7 +53,7 @@ class DiffersError(InputError):
 
 
 @contextmanager
-def writing(store: Store) -> Generator["Writer"]:
+def writing(store: Store) -> Generator["ImportWriter"]:
     """Open a store for an import; at the end of the block, everything is in shards.
 
     Raises:
@@ -70,7 +70,7 @@ def writing(store: Store) -> Generator["Writer"]:
         )
     try:
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="shards-import") as threads:
-            writer = Writer(store, threads)
+            writer = ImportWriter(store, threads)
             try:
                 yield writer
             finally:
@@ -79,7 +79,7 @@ def writing(store: Store) -> Generator["Writer"]:
         release_lock(path, lock)
 
 
-class Writer:
+class ImportWriter:
     """Collects steps of any runs and iterations, and writes them to shards."""
 
     def __init__(self, store: Store, threads: ThreadPoolExecutor) -> None:

@@ -12,7 +12,6 @@ from graphcredit.collector.environments.base import Task
 from graphcredit.collector.playing.schedule import Rollout, Settings
 from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import InputError, OptionError
-from graphcredit.store.schema import ROUNDING
 
 _WHAT_TO_DO = (
     "If `graphcredit check STORE --quarantine` has moved it, repair its shard and move it back "
@@ -28,8 +27,6 @@ class Missing:
     """The rollouts to play, task by task; for a tree, its first trajectory."""
     num_complete: int
     """Number of trajectories that the store has already."""
-    num_resampled: int
-    """Number of tasks that are sampled again, because all their returns so far are equal."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,8 +37,6 @@ class _Recorded:
     has_first_step: bool
     extra: Mapping[str, Any]
     """`extra` of its first step; empty if none was recorded."""
-    reward: float
-    """Sum of the rewards of its steps."""
 
 
 def missing_rollouts(
@@ -52,14 +47,8 @@ def missing_rollouts(
     tasks: Iterable[Task],
     group_size: int,
     settings: Settings,
-    num_resamples: int = 0,
 ) -> Missing:
     """Return the rollouts that are not complete in the store, task by task.
-
-    A task is sampled a group at a time. The next group is due when the earlier ones are complete
-    and all trajectories of the task have the same return: nothing can be learnt from them until one
-    differs. There is no next group after a tree of one path: at none of its states was a second
-    decision worth sampling. Source: dynamic sampling, DAPO.
 
     Args:
         store: The store.
@@ -68,7 +57,6 @@ def missing_rollouts(
         tasks: The tasks to play.
         group_size: Trajectories of a group; for a tree, the most it may have.
         settings: The settings of the policy.
-        num_resamples: Groups that a task may have after its first.
 
     Raises:
         OptionError: The store has trajectories of these tasks that were played with other settings.
@@ -76,36 +64,23 @@ def missing_rollouts(
     """
     recorded = _recorded(store, run_id, iteration)
     missing: list[Rollout] = []
-    num_complete = num_resampled = 0
+    num_complete = 0
     for task in tasks:
-        returns: list[float] = []
-        for first in range(0, group_size * (1 + num_resamples), group_size):
-            group = _group(task, range(first, first + group_size), recorded, settings)
-            due = [rollout for rollout in group if rollout.trajectory_id not in recorded]
-            missing += due if settings.tree_size is None else _tree(group, due)
-            returns += [recorded[r.trajectory_id].reward for r in group if r not in due]
-            num_resampled += bool(due) and first > 0
-            is_path = len(group) == 1 < group_size
-            if due or is_path or _differ(returns):
-                break
-        num_complete += len(returns)
-    return Missing(rollouts=missing, num_complete=num_complete, num_resampled=num_resampled)
-
-
-def _differ(returns: Sequence[float]) -> bool:
-    """Return whether returns differ by more than rounding."""
-    rounding = ROUNDING * max(map(abs, returns))
-    return any(abs(each - returns[0]) > rounding for each in returns)
+        group = _group(task, group_size, recorded, settings)
+        due = [rollout for rollout in group if rollout.trajectory_id not in recorded]
+        missing += due if settings.tree_size is None else _tree(group, due)
+        num_complete += len(group) - len(due)
+    return Missing(rollouts=missing, num_complete=num_complete)
 
 
 def _group(
-    task: Task, indices: range, recorded: Mapping[str, _Recorded], settings: Settings
+    task: Task, size: int, recorded: Mapping[str, _Recorded], settings: Settings
 ) -> list[Rollout]:
     """Return the rollouts of a group: for each index, the complete one, or the one to play next."""
-    root = recorded.get(Rollout(task=task, index=indices.start, attempt=0).trajectory_id)
+    root = recorded.get(Rollout(task=task, index=0, attempt=0).trajectory_id)
     if settings.tree_size is not None and root is not None:
-        indices = indices[: root.extra.get("num_paths")]
-    return [_latest(task, index, recorded, settings) for index in indices]
+        size = min(size, root.extra.get("num_paths", size))
+    return [_latest(task, index, recorded, settings) for index in range(size)]
 
 
 def _tree(group: Sequence[Rollout], due: Sequence[Rollout]) -> list[Rollout]:
@@ -145,20 +120,19 @@ def _latest(
 
 def _recorded(store: Store, run_id: str, iteration: int) -> dict[str, _Recorded]:
     """Return the trajectories of an iteration in the store, by id."""
-    columns = ["trajectory_id", "step_index", "reward", "success", "extra"]
+    columns = ["trajectory_id", "step_index", "success", "extra"]
     tables = list(read_steps(store, columns=columns, run_id=run_id, iteration=iteration))
     if not tables:
         return {}
     steps = pa.concat_tables(tables)
     extra = steps.filter(pc.field("step_index") == 0)
     extras = dict(zip(extra["trajectory_id"].to_pylist(), extra["extra"].to_pylist(), strict=True))
-    sums = steps.group_by("trajectory_id").aggregate([("reward", "sum"), ("success", "count")])
+    counts = steps.group_by("trajectory_id").aggregate([("success", "count")])
     return {
         row["trajectory_id"]: _Recorded(
             is_complete=row["success_count"] > 0,
             has_first_step=row["trajectory_id"] in extras,
             extra=json.loads(extras.get(row["trajectory_id"]) or "{}"),
-            reward=row["reward_sum"],
         )
-        for row in sums.to_pylist()
+        for row in counts.to_pylist()
     }

@@ -6,12 +6,12 @@ from typing import Any, Protocol
 from graphcredit.collector.options import LanguageOptions
 from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.policies.engines.base import Sampling
+from graphcredit.collector.policies.engines.http import parse_address
 from graphcredit.collector.policies.engines.registry import (
     ENGINES,
     require_engine,
     require_temperature,
 )
-from graphcredit.collector.policies.engines.vllm_server.connection import parse_address
 from graphcredit.collector.policies.language.policy import LanguagePolicy
 from graphcredit.collector.policies.language.prompts import Template, load_template
 from graphcredit.collector.policies.model_files import find_model
@@ -51,6 +51,8 @@ class Policy(Protocol):
 
 _DEFAULTS = LanguageOptions()
 _DEFAULT_TEMPLATE = "textworld"
+LOCAL_SERVER = "http://127.0.0.1:8000"
+"""Where a vLLM server listens by default."""
 
 
 def _random(argument: str, _: LanguageOptions) -> Policy:
@@ -74,18 +76,25 @@ def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
     def policy(argument: str, options: LanguageOptions) -> Policy:
         require_engine(kind)
         require_temperature(kind, options.temperature)
+        path, server = _at_server(argument) if ENGINES[kind].is_served else (argument, "")
         return LanguagePolicy(
             kind=kind,
-            model=find_model(argument),
+            model=find_model(path),
             template=_template(options),
             sampling=Sampling(
                 temperature=options.temperature, max_new_tokens=options.max_new_tokens
             ),
             dtype=options.dtype,
-            server=parse_address(options.server).url if ENGINES[kind].is_served else "",
+            server=server,
         )
 
     return policy
+
+
+def _at_server(argument: str) -> tuple[str, str]:
+    """Return the directory and the server of `PATH@URL`; the server is this machine's if unsaid."""
+    path, _, url = argument.rpartition("@")
+    return path or url, parse_address(url if path else LOCAL_SERVER).url
 
 
 def _tutor(argument: str, options: LanguageOptions) -> Policy:
@@ -118,7 +127,7 @@ def parse_policy(text: str, options: LanguageOptions = _DEFAULTS) -> Policy:
     name, _, argument = text.partition(":")
     if name not in POLICIES:
         raise OptionError(
-            "policies are random, oracle:EPSILON, hf:PATH, vllm:PATH, vllm-server:PATH and "
+            "policies are random, oracle:EPSILON, hf:PATH, vllm:PATH, vllm-server:PATH@SERVER and "
             f"tutor:PATH: got {text!r}"
         )
     return POLICIES[name](argument, options)

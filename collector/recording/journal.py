@@ -26,7 +26,7 @@ from graphcredit.collector.recording.spool_format import (
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
 from graphcredit.store.errors import RecorderError
 from graphcredit.store.files.atomic import naming, sync_directory
-from graphcredit.store.files.lock import LockFile, held
+from graphcredit.store.files.lock import held
 from graphcredit.store.layout import Store
 
 
@@ -74,7 +74,14 @@ class Journal:
         self._failure: BaseException | None = None
         self._shard: Future[None] | None = None
         self._is_closed = False
-        self._lock = self._acquire_lock()
+        self._paths.lock.parent.mkdir(parents=True, exist_ok=True)
+        lock = acquire_lock(self._paths.lock)
+        if lock is None:
+            raise RecorderError(
+                f"a worker can have one recorder at a time: {worker_id!r} has a live one in "
+                f"{store.root}. Close it first, or use another worker_id. {held(self._paths.lock)}"
+            )
+        self._lock = lock
         try:
             self.recovered: list[Recovered] = recover_worker(store, worker_id)
             self._start_spool([])
@@ -178,7 +185,9 @@ class Journal:
             or self._spool.size - self._num_bytes_carried >= self._limits.max_bytes
             or now - self._started_at >= self._limits.max_age
         )
-        if not is_due or not num_settled or self._wait_for_shard() is not None:
+        if not is_due or not num_settled:
+            return
+        if self._shard is not None and self._shard.exception() is not None:  # it is waited for
             return
         try:
             self._close_shard()
@@ -222,20 +231,6 @@ class Journal:
         self._spool, self._rows = spool, carried
         self._num_bytes_carried = spool.size
         self._started_at: float | None = None
-
-    def _acquire_lock(self) -> LockFile:
-        self._paths.lock.parent.mkdir(parents=True, exist_ok=True)
-        lock = acquire_lock(self._paths.lock)
-        if lock is None:
-            raise RecorderError(
-                f"a worker can have one recorder at a time: {self._worker_id!r} has a live one in "
-                f"{self._store.root}. Close it first, or use another worker_id. "
-                f"{held(self._paths.lock)}"
-            )
-        return lock
-
-    def _wait_for_shard(self) -> BaseException | None:
-        return self._shard.exception() if self._shard is not None else None
 
     def _refuse_after_failure(self) -> None:
         if self._failure is None and self._shard is not None and self._shard.done():

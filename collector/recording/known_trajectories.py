@@ -37,8 +37,8 @@ read for one trajectory is needed for the next one too."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """The unit of reading: a row group of a shard, or a spool."""
+class _Source:
+    """What is read at once: a row group of a shard, or a spool."""
 
     path: Path
     row_group: int | None
@@ -47,19 +47,19 @@ class _Piece:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Steps:
-    """The steps of a piece."""
+    """The steps of a source."""
 
     table: pa.Table
     ranges: dict[str, range]
     """The rows of each trajectory whose rows are neighbours."""
 
 
-StepsCache = LRUCache[_Piece, _Steps]
+StepsCache = LRUCache[_Source, _Steps]
 
 
 def steps_cache() -> StepsCache:
     """Return a cache of steps, which several `KnownTrajectories` may share."""
-    # A piece that alone exceeds the limit stays until the next one is read.
+    # A source that alone exceeds the limit stays until the next one is read.
     return LRUCache(_CACHED_BYTES, getsizeof=lambda steps: min(steps.table.nbytes, _CACHED_BYTES))
 
 
@@ -87,9 +87,9 @@ class KnownTrajectories:
     ):
         self._store = store
         self._run_id, self._iteration, self._worker_id = run_id, iteration, worker_id
-        self._pieces: list[_Piece] = []
+        self._sources: list[_Source] = []
         self._hashes: NDArray[np.int64] | None = None
-        self._piece_of_hash = np.empty(0, np.uint32)
+        self._source_of_hash = np.empty(0, np.uint32)
         self._cache = steps_cache() if cache is None else cache
 
     def find(self, trajectory_id: str) -> KnownTrajectory | None:
@@ -113,11 +113,11 @@ class KnownTrajectories:
             trajectory_id: The trajectory.
             steps: All its steps in order, with the `COMPARED` columns.
         """
-        pieces = self._pieces_with(trajectory_id)
-        if len(pieces) != 1 or pieces[0].row_group is None:
+        sources = self._sources_with(trajectory_id)
+        if len(sources) != 1 or sources[0].row_group is None:
             return False
         try:
-            stored = self._read(pieces[0])
+            stored = self._read(sources[0])
         except FileNotFoundError:
             return False
         rows = stored.ranges.get(trajectory_id)
@@ -126,51 +126,51 @@ class KnownTrajectories:
         table = stored.table.slice(rows.start, len(rows))
         return all(table[column.name].equals(steps[column.name]) for column in COMPARED)
 
-    def _pieces_with(self, trajectory_id: str) -> list[_Piece]:
-        """Return the pieces with a trajectory, and now and then one with another."""
+    def _sources_with(self, trajectory_id: str) -> list[_Source]:
+        """Return the sources with a trajectory, and now and then one with another."""
         if self._hashes is None:
             self._hashes = self._read_all_ids()
         key = hash(trajectory_id)
         first, last = np.searchsorted(self._hashes, [key, key + 1])
-        return [self._pieces[number] for number in self._piece_of_hash[first:last]]
+        return [self._sources[number] for number in self._source_of_hash[first:last]]
 
     def _find(self, trajectory_id: str) -> KnownTrajectory | None:
         rows: list[dict[str, Any]] = []
         paths: list[str] = []
-        for piece in self._pieces_with(trajectory_id):
-            table = self._read(piece).table
-            found = table.filter(pc.equal(table["trajectory_id"], trajectory_id)).to_pylist()
+        for source in self._sources_with(trajectory_id):
+            table = self._read(source).table
+            steps = table.filter(pc.equal(table["trajectory_id"], trajectory_id)).to_pylist()
             # A spool's successor carries the last steps of the trajectories that were open.
-            carried = {r["step_index"] for r in rows if piece.path.suffix == ".closing"}
-            found = [r for r in found if r not in rows and r["step_index"] not in carried]
-            if found:
-                paths.append(piece.path.relative_to(self._store.root).as_posix())
-                rows += found
+            carried = {r["step_index"] for r in rows if source.path.suffix == ".closing"}
+            steps = [r for r in steps if r not in rows and r["step_index"] not in carried]
+            if steps:
+                paths.append(source.path.relative_to(self._store.root).as_posix())
+                rows += steps
         if not rows:
             return None
         rows.sort(key=lambda row: -1 if row["step_index"] is None else row["step_index"])
         return KnownTrajectory(where=" and ".join(dict.fromkeys(paths)), rows=rows)
 
     def _read_all_ids(self) -> NDArray[np.int64]:
-        """Return the sorted hashes of all ids, and remember the piece of each.
+        """Return the sorted hashes of all ids, and remember the source of each.
 
         Spools are read first: one that becomes a shard meanwhile is then found as a shard.
         """
-        self._pieces = []
+        self._sources = []
         self._cache.clear()
         hashes: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
         counts: list[int] = []
-        for piece, ids in chain(self._spools(), self._shards()):
-            self._pieces.append(piece)
+        for source, ids in chain(self._spools(), self._shards()):
+            self._sources.append(source)
             hashes.append(np.fromiter(map(hash, ids), np.int64))
             counts.append(len(hashes[-1]))
         merged = np.concatenate(hashes)
         order = np.argsort(merged, kind="stable")
-        pieces = np.arange(len(self._pieces), dtype=np.uint32)
-        self._piece_of_hash = np.repeat(pieces, counts)[order]
+        numbers = np.arange(len(self._sources), dtype=np.uint32)
+        self._source_of_hash = np.repeat(numbers, counts)[order]
         return merged[order]
 
-    def _spools(self) -> Iterator[tuple[_Piece, Iterable[str]]]:
+    def _spools(self) -> Iterator[tuple[_Source, Iterable[str]]]:
         for path in sorted(self._store.spool_dir.glob("*")):
             if path.suffix in (".arrows", ".closing") and path.stem != self._worker_id:
                 try:
@@ -178,24 +178,24 @@ class KnownTrajectories:
                 except (FileNotFoundError, SchemaError):
                     continue  # it is a shard now, or damaged, which `check --recover` reports
                 if (header.run_id, header.iteration) == (self._run_id, self._iteration):
-                    yield _Piece(path, None), ids
+                    yield _Source(path, None), ids
 
-    def _shards(self) -> Iterator[tuple[_Piece, Iterable[str]]]:
+    def _shards(self) -> Iterator[tuple[_Source, Iterable[str]]]:
         columns = step_columns(["trajectory_id"])
         for shard in self._store.shards(self._run_id, self._iteration):
             # Verify the footer only: reading whole shards with many tokens for the ids is slow.
             with open_parquet(shard.path, dictionaries=["trajectory_id"], whole=False) as file:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=["trajectory_id"])
-                    found = conform(table, columns, where=str(shard.path), keep_dictionaries=True)
-                    ids = found["trajectory_id"].unique().cast(pa.string()).drop_null()
-                    yield _Piece(shard.path, group), ids.to_pylist()
+                    table = conform(table, columns, where=str(shard.path), keep_dictionaries=True)
+                    ids = table["trajectory_id"].unique().cast(pa.string()).drop_null()
+                    yield _Source(shard.path, group), ids.to_pylist()
 
-    def _read(self, piece: _Piece) -> _Steps:
-        if piece not in self._cache:
-            table = _read(piece)
-            self._cache[piece] = _Steps(table=table, ranges=_ranges(table["trajectory_id"]))
-        return self._cache[piece]
+    def _read(self, source: _Source) -> _Steps:
+        if source not in self._cache:
+            table = _read(source)
+            self._cache[source] = _Steps(table=table, ranges=_ranges(table["trajectory_id"]))
+        return self._cache[source]
 
 
 def _ranges(ids: pa.ChunkedArray) -> dict[str, range]:
@@ -207,13 +207,13 @@ def _ranges(ids: pa.ChunkedArray) -> dict[str, range]:
     return {name: rows for name, rows in ranges if name not in several}
 
 
-def _read(piece: _Piece) -> pa.Table:
-    if piece.row_group is None:
-        spool = read_spool(piece.path)
+def _read(source: _Source) -> pa.Table:
+    if source.row_group is None:
+        spool = read_spool(source.path)
         return step_table(spool.rows, spool.header.worker_id).select([c.name for c in COMPARED])
-    if not piece.path.exists():
-        raise FileNotFoundError(piece.path)
-    with open_parquet(piece.path) as file:
+    if not source.path.exists():
+        raise FileNotFoundError(source.path)
+    with open_parquet(source.path) as file:
         names = [column.name for column in COMPARED if column.name in file.schema_arrow.names]
-        table = file.read_row_group(piece.row_group, columns=names)
-    return conform(table, COMPARED, where=str(piece.path))
+        table = file.read_row_group(source.row_group, columns=names)
+    return conform(table, COMPARED, where=str(source.path))

@@ -15,8 +15,7 @@ from graphcredit.collector.recording.journal import Journal, ShardLimits
 from graphcredit.collector.recording.known_trajectories import KnownTrajectories
 from graphcredit.collector.recording.logged_again import Again
 from graphcredit.collector.recording.recovery import Recovered
-from graphcredit.collector.recording.trajectory import Sink, Trajectory
-from graphcredit.collector.recording.transaction import Drafts, Together
+from graphcredit.collector.recording.trajectory import Drafts, Sink, Together, Trajectory
 from graphcredit.collector.recording.validation import check_value
 from graphcredit.collector.recording.worker_lock import ProcessLock
 from graphcredit.store.errors import OptionError, StepRefusedError, system_errors

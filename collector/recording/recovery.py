@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.recording.shards import find_shard, remove_unfinished, write_shard
-from graphcredit.collector.recording.spool_format import SpoolContent, read_spool
+from graphcredit.collector.recording.spool_format import read_spool
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
 from graphcredit.collector.task_locks import recovering
 from graphcredit.store.errors import SchemaError
@@ -104,8 +104,9 @@ def recover_spools(
     Returns:
         One record for each left-over spool.
     """
-    found = {path.stem for path in store.spool_dir.glob("*") if path.suffix in _SUFFIXES}
-    workers = sorted(found if worker_id is None else found & {worker_id})
+    suffixes = (".lock", ".tmp", ".arrows", ".closing")
+    all_workers = {path.stem for path in store.spool_dir.glob("*") if path.suffix in suffixes}
+    workers = sorted(all_workers if worker_id is None else all_workers & {worker_id})
     recovered: list[Recovered] = []
     if not workers:
         return recovered
@@ -151,36 +152,26 @@ def _recover(
             shard=None,
             quarantined=_quarantine(store, worker_id, path, num_bytes, str(error)),
         )
-    shard, num_steps = _shard_of(store, content, carried)
+    remove_unfinished(store, content.header)
+    # Killed after step 4: the shard is complete, and writing it again would double its steps.
+    shard = find_shard(store, content.header)
+    rows = [row for row in content.rows if _key(row) not in carried] if shard is None else []
+    if rows:
+        shard = write_shard(store, content.header, rows)
+    unread, quarantined = content.num_bytes_unread, None
+    if unread:
+        quarantined = _quarantine(store, worker_id, path, unread, content.problem)
+    else:
+        path.unlink()
     return Recovered(
         worker_id=worker_id,
         run_id=content.header.run_id,
         iteration=content.header.iteration,
-        num_steps=num_steps,
-        num_bytes_unread=content.num_bytes_unread,
+        num_steps=len(rows),
+        num_bytes_unread=unread,
         shard=shard,
-        quarantined=_retire(store, worker_id, path, content),
+        quarantined=quarantined,
     )
-
-
-def _shard_of(
-    store: Store, content: SpoolContent, carried: Collection[tuple[str, int]]
-) -> tuple[Path | None, int]:
-    """Return the shard of a spool, and the number of steps that had to be written to it."""
-    remove_unfinished(store, content.header)
-    # Killed after step 4: the shard is complete, and writing it again would double its steps.
-    written = find_shard(store, content.header)
-    if written is not None:
-        return written, 0
-    rows = [row for row in content.rows if _key(row) not in carried]
-    return (write_shard(store, content.header, rows) if rows else None), len(rows)
-
-
-def _retire(store: Store, worker_id: str, path: Path, content: SpoolContent) -> Path | None:
-    if not content.num_bytes_unread:
-        path.unlink()
-        return None
-    return _quarantine(store, worker_id, path, content.num_bytes_unread, content.problem)
 
 
 def _quarantine(
@@ -213,6 +204,3 @@ def _carried_keys(live: Path) -> frozenset[tuple[str, int]]:
 
 def _key(row: Mapping[str, Any]) -> tuple[str, int]:
     return row["trajectory_id"], row["step_index"]
-
-
-_SUFFIXES = frozenset({".lock", ".tmp", ".arrows", ".closing"})

@@ -2,15 +2,15 @@
 
 Steps that are acknowledged together are the rows of one batch. A batch has two columns: `values`, a
 JSON object of the step's short values by column name, and `parts`, a list of its long values:
-`state`, `action`, `next_state`, `prompt_ids`, `response_ids`, `response_logprobs`; images are
-among the values, in base64. It does not have one column for each column of `steps`, because each
-costs a microsecond or two per batch. A row without `parts` ends a trajectory.
+`state`, `action`, `next_state` and arrays; images are among the values, in base64. It does not have
+one column for each column of `steps`, because each costs a microsecond or two per batch. A row
+without `parts` ends a trajectory.
 
 The stream's metadata names the worker, run and iteration. There is no end-of-stream marker: the
 file is valid up to its last complete batch.
 
 `crc32` comes first in each JSON object. It is the checksum of the rest of the text and of the
-parts, so a flipped bit is detected. Older spools without checksums can be read, too.
+parts, so a flipped bit is detected.
 """
 
 import base64
@@ -28,14 +28,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.collector.recording.validation import DEFAULTS
+from graphcredit.collector.recording.validation import ARRAYS, DEFAULTS
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import STEP_COLUMNS
 
 HEADER_KEY = b"graphcredit.spool"
 
-_PARTS = ("state", "action", "next_state", "prompt_ids", "response_ids", "response_logprobs")
-_ARRAY_PARTS = {"prompt_ids": np.int32, "response_ids": np.int32, "response_logprobs": np.float32}
+_ARRAY_PARTS = {c.name: ARRAYS[c.type] for c in STEP_COLUMNS if c.type in ARRAYS}
+_PARTS = ("state", "action", "next_state", *_ARRAY_PARTS)
 _PART_NAMES = frozenset(_PARTS)
 _NEEDED = frozenset(c.name for c in STEP_COLUMNS if not c.nullable) - {"worker_id", *DEFAULTS}
 _LIST = pa.list_(pa.binary())
@@ -43,6 +43,7 @@ _SPOOL_SCHEMA = pa.schema([pa.field("values", pa.string(), nullable=False), ("pa
 
 _pack_range = Struct("<2i").pack
 _pack_offsets = Struct(f"<{len(_PARTS) + 1}i").pack
+_NUM_BITMAP_BYTES = -(-len(_PARTS) // 8)
 _CHECKSUM_LENGTH = len('{"crc32":"01234567",')
 _to_json = json.JSONEncoder(check_circular=False).encode
 _NO_PARTS = pa.nulls(1, _LIST)
@@ -138,14 +139,17 @@ def _step(row: Mapping[str, Any]) -> pa.RecordBatch:
     present = 0
     for bit, name in enumerate(_PARTS):
         value = row.get(name)
+        content = b""
         if value is not None:
-            part = value.encode() if isinstance(value, str) else value.tobytes()
-            parts.append(part)
+            content = value.encode() if isinstance(value, str) else value.tobytes()
             present |= 1 << bit
-            offsets.append(offsets[-1] + len(part))
-        else:
-            offsets.append(offsets[-1])
-    buffers = [bytes((present,)), _pack_offsets(*offsets), b"".join(parts)]
+        parts.append(content)
+        offsets.append(offsets[-1] + len(content))
+    buffers = [
+        present.to_bytes(_NUM_BITMAP_BYTES, "little"),
+        _pack_offsets(*offsets),
+        b"".join(parts),
+    ]
     binaries = _array(pa.binary(), len(_PARTS), buffers)
     column = pa.Array.from_buffers(_LIST, 1, [None, _ALL_PARTS], children=[binaries])
     return _batch(values, column, b"".join(buffers))
@@ -164,13 +168,13 @@ def read_spool(path: Path) -> SpoolContent:
     """
     data = pa.py_buffer(path.read_bytes())
     file = pa.BufferReader(data)
-    reader, header, has_checksums = _open(path, file)
+    reader, header = _open(path, file)
     rows: list[dict[str, Any]] = []
     last_rows: dict[str, dict[str, Any]] = {}
     whole, problem = file.tell(), ""
     try:
         for batch in reader:
-            _add_batch(batch, rows, last_rows, has_checksums=has_checksums)
+            _add_batch(batch, rows, last_rows)
             whole = file.tell()
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         problem = str(error)
@@ -191,7 +195,7 @@ def read_ids(path: Path) -> tuple[SpoolHeader, set[str]]:
     """
     ids: set[str] = set()
     with pa.memory_map(str(path)) as file:
-        reader, header, _ = _open(path, file)
+        reader, header = _open(path, file)
         with suppress(pa.ArrowException, OSError, ValueError, KeyError):
             for batch in reader:
                 ids.update(
@@ -200,50 +204,43 @@ def read_ids(path: Path) -> tuple[SpoolHeader, set[str]]:
     return header, ids
 
 
-def _open(path: Path, file: pa.NativeFile) -> tuple[pa.RecordBatchReader, SpoolHeader, bool]:
-    """Return a reader of the batches, the header, and whether rows have checksums."""
+def _open(path: Path, file: pa.NativeFile) -> tuple[pa.RecordBatchReader, SpoolHeader]:
+    """Return a reader of the batches, and the header."""
     try:
         reader = pa.ipc.open_stream(file)
         head = (reader.schema.metadata or {})[HEADER_KEY].decode()
-        has_checksums = "crc32" in json.loads(head)
-        header = SpoolHeader(**_values(head, b"", has_checksums=has_checksums))
-        names = ", ".join(reader.schema.names)
+        if not reader.schema.equals(_SPOOL_SCHEMA):
+            raise SchemaError(
+                f"{path} must have the columns {', '.join(_SPOOL_SCHEMA.names)} of a spool: it has "
+                f"{', '.join(reader.schema.names)}"
+            )
+        return reader, SpoolHeader(**_values(head, b""))
+    except SchemaError:
+        raise
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise SchemaError(f"{path} must start with the head of a spool: {error}") from error
-    if not reader.schema.equals(_SPOOL_SCHEMA):
-        raise SchemaError(
-            f"{path} must have the columns {', '.join(_SPOOL_SCHEMA.names)} of a spool: "
-            f"it has {names}"
-        )
-    return reader, header, has_checksums
 
 
 def _add_batch(
-    batch: pa.RecordBatch,
-    rows: list[dict[str, Any]],
-    last_rows: dict[str, dict[str, Any]],
-    *,
-    has_checksums: bool,
+    batch: pa.RecordBatch, rows: list[dict[str, Any]], last_rows: dict[str, dict[str, Any]]
 ) -> None:
     """Add the steps and ends of a batch, or raise an error and add nothing."""
     batch.validate(full=True)
-    parts = batch["parts"].to_pylist()
-    values = [
-        _values(text or "", _content(own), has_checksums=has_checksums)
-        for text, own in zip(batch["values"].to_pylist(), parts, strict=True)
-    ]
-    for row, own in zip(values, parts, strict=True):
-        if own is not None:
-            _put_parts(row, own)
-    for row, own in zip(values, parts, strict=True):
-        if own is None:
+    texts, parts = batch["values"].to_pylist(), batch["parts"].to_pylist()
+    decoded = [_row(text or "", part) for text, part in zip(texts, parts, strict=True)]
+    for row, part in zip(decoded, parts, strict=True):
+        if part is None:
             last_rows[row["trajectory_id"]].update(row)
         else:
             rows.append(row)
             last_rows[row["trajectory_id"]] = row
 
 
-def _put_parts(row: dict[str, Any], parts: list[bytes | None]) -> None:
+def _row(text: str, parts: list[bytes | None] | None) -> dict[str, Any]:
+    """Return a step; an end if there are no parts."""
+    row = _values(text, _content(parts))
+    if parts is None:
+        return row
     for name, part in zip(_PARTS, parts, strict=True):
         if part is not None:
             dtype = _ARRAY_PARTS.get(name)
@@ -253,6 +250,7 @@ def _put_parts(row: dict[str, Any], parts: list[bytes | None]) -> None:
     missing = _NEEDED - row.keys()
     if missing:
         raise ValueError(f"a step must have {', '.join(sorted(missing))}")
+    return row
 
 
 def _image_to_json(image: Mapping[str, Any]) -> dict[str, str | None]:
@@ -273,9 +271,9 @@ def _content(parts: Sequence[bytes | None] | None) -> bytes:
     if len(parts) != len(_PARTS):
         raise ValueError(f"a step must have {len(_PARTS)} parts")
     present = sum(1 << bit for bit, part in enumerate(parts) if part is not None)
-    own = [part or b"" for part in parts]
-    offsets = _pack_offsets(*accumulate(map(len, own), initial=0))
-    return b"".join([bytes((present,)), offsets, *own])
+    contents = [part or b"" for part in parts]
+    offsets = _pack_offsets(*accumulate(map(len, contents), initial=0))
+    return b"".join([present.to_bytes(_NUM_BITMAP_BYTES, "little"), offsets, *contents])
 
 
 def _with_checksum(text: bytes, content: bytes) -> bytes:
@@ -288,18 +286,16 @@ def _with_checksum(text: bytes, content: bytes) -> bytes:
     return b'{"crc32":"%08x",%s' % (zlib.crc32(content, zlib.crc32(text)), text[1:])
 
 
-def _values(text: str, content: bytes, *, has_checksums: bool) -> dict[str, Any]:
+def _values(text: str, content: bytes) -> dict[str, Any]:
     """Return the JSON object of a text, after verifying its checksum.
 
     Raises:
         ValueError: The checksum does not match the text and the content.
     """
-    if has_checksums:
-        rest = b"{" + text.encode()[_CHECKSUM_LENGTH:]
-        if text.encode() != _with_checksum(rest, content):
-            raise ValueError("its checksum does not match")
-        text = rest.decode()
-    return json.loads(text)
+    rest = b"{" + text.encode()[_CHECKSUM_LENGTH:]
+    if text.encode() != _with_checksum(rest, content):
+        raise ValueError("its checksum does not match")
+    return json.loads(rest)
 
 
 def _batch(values: Mapping[str, Any], parts: pa.Array, content: bytes) -> pa.RecordBatch:
@@ -309,5 +305,5 @@ def _batch(values: Mapping[str, Any], parts: pa.Array, content: bytes) -> pa.Rec
 
 
 def _array(type_: pa.DataType, length: int, buffers: Sequence[bytes | None]) -> pa.Array:
-    wrapped = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
-    return pa.Array.from_buffers(type_, length, wrapped)
+    given = [None if buffer is None else pa.py_buffer(buffer) for buffer in buffers]
+    return pa.Array.from_buffers(type_, length, given)

@@ -1,7 +1,8 @@
 """Validate a logged step, and convert its values to the form in which they are kept.
 
-The schema's column types decide which Python values are accepted, so a new column needs no change
-here. `store/checks/value_rules.py` has the rules about values, for this module and for `graphcredit
+The schema's column types decide which Python values are accepted: a new column of a type that is in
+`_OF_TYPE` needs no change here, and one of another type fails when this module is imported.
+`store/checks/value_rules.py` has the rules about values, for this module and for `graphcredit
 check`. Values are returned as Python scalars, text, and copies of arrays.
 """
 
@@ -9,7 +10,7 @@ import json
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import NoneType
 from typing import Any, NoReturn
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from graphcredit.store.checks.value_rules import VALUE_RULES, ValueRule
 from graphcredit.store.errors import StepRefusedError
-from graphcredit.store.schema import STEP_COLUMNS
+from graphcredit.store.schema import STEP_COLUMNS, Column
 
 FILLED = frozenset({"task_id", "trajectory_id", "step_index", "worker_id", "logged_at"})
 """Columns that the recorder fills; callers cannot log them."""
@@ -35,10 +36,7 @@ DEFAULTS: Mapping[str, bool | float] = {
 _INT32 = np.iinfo(np.int32)
 _INTEGERS = (int, np.integer)
 _NUMBERS = (int, float, np.integer, np.floating)
-
-
 _IMAGES = "a list of images: bytes of a file, or paths in the store's folder images/"
-_TYPES = {column.name: column.type for column in STEP_COLUMNS}
 
 
 class _RuleBrokenError(Exception):
@@ -139,40 +137,30 @@ def _texts(value: object) -> list[str]:
 
 
 def _integers(value: object) -> np.ndarray:
-    if isinstance(value, np.ndarray):
-        if value.ndim != 1 or value.dtype.kind not in "iu":
-            raise _RuleBrokenError("a list of integers, or a 1-dimensional array of them")
-        fits = value.dtype == np.int32 or not value.size
-        if not fits and not (_INT32.min <= value.min() and value.max() <= _INT32.max):
-            raise _RuleBrokenError("integers of 32 bits")
-        return value.astype(np.int32)
-    return np.frombuffer(_array("i", value, "integers"), dtype=np.int32)
+    return _array(value, np.dtype(np.int32), "iu", "integers")
 
 
 def _singles(value: object) -> np.ndarray:
-    if isinstance(value, np.ndarray):
-        if value.ndim != 1 or value.dtype.kind not in "fiu":
-            raise _RuleBrokenError("a list of numbers, or a 1-dimensional array of them")
-        return _as_float32(value)
-    return np.frombuffer(_array("f", value, "numbers"), dtype=np.float32)
+    return _array(value, np.dtype(np.float32), "fiu", "numbers")
 
 
-def _as_float32(value: np.ndarray) -> np.ndarray:
-    if value.dtype == np.float32:
-        return value.copy()
-    with np.errstate(over="ignore"):
-        return value.astype(np.float32)
-
-
-def _array(code: str, value: object, what: str) -> "array[Any]":
-    if not isinstance(value, (list, tuple)):
+def _array(value: object, dtype: np.dtype[Any], kinds: str, what: str) -> np.ndarray:
+    if isinstance(value, (list, tuple)):
+        try:
+            return np.frombuffer(array(dtype.char, value), dtype)
+        except TypeError:
+            raise _RuleBrokenError(f"a list of {what}") from None
+        except OverflowError:
+            raise _RuleBrokenError(f"{what} of 32 bits") from None
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.dtype.kind not in kinds:
         raise _RuleBrokenError(f"a list of {what}, or a 1-dimensional array of them")
-    try:
-        return array(code, value)
-    except TypeError:
-        raise _RuleBrokenError(f"a list of {what}") from None
-    except OverflowError:
-        raise _RuleBrokenError(f"{what} of 32 bits") from None
+    if value.dtype == dtype:
+        return value.copy()
+    is_whole = dtype == np.int32 and value.size
+    if is_whole and not (_INT32.min <= value.min() and value.max() <= _INT32.max):
+        raise _RuleBrokenError("integers of 32 bits")
+    with np.errstate(over="ignore"):
+        return value.astype(dtype)
 
 
 def _images(value: object) -> list[dict[str, Any]]:
@@ -220,7 +208,13 @@ def _short(value: object) -> str:
     return text if len(text) <= 120 else f"{text[:120]}…"
 
 
-_OF_TYPE: dict[pa.DataType, Callable[[Any], object]] = {
+ARRAYS: Mapping[pa.DataType, Any] = {
+    pa.list_(pa.int32()): np.int32,
+    pa.list_(pa.float32()): np.float32,
+}
+"""Types of columns whose values are kept as arrays, and the type of their items."""
+
+_OF_TYPE: Mapping[pa.DataType, Callable[[Any], object]] = {
     pa.string(): _text,
     pa.bool_(): _flag,
     pa.float64(): _number,
@@ -229,15 +223,35 @@ _OF_TYPE: dict[pa.DataType, Callable[[Any], object]] = {
     pa.list_(pa.string()): _texts,
     pa.list_(pa.int32()): _integers,
     pa.list_(pa.float32()): _singles,
-    _TYPES["images"]: _images,
+    pa.list_(pa.struct([("bytes", pa.binary()), ("path", pa.string())])): _images,
 }
-_AS_KEPT: dict[str, Callable[[Any], object]] = {
-    column.name: _OF_TYPE[column.type] for column in STEP_COLUMNS if column.type in _OF_TYPE
-} | {"extra": _json}
+"""Makes a value of a column of a type the one that is kept. What it returns is an array if the type
+is in `ARRAYS`, else JSON can express it, images excepted."""
+
+
+def kept_by_type(columns: Sequence[Column]) -> dict[str, Callable[[Any], object]]:
+    """Return the function of `_OF_TYPE` for each column.
+
+    Raises:
+        TypeError: There is none for the type of a column.
+    """
+    for column in columns:
+        if column.type not in _OF_TYPE:
+            raise TypeError(
+                "the recorder must know the type of each column in store/schema.py: it does not "
+                f"know {column.type}, that of {column.name}. Say in `_OF_TYPE` of "
+                "collector/recording/validation.py which values such a column takes"
+            )
+    return {column.name: _OF_TYPE[column.type] for column in columns}
+
+
+_AS_KEPT = kept_by_type(
+    [c for c in STEP_COLUMNS if c.name not in FILLED or c.name in ("task_id", "trajectory_id")]
+) | {"extra": _json}
 _RULES_OF_ONE: defaultdict[str, list[ValueRule]] = defaultdict(list)
 for _rule in VALUE_RULES:
     if len(_rule.columns) == 1:
         _RULES_OF_ONE[_rule.columns[0]].append(_rule)
 _RULES_OF_SEVERAL = [rule for rule in VALUE_RULES if len(rule.columns) > 1]
-_LOGGED = {name: rule for name, rule in _AS_KEPT.items() if name not in FILLED}
+_LOGGED = [name for name in _AS_KEPT if name not in FILLED]
 _NULLABLE = frozenset(column.name for column in STEP_COLUMNS if column.nullable)

@@ -79,7 +79,7 @@ def _policy(
     given = {name: getattr(options, name) for name in _SAMPLING}
     sampling |= {name: value for name, value in given.items() if value is not None}
     template = options.template or (environments[0] if len(environments) == 1 else None)
-    language = LanguageOptions(template=template, server=options.server, **sampling)
+    language = LanguageOptions(template=template, **sampling)
     return parse_policy(options.policy or _named(acted), language)
 
 

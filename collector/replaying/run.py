@@ -115,7 +115,7 @@ def replay(
     outlines = of_tasks(everything, options.task)
     player = find_player((each.marks for each in outlines), _environments(outlines), options)
     settings = _settings(player, options)
-    drawn = draw(outlines, None if options.all_decisions else options.num_decisions, options.seed)
+    drawn = draw(outlines, options.num_decisions or None, options.seed)
     directory = opened.replay_dir(run, number)
     done = _Done(total=len(drawn), on_progress=on_progress)
     with alone_in(directory, "one process at a time may replay an iteration"):

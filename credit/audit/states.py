@@ -12,7 +12,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect
-from graphcredit.store.text_diff import Difference, compare
+from graphcredit.store.text_diff import WordDiff, compare
 
 _MOST_COMPARED = 300
 """States whose pairs are looked through, those with the most visits; the time is quadratic."""
@@ -42,7 +42,7 @@ class TextsOfState:
         """How often trajectories were there."""
         return sum(text.visits for text in self.texts)
 
-    def differences(self) -> Iterator[Difference]:
+    def differences(self) -> Iterator[WordDiff]:
         """Yield how each other text differs from the most visited one."""
         first, *others = self.texts
         return (compare(first.text, other.text) for other in others)

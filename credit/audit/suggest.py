@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 
 from graphcredit.credit.merging.overrule.apply import find
 from graphcredit.store.errors import OptionError
-from graphcredit.store.state_rules.file import Means, StateRule
 from graphcredit.store.state_rules.pattern import KINDS
+from graphcredit.store.state_rules.rule import Means, StateRule
 
 _TOKEN = re.compile(r"\w+(?:[-'’:.,]\w+)*|[^\w\s]|\n")
 _MOST_TOKENS = 1500

@@ -60,8 +60,6 @@ class CreditReport:
     """Those among them that were found to be another text's state."""
     num_refused_merges: int = 0
     """Merges that would have united states with different admissible actions."""
-    num_undecided_merges: int = 0
-    """Pairs of states that a merge kept apart for want of evidence."""
     num_contradictions_before: int = 0
     """Pairs of a state and an action that led to several states, before merging."""
     num_contradictions: int = 0
@@ -125,10 +123,7 @@ class CreditReport:
     def merge_as_json(self) -> dict[str, Any]:
         """Return what the merge is worth, for the metadata of the nodes."""
         found = self.merge_precision
-        return {
-            "precision": found.as_json() if found else None,
-            "num_undecided": self.num_undecided_merges,
-        }
+        return {"precision": found.as_json() if found else None}
 
 
 def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
@@ -251,7 +246,6 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_texts=merged.num_texts,
         num_merged_texts=merged.num_texts - merged.num_states,
         num_refused_merges=merged.num_refused,
-        num_undecided_merges=merged.num_undecided,
         num_contradictions_before=merged.num_contradictions_before,
         num_contradictions=merged.num_contradictions,
         evidence=list(merged.evidence),

@@ -1,6 +1,6 @@
 """The nodes of one batch after the rules, from where a merge goes on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +23,6 @@ from graphcredit.store.state_rules.file import StateRules
 _NO_RULES = StateRules()
 
 
-def _nothing(text: str) -> frozenset[str]:
-    return frozenset()
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Union:
     """The states that a merge made of candidates."""
@@ -35,10 +31,6 @@ class Union:
     """One node for each state."""
     num_refused: int
     """Merges that the guard did not allow."""
-    num_undecided: int = 0
-    """Pairs of states that stayed apart for want of evidence."""
-    known_to_last: Callable[[str], frozenset[str]] = _nothing
-    """Returns the words that a text lost although they stay for a while: outcomes were asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

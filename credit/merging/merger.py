@@ -40,8 +40,6 @@ class MergeReport:
     """Pairs of a node and an action that led to more than one node, before."""
     num_contradictions: int
     """The same, after."""
-    num_undecided: int = 0
-    """Pairs of states that the merge kept apart for want of evidence."""
     evidence: tuple[GroupEvidence, ...] = ()
     """What sampled groups say of the merge; see `precision.py`."""
 
@@ -131,7 +129,6 @@ class Merger:
             nodes=union.nodes,
             report=replace(
                 _report(found.exact, union.nodes, refused, before, after),
-                num_undecided=union.num_undecided,
                 evidence=tuple(gather_evidence(found, union, self._judged_share)),
             ),
             identify=partial(self._method.recognise, found, union),

@@ -12,8 +12,7 @@ with two texts are asked two questions:
   than before or after the other? Noise favours neither side, a part of the state its own. The
   pairs in favour, less those against, are wrong. Only words count that certain looks at one state
   of the group have in common, and no numbers where the visits are not at one time; so a clock, a
-  session and advertisements are no evidence. Nor are words that stay for a while by themselves,
-  such as a rollout's name, where the merge asked outcomes about them.
+  session and advertisements are no evidence.
 
 The estimate is an upper bound: a wrong pair without a trace in the steps beside it is not seen. Its
 standard error is that of the jackknife that leaves out one group at a time (Quenouille and Tukey).
@@ -31,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.merging.candidates import Candidates, Union
-from graphcredit.credit.merging.segments.looks.visits import visits_of
+from graphcredit.credit.merging.segments.observations import observe
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.store.schema import MERGE_KEY
 
@@ -45,7 +44,6 @@ _VISITS = 32
 """Visits of a node that are compared, each with each."""
 _LASTING = 0.8
 """Share of the certain looks at a state that show a part of it, mistyped ones left out."""
-_PUNCTUATION = ".,:;!?()[]{}<>'\"`*_"
 _LONGEST = 4_000
 """Words of a text that are compared."""
 
@@ -165,7 +163,7 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
     merged = set(nodes.group_of_node[nodes.num_texts > 1].tolist())
     if merged.isdisjoint(chosen):
         return []
-    visits = visits_of(steps, found.exact, found.signature_of(found.exact))
+    visits = observe(steps, found.exact, found.signature_of(found.exact))
     num_steps = len(steps.row)
     outcome = factorise_pairs(
         factorise_pairs(nodes.target_of_step, factorise(steps.reward.view(np.int64))[0])[0],
@@ -182,23 +180,19 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
             node=nodes.state_of_step[part],
             text=codes[: stop - start],
             next_text=codes[stop - start :],
-            certain=visits.walked[:num_steps][part],
+            certain=visits.equivalence[:num_steps][part],
             index=visits.index[:num_steps][part],
             trajectory=visits.trajectory[:num_steps][part],
             action=steps.action[part],
             outcome=outcome[part],
-            words=[
-                _words(text, union.known_to_last(text))
-                for text in steps.state_texts.take(pa.array(distinct)).to_pylist()
-            ],
+            words=[_words(text) for text in steps.state_texts.take(pa.array(distinct)).to_pylist()],
         )
         result.append(looks.evidence(marks[group].hexdigest()))
     return result
 
 
-def _words(text: str, but: frozenset[str]) -> frozenset[str]:
-    words = text.casefold().split()[:_LONGEST]
-    return frozenset(word for word in words if word.strip(_PUNCTUATION) not in but)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.casefold().split()[:_LONGEST])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from pydantic import model_validator
+from pydantic import InstanceOf, model_validator
 
 from graphcredit.credit.merging.embedding.merge import (
     EmbeddingMerge,
@@ -26,7 +26,7 @@ GUARD_COLUMN = "admissible_actions"
 class MergeSettings(MergeOptions):
     """How texts become states."""
 
-    state_rules: StateRules = StateRules()
+    state_rules: InstanceOf[StateRules] = StateRules()
     """What the user says of it. `assign_credit` takes that from the `states.toml` of its store."""
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ MERGES: tuple[Merge, ...] = (
     Merge(
         name="segments",
         open=_open_segments,
-        version=7,
+        version=2,
         is_python=True,
     ),
     Merge(

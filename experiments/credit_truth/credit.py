@@ -1,20 +1,14 @@
 """The advantages that a trainer would get of sampled episodes, and those of who knows the truth."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
-import numpy as np
-
-from experiments.credit_truth.columns import LISTS, Lists, step_table
 from experiments.credit_truth.exact import Exact, distances
-from experiments.credit_truth.rollouts import Rollouts
-from experiments.credit_truth.world import Floats, World
+from experiments.credit_truth.rollouts import LISTS, Lists, step_table
+from experiments.credit_truth.world import World
+from experiments.episodes import GROUP_SIZE, Floats, Rollouts, advantages
 from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
 from graphcredit.credit.inputs.table import MENTIONS
-from graphcredit.credit.iteration.in_memory import compute
-from graphcredit.store.errors import CreditWarning
-
-GROUP_SIZE = 8
 
 Key = tuple[str, str]
 """Name of a credit, and the lists that it saw; no lists if it does not read them."""
@@ -54,28 +48,15 @@ def credits_of(
     yield PROGRESS, progress(world, rollouts)
     readers = {name: options for name, options in estimators.items() if reads_lists(name)}
     others = {name: options for name, options in estimators.items() if name not in readers}
-    for name, found in advantages(world, rollouts, others, lists="none").items():
-        yield (name, ""), found
-    for lists in LISTS:
-        for name, found in advantages(world, rollouts, readers, lists=lists).items():
-            yield (name, lists), found
+    conditions: list[tuple[Lists, dict[str, Assigner]]] = [("none", others)]
+    conditions += product(LISTS, [readers])
+    for lists, judged_so in conditions:
+        steps = step_table(world, rollouts, group_size=GROUP_SIZE, lists=lists)
+        for name, advantage in advantages(steps, judged_so).items():
+            yield (name, lists if name in readers else ""), advantage
 
 
 def progress(world: World, rollouts: Rollouts) -> Floats:
     """Return [num_steps] how much nearer to a win each step led; see `exact.distances`."""
     remaining = distances(world)
     return remaining[rollouts.state] - remaining[rollouts.target]
-
-
-def advantages(
-    world: World, rollouts: Rollouts, estimators: Mapping[str, Assigner], *, lists: Lists
-) -> dict[str, Floats]:
-    """Return the [num_steps] column `<name>_advantage` of each estimator."""
-    if not estimators:
-        return {}
-    steps = step_table(world, rollouts, group_size=GROUP_SIZE, lists=lists)
-    with warnings.catch_warnings():
-        # Lists that lack or say nothing are what some conditions are about.
-        warnings.simplefilter("ignore", CreditWarning)
-        found = compute(steps, estimators=list(estimators.values()), on_incomplete="raise")
-    return {name: found[f"{name}_advantage"].to_numpy().astype(np.float64) for name in estimators}

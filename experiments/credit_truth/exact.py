@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.credit_truth.world import Floats, World
+from experiments.credit_truth.world import World
+from experiments.episodes import Floats
 
 
 def policy_of(world: World, logits: Floats) -> Floats:

@@ -13,10 +13,11 @@ from experiments.credit_truth.credit import GROUP_SIZE, credits_of, judged
 from experiments.credit_truth.exact import Exact, policy_of
 from experiments.credit_truth.kl_step import KL, gain_along
 from experiments.credit_truth.policies import POLICIES, logits_of
-from experiments.credit_truth.rollouts import Rollouts, sample
+from experiments.credit_truth.rollouts import sample
 from experiments.credit_truth.within_views import spearman_within
-from experiments.credit_truth.world import Floats, World
+from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.table import world_named
+from experiments.episodes import Floats, Rollouts
 from graphcredit.store.options import options_as_json
 
 MANY = 16

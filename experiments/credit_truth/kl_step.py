@@ -7,7 +7,8 @@ that the old policy acts in, weighted by its expected visits, is `KL`.
 import numpy as np
 
 from experiments.credit_truth.exact import Exact, policy_of, success_of
-from experiments.credit_truth.world import Floats, World
+from experiments.credit_truth.world import World
+from experiments.episodes import Floats
 
 KL = 0.02
 

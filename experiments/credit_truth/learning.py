@@ -16,13 +16,10 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from experiments.credit_truth.columns import LISTS, Lists
 from experiments.credit_truth.credit import (
-    GROUP_SIZE,
     OF_VIEW,
     PROGRESS,
     REFERENCES,
-    advantages,
     judged,
     progress,
     reads_lists,
@@ -30,9 +27,10 @@ from experiments.credit_truth.credit import (
 from experiments.credit_truth.exact import Exact, policy_of, success_of
 from experiments.credit_truth.judge import group_gradients
 from experiments.credit_truth.policies import POLICIES, logits_of
-from experiments.credit_truth.rollouts import Rollouts, sample
-from experiments.credit_truth.world import Floats, World
+from experiments.credit_truth.rollouts import LISTS, Lists, sample, step_table
+from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.table import world_named
+from experiments.episodes import GROUP_SIZE, Floats, Rollouts, advantages
 from graphcredit.store.options import options_as_json
 
 ITERATIONS = 25
@@ -117,7 +115,8 @@ def credit_of(curves: Curves, world: World, policies: Floats, rollouts: Rollouts
     if key in REFERENCES:
         return _true_advantage(world, policies, rollouts, of_view=key == OF_VIEW)
     lists = cast("Lists", curves.lists or "none")
-    return advantages(world, rollouts, judged([curves.credit]), lists=lists)[curves.credit]
+    steps = step_table(world, rollouts, group_size=GROUP_SIZE, lists=lists)
+    return advantages(steps, judged([curves.credit]))[curves.credit]
 
 
 def _true_advantage(world: World, policies: Floats, rollouts: Rollouts, *, of_view: bool) -> Floats:

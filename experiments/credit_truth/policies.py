@@ -12,7 +12,8 @@ import numpy as np
 
 from experiments.credit_truth.exact import Exact, policy_of, success_of
 from experiments.credit_truth.kl_step import step_size
-from experiments.credit_truth.world import Floats, World
+from experiments.credit_truth.world import World
+from experiments.episodes import Floats
 
 POLICIES: Mapping[str, float] = {"quarter": 0.25, "rare": 0.04, "mistaken": 0.15}
 """How often each kind of policy wins."""

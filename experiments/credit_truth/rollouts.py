@@ -1,28 +1,27 @@
-"""Sample episodes of a policy, all at once."""
+"""Sample episodes of a policy in a world, and the steps that a collector would log of them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
-from experiments.credit_truth.world import Bools, Floats, Ints, World
+from experiments.credit_truth.world import World
+from experiments.episodes import Bools, Floats, Ints, Rollouts, numbered, roll_out
+from experiments.episodes import step_table as table_of
 
+Lists: TypeAlias = Literal["exact", "none", "constant", "noisy", "wrong"]
+"""What is logged as the admissible actions of a step."""
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rollouts:
-    """Steps of sampled episodes, sorted by episode and time."""
+LISTS: Mapping[Lists, str] = {
+    "exact": "what is admissible in the true state",
+    "none": "nothing",
+    "constant": "all actions of the world at every step",
+    "noisy": "the exact list, each action flipped with probability 0.1, anew at every step",
+    "wrong": "the exact list, each action flipped with probability 0.1, once for each view",
+}
 
-    episode: Ints
-    """[num_steps] 0-based."""
-    time: Ints
-    """[num_steps]."""
-    state: Ints
-    """[num_steps] true state before the action."""
-    action: Ints
-    """[num_steps]."""
-    target: Ints
-    """[num_steps] true state after the action."""
-    is_last: Bools
-    """[num_steps]."""
+_FLIPPED = 0.1
 
 
 def sample(world: World, policies: Floats, num_episodes: int, rng: np.random.Generator) -> Rollouts:
@@ -35,28 +34,16 @@ def sample(world: World, policies: Floats, num_episodes: int, rng: np.random.Gen
         rng: Draws the actions and the transitions.
     """
     player = np.repeat(np.arange(len(policies)), num_episodes)
-    state = rng.choice(world.num_states, size=len(player), p=world.start)
-    playing = np.arange(len(player))
-    columns: list[tuple[Ints, ...]] = []
-    for time in range(world.horizon):
-        playing = playing[~world.is_over[state[playing]]]
-        now = state[playing]
-        action = _draw(policies[player[playing], world.view[now]], rng)
+
+    def act(playing: Ints, now: Ints) -> tuple[Ints, Floats, Ints]:
+        probability = policies[player[playing], world.view[now]]
+        action = _draw(probability, rng)
         outcome = _draw(world.probability[now, action], rng)
-        state[playing] = world.target[now, action, outcome]
-        columns.append((playing, np.full(len(now), time), now, action, state[playing]))
-    episode, times, states, actions, targets = (
-        np.concatenate(column) for column in zip(*columns, strict=True)
-    )
-    order = np.lexsort((times, episode))
-    return Rollouts(
-        episode=episode[order],
-        time=times[order],
-        state=states[order],
-        action=actions[order],
-        target=targets[order],
-        is_last=np.diff(episode[order], append=-1) != 0,
-    )
+        chance = probability[np.arange(len(now)), action]
+        return action, chance, world.target[now, action, outcome]
+
+    start = rng.choice(world.num_states, size=len(player), p=world.start)
+    return roll_out(start, horizon=world.horizon, is_over=world.is_over, act=act)
 
 
 def _draw(probability: Floats, rng: np.random.Generator) -> Ints:
@@ -64,3 +51,42 @@ def _draw(probability: Floats, rng: np.random.Generator) -> Ints:
     total = probability.cumsum(1)
     # The sum may round to a little less than 1, and what has no probability is never drawn.
     return (total > rng.random((len(total), 1)) * total[:, -1:]).argmax(1)
+
+
+def step_table(world: World, rollouts: Rollouts, *, group_size: int, lists: Lists) -> pa.Table:
+    """Return the steps as a table; the state is the view, and each group is a task.
+
+    Args:
+        world: Where they were played.
+        rollouts: Sampled episodes.
+        group_size: Consecutive episodes that form a group.
+        lists: How the admissible actions are logged.
+    """
+    views = pa.array(world.views)
+    return table_of(
+        rollouts,
+        tasks=numbered("task", rollouts.episode // group_size),
+        texts=(
+            views.take(pa.array(world.view[rollouts.state])),
+            views.take(pa.array(world.view[rollouts.target])),
+        ),
+        actions=world.actions,
+        admissible=world.admissible,
+        listed=_listed(world, rollouts, lists),
+        is_won=world.is_won,
+        is_over=world.is_over,
+    )
+
+
+def _listed(world: World, rollouts: Rollouts, lists: Lists) -> Bools | None:
+    """Return [num_steps, num_actions] what is logged as admissible; None for nothing."""
+    exact = world.admissible[rollouts.state]
+    if lists == "none":
+        return None
+    if lists == "constant":
+        return np.ones_like(exact)
+    if lists == "exact":
+        return exact
+    num_draws = len(exact) if lists == "noisy" else len(world.views)
+    draws = np.random.default_rng(0).random((num_draws, len(world.actions))) < _FLIPPED
+    return exact ^ (draws if lists == "noisy" else draws[world.view[rollouts.state]])

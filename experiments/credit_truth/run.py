@@ -8,7 +8,7 @@
     python -m experiments.credit_truth.run --out mine --estimator grpo --estimator graphgpo
 
 The rows of each unit (a world, a kind of policy, a seed) are in OUT/units, those of learning in
-OUT/curves, and the results in OUT/credit-truth.{parquet,md,png} and OUT/learning.parquet. Those
+OUT/curves, and the results in OUT/credit-truth.{parquet,md} and OUT/learning.parquet. Those
 under noise, of one seed, are in OUT/noise-units and OUT/noise.{parquet,md}. Finished units are
 skipped. New estimators and changed defaults are detected; after a change of code, delete the
 folder.
@@ -21,7 +21,6 @@ from pathlib import Path
 import polars as pl
 
 from experiments.credit_truth import learning
-from experiments.credit_truth.figure import draw
 from experiments.credit_truth.judge import MANY, judge, made_by, units
 from experiments.credit_truth.noise.judge import judge_noisy, noisy, noisy_made_by
 from experiments.credit_truth.noise.report import noise_tables
@@ -61,7 +60,6 @@ def main() -> None:
         learnt = made(out / "curves", runs, learning.learn, learning.made_by, workers)
         curves = _kept(learnt, out / "learning.parquet")
     _show(tables(rows, curves), out / "credit-truth.md")
-    draw(rows, out / "credit-truth.png")
     if options.noise:
         disturbed = noisy([unit for unit in chosen if not unit.seed])
         under_noise = made(out / "noise-units", disturbed, judge_noisy, noisy_made_by, workers)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from experiments.credit_truth.world import Floats, Ints
+from experiments.episodes import Floats, Ints
 
 _DIGITS = 9
 """Smaller differences of the truth are rounding."""

@@ -7,19 +7,15 @@ is found without sampling.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.episodes import Bools, Floats, Ints
 from graphcredit.collector.environments.sokoban.board import Board, Position, moves_from
 from graphcredit.collector.environments.sokoban.distances import distances_to_goal
 from graphcredit.collector.environments.sokoban.make_boards import make_board
 from graphcredit.collector.environments.sokoban.notation import board_text
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 ACTIONS: tuple[str, ...] = ("down", "left", "right", "up")
 

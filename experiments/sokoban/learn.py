@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import torch
 
-from experiments.sokoban.boards import Floats, Ints
-from experiments.sokoban.play import advantages, sample
+from experiments.episodes import Floats, Ints, advantages
+from experiments.sokoban.play import sample, step_table
 from experiments.sokoban.policy import probabilities, success_of
 from experiments.sokoban.settings import (
     EVALUATE_EVERY,
@@ -62,7 +62,8 @@ def learn(cell: Cell, iterations: int = ITERATIONS) -> pl.DataFrame:
             break
         chosen = boards_played(cell, iteration, len(boards.names))
         episodes = sample(boards, chosen, lambda at: probabilities(policy, boards, at), rng)
-        credit = advantages(boards, episodes, options, name, with_lists=with_lists)
+        steps = step_table(boards, episodes, with_lists=with_lists)
+        credit = advantages(steps, {name: options})[name]
         learner.update(boards, episodes, credit, rng)
         seen.append(credit)
         num_steps += len(credit)

@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from experiments.sokoban.boards import ACTIONS, Boards, Floats, Ints
+from experiments.episodes import Floats, Ints
+from experiments.sokoban.boards import ACTIONS, Boards
 
 HORIZON = 30
 """Steps after which an episode is cut."""

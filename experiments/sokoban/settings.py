@@ -19,8 +19,8 @@ import json
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
+from experiments.episodes import GROUP_SIZE
 from experiments.sokoban.boards import Boards, drawn
-from experiments.sokoban.play import GROUP_SIZE
 from experiments.sokoban.policy import HORIZON, WIDTH
 from experiments.sokoban.update import BATCH, EPOCHS, MAX_NORM
 from graphcredit.credit.estimators.table import Assigner, configure

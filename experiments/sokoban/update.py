@@ -6,12 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from experiments.sokoban.boards import Boards, Floats
-from experiments.sokoban.play import Episodes
+from experiments.episodes import Floats, Rollouts
+from experiments.sokoban.boards import Boards
 from experiments.sokoban.policy import log_probabilities
 from graphcredit.trainer.loss.importance import Correction
 from graphcredit.trainer.loss.inputs import TokenInputs
-from graphcredit.trainer.loss.masks import Masks
 from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.policy_loss import policy_loss
 
@@ -39,7 +38,7 @@ class Learner:
         return cls(policy=policy, optimizer=optimizer)
 
     def update(
-        self, boards: Boards, episodes: Episodes, advantage: Floats, rng: np.random.Generator
+        self, boards: Boards, episodes: Rollouts, advantage: Floats, rng: np.random.Generator
     ) -> None:
         """Learn from the steps once. Steps with advantage 0 are left out, as the trainer does.
 
@@ -57,9 +56,9 @@ class Learner:
                 self._step(boards, episodes, advantage, rows)
 
     def _step(
-        self, boards: Boards, episodes: Episodes, advantage: Floats, rows: np.ndarray
+        self, boards: Boards, episodes: Rollouts, advantage: Floats, rows: np.ndarray
     ) -> None:
-        every = log_probabilities(self.policy, boards, episodes.position[rows])
+        every = log_probabilities(self.policy, boards, episodes.state[rows])
         action = torch.from_numpy(episodes.action[rows])
         tokens = _tokens(
             every.gather(1, action[:, None]).squeeze(1),
@@ -70,7 +69,6 @@ class Learner:
             tokens,
             objective=_OBJECTIVE,
             correction=_NO_CORRECTION,
-            masks=Masks(),
             kl_coefficient=0.0,
             kl_estimator="k3",
             entropy_coefficient=0.0,

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from experiments.sokoban.boards import Boards, Floats, Ints
-from experiments.sokoban.play import Episodes, sample
+from experiments.episodes import Floats, Ints, Rollouts
+from experiments.sokoban.boards import Boards
+from experiments.sokoban.play import sample
 from experiments.sokoban.policy import log_probabilities, make_policy, success_of
 from experiments.sokoban.settings import WARM_SUCCESS, boards_of
 
@@ -38,7 +39,7 @@ def warm_start(size: str, number: int) -> nn.Module:
     for step in range(_MAX_STEPS):
         if step % _LOOK_EVERY == 0 and success_of(policy, boards).mean() >= WARM_SUCCESS:
             return policy
-        _copy(policy, optimizer, boards, shown, rng.integers(len(shown.position), size=_BATCH))
+        _copy(policy, optimizer, boards, shown, rng.integers(len(shown.state), size=_BATCH))
     raise ValueError(f"{size}: warm start {number} must win {WARM_SUCCESS:.2f}, and never does")
 
 
@@ -63,10 +64,10 @@ def _copy(
     policy: nn.Module,
     optimizer: torch.optim.Optimizer,
     boards: Boards,
-    shown: Episodes,
+    shown: Rollouts,
     rows: Ints,
 ) -> None:
-    every = log_probabilities(policy, boards, shown.position[rows])
+    every = log_probabilities(policy, boards, shown.state[rows])
     loss = -every.gather(1, torch.from_numpy(shown.action[rows])[:, None]).mean()
     optimizer.zero_grad()
     loss.backward()

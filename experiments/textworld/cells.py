@@ -87,7 +87,7 @@ class Cell:
                 "beta2": 0.98,
                 "batch_size": setting.batch_size,
                 "max_tokens": 4096,
-                "old_logprobs": "behaviour",
+                "correction": "bypass",
                 "seed": self.seed,
                 "device": "cpu",
                 "dtype": "float32",

@@ -4,11 +4,11 @@
     python -m experiments.textworld.run --out runs --kept experiments/textworld/kept --seed 1
     python -m experiments.textworld.run --quick --out quick
 
-Every run is a loop (`graphcredit loop`) in its own folder. The repeats of one seed, of all arms,
-come before those of the next. The command may be interrupted: it resumes, and skips finished runs.
-It also skips the runs in the tables of `--kept`, unless `--arms`, `--warm` or `--seed` selects
-them; those runs must have begun from the same weights. All runs are made on the CPU. `--quick`
-makes one short run, and fails unless success rises.
+Every run is a loop (`graphcredit loop`) in its own folder, on the CPU. The repeats of one seed, of
+all arms, come before those of the next. The command may be interrupted: it resumes, and skips
+finished runs. It also skips the runs in the tables of `--kept`, unless `--arms` or `--seed` selects
+them; those runs must have begun from the same weights. `--quick` makes one short run, and fails
+unless success rises.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -48,7 +48,6 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, help="directory of tables that report.py wrote")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time, each on one core")
     parser.add_argument("--arms", help="only these arms, separated by commas")
-    parser.add_argument("--warm", type=int, help="only this warm start")
     parser.add_argument("--seed", type=int, help="only this seed")
     parser.add_argument("--quick", action="store_true", help="one short run of a few minutes")
     options = parser.parse_args()
@@ -59,62 +58,44 @@ def main() -> None:
     if options.kept and not any(options.kept.glob("*.parquet")):
         parser.error(f"--kept must be a directory of tables that report.py wrote: {options.kept}")
     runs = Runs(out=options.out, kept=options.kept)
-    name = options.setting
-    arms = set(options.arms.split(",")) if options.arms else {*SETTINGS[name].arms}
-    arms |= {VARIANTS[arm][0] for arm in arms & VARIANTS.keys()}
-
-    def tune(cells: Sequence[Cell]) -> None:
-        undone = [cell for cell in cells if runs.of(cell) is None]
-        _make(runs, [cell for cell in undone if cell.arm in arms], options.workers)
-
-    tune(sweep(name))
-    tune(sweep_rates(name, tuned(runs, name)))
-    tunings = tuned(runs, name)
-    best = {arm: tunings[arm] for arm in SETTINGS[name].arms if arm in tunings}
-    for arm, (rate, kl) in best.items():
-        print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
-    wanted = {
-        "arm": options.arms.split(",") if options.arms else None,
-        "warm": None if options.warm is None else [options.warm],
-        "seed": None if options.seed is None else [options.seed],
-    }
-    asked = {field: values for field, values in wanted.items() if values is not None}
-    try:
-        cells = chosen([*repeats(name, best), *variants(name, best)], asked)
-    except ValueError as error:
-        parser.error(f"{name}: {error}")
+    arms = options.arms.split(",") if options.arms else None
+    best = tune(runs, options.setting, arms, options.workers)
+    cells = [
+        cell
+        for cell in (*repeats(options.setting, best), *variants(options.setting, best))
+        if (arms is None or cell.arm in arms) and options.seed in (None, cell.seed)
+    ]
+    if not cells:
+        parser.error(f"no tuned run has --arms {options.arms} and --seed {options.seed}")
+    is_again = arms is not None or options.seed is not None
     for seed in dict.fromkeys(cell.seed for cell in cells):
         # All arms of a pair, then the next pair: what is there is always comparable.
         pair = [cell for cell in cells if cell.seed == seed]
-        _make(Runs(out=options.out) if asked else runs, pair, options.workers)
-    if asked:
-        for cell in cells:
-            print(against_kept(runs, cell), flush=True)
+        _make(Runs(out=options.out) if is_again else runs, pair, options.workers)
+    for cell in cells if is_again else ():
+        print(against_kept(runs, cell), flush=True)
 
 
-def chosen(cells: Sequence[Cell], asked: Mapping[str, Sequence[Any]]) -> list[Cell]:
-    """Return the selected runs.
+def tune(
+    runs: Runs, setting: str, arms: Sequence[str] | None, num_workers: int
+) -> dict[str, Tuning]:
+    """Make the missing runs of the sweep; return the best tuning of each arm.
 
     Args:
-        cells: All runs.
-        asked: Field of a cell to its allowed values; other fields may have any value.
-
-    Raises:
-        ValueError: No run is selected.
+        runs: Finished runs.
+        setting: Name of the setting.
+        arms: Arms to tune, or variants of them; all if None.
+        num_workers: Runs at a time.
     """
-    for field, values in asked.items():
-        known = list(dict.fromkeys(getattr(cell, field) for cell in cells))
-        unknown = [value for value in values if value not in known]
-        if unknown:
-            raise ValueError(f"{field} must be among {known}: got {unknown}")
-    found = [
-        cell
-        for cell in cells
-        if all(getattr(cell, field) in values for field, values in asked.items())
-    ]
-    if not found:
-        raise ValueError(f"no run has {dict(asked)} together")
-    return found
+    known = SETTINGS[setting].arms
+    wanted = {VARIANTS[arm][0] if arm in VARIANTS else arm for arm in arms or ()}
+    wanted |= {*(known if arms is None else arms)}
+    for cells in (lambda: sweep(setting), lambda: sweep_rates(setting, tuned(runs, setting))):
+        _make(runs, [cell for cell in cells() if cell.arm in wanted], num_workers)
+    best = {arm: tuning for arm, tuning in tuned(runs, setting).items() if arm in known}
+    for arm, (rate, kl) in best.items():
+        print(f"{arm}: learning rate {rate:g}, KL coefficient {kl:g}", flush=True)
+    return best
 
 
 def against_kept(runs: Runs, cell: Cell) -> str:

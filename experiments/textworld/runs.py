@@ -7,20 +7,19 @@ smaller than the folders, so it can be shared. A run in the table need not be ma
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow.parquet as pq
 
 from experiments.textworld.cells import Cell, warm_start
 from experiments.textworld.curves import area
-from experiments.textworld.health import health
 from experiments.textworld.settings import SETTINGS, is_played_beside
 from graphcredit.credit.estimators.table import estimator_named
-from graphcredit.loop.config import loop_config
-from graphcredit.store.provenance.configuration import VERSION_KEY, configuration_of
+from graphcredit.store import open_store
+from graphcredit.store.sql.catalog import connect
 
 KEPT = Path(__file__).parent / "kept"
 """Tables of the runs that the documentation shows."""
@@ -52,8 +51,8 @@ class Runs:
         return self.kept_of(cell) if run is None else run
 
     def made(self, cell: Cell) -> pl.DataFrame | None:
-        """Return the rows as `of` does, if the run was made here with today's configuration."""
-        rows = _rows(self.out, cell) if _is_configured(self.out, cell) else []
+        """Return the rows as `of` does, if the run was made here."""
+        rows = _rows(self.out, cell)
         if not any(_ends(row, cell) for row in rows):
             return None
         run = pl.DataFrame(rows, infer_schema_length=None)
@@ -128,18 +127,19 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
         return []
     rows: list[dict[str, Any]] = []
     steps, seconds = 0, 0.0
-    warm_model = _fingerprint(out, cell.setting, cell.warm)
-    store = out / cell.name / "store"
-    seen, formula = health(store, cell.estimator), _formula(store, cell.estimator)
+    made_with = {
+        "formula": _version(cell.estimator),
+        "warm_model": _fingerprint(out, cell.setting, cell.warm),
+    }
+    signal = signals(out / cell.name / "store", cell.estimator)
     for text in path.read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         rows.append(
             {
                 **asdict(cell),
-                "formula": formula,
                 **{name: value for name, value in line.items() if not isinstance(value, dict)},
-                **seen.get(line["iteration"], {}),
-                "warm_model": warm_model,
+                **signal.get(line["iteration"], {}),
+                **made_with,
                 "success_rate": success_of(line, cell),
                 "env_steps": steps,
                 "seconds": seconds,
@@ -151,18 +151,28 @@ def _rows(out: Path, cell: Cell) -> list[dict[str, Any]]:
     return rows
 
 
-def _formula(store: Path, estimator: str) -> int:
-    """Return the oldest version of an estimator's formula in a run's credit."""
-    made_by = [
-        configuration_of(pq.read_schema(path)).get(estimator, {})
-        for path in store.glob("credit/*/*/*.parquet")
-    ]
-    return min((way.get(VERSION_KEY, 1) for way in made_by), default=_version(estimator))
+_SIGNALS = """
+    SELECT iteration,
+           avg(state_group_size) AS state_group_size,
+           avg((state_group_size = 1)::DOUBLE) AS alone_share,
+           avg(is_degenerate_group::DOUBLE) AS degenerate_share,
+           avg(({advantage} = 0)::DOUBLE) AS zero_share
+    FROM credit GROUP BY iteration
+"""
 
 
-def _version(estimator: str) -> int:
-    """Return the version of a formula; the last one of those that the program has no more."""
-    return _RETIRED.get(estimator) or estimator_named(estimator).version
+def signals(store: Path, estimator: str) -> dict[int, dict[str, float | None]]:
+    """Return what each iteration of a run offered to training; empty without a store.
+
+    They are the mean number of steps in a step's state group, and the shares of steps that are
+    alone in theirs, that are in groups whose returns are all equal, and whose advantage is 0.
+    """
+    if not (store / "store.json").exists():
+        return {}
+    query = _SIGNALS.format(advantage=f"{estimator}_advantage")
+    with closing(connect(open_store(store))) as connection:
+        rows = pl.DataFrame(connection.sql(query).to_arrow_table()).rows(named=True)
+    return {int(row.pop("iteration")): row for row in rows}
 
 
 def success_of(line: Mapping[str, Any], cell: Cell) -> float | None:
@@ -176,18 +186,6 @@ def success_of(line: Mapping[str, Any], cell: Cell) -> float | None:
     return line.get("sampled_training_success_rate" if is_beside else "success_rate")
 
 
-def _is_configured(out: Path, cell: Cell) -> bool:
-    """Return whether a run's folder has the run's configuration: settings may have changed."""
-    path = out / cell.name / "config.json"
-    if not path.exists():
-        return False
-    wanted = cell.config(out)
-    values = json.loads(path.read_text(encoding="utf-8"))
-    found = {name: value for name, value in values.items() if not name.endswith("_hash")}
-    same = {name: getattr(wanted, name) for name in ("out", "model", "iterations")}
-    return loop_config(found).changed(**same) == wanted
-
-
 def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:
     """Return the arms with a run whose advantages come from an older version of the formula."""
     return sorted(
@@ -198,6 +196,11 @@ def older_formulas(runs: Runs, cells: Iterable[Cell]) -> list[str]:
             and set(run["formula"]) != {_version(cell.estimator)}
         }
     )
+
+
+def _version(estimator: str) -> int:
+    """Return the version of a formula; the last one of those that the program has no more."""
+    return _RETIRED.get(estimator) or estimator_named(estimator).version
 
 
 def mean_success(run: pl.DataFrame, cell: Cell) -> float:

@@ -1,24 +1,8 @@
 """Setting `unseen`: does what a policy learns hold on games that it never learnt from?
 
-This was written down before the first run.
-
-**Endpoint.** Success on 64 games that are never learnt from, 16 plays each at temperature 1, of the
-policy after one pass over 256 others: 16 iterations of 16 games, 8 trajectories of each.
-
-**Main comparison.** `reach` less `grpo`, paired by warm start, over the five planned pairs: the
-mean, and the 95 % interval of Student's t. The difference counts as shown if the interval leaves
-out 0, and else as not shown. Before the fifth pair nothing is decided. All other differences are
-secondary, and their intervals are not corrected for their number.
-
-**Learning speed** is the mean success during the pass. Each game is played before anything is
-learnt from it, so this curve, too, is of games that were not learnt from.
-
-**Sweep.** Three learning rates for each arm, one run each, with a KL coefficient of 0.02, from a
-warm policy of its own: the first 96 games, six iterations. The rate with the most success during
-them is repeated. No held-out game is played.
-
-**Given up**, for want of time: three runs a value, a sweep of the KL coefficient, a second
-pass, evaluations within the pass, and a second seed from each warm policy.
+Endpoint, main comparison and sweep were written down before the first run, and stand in
+docs/research/learning.md. A comparison is paired by warm policy: the mean of the differences, and
+the 95 % interval of Student's t. Before the last planned pair nothing is decided.
 """
 
 from collections.abc import Mapping

@@ -38,7 +38,7 @@ def write_table_unsynced(table: pa.Table, path: Path) -> None:
         writer.write_table(table, max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // row_bytes)))
 
 
-class _Writer(pq.ParquetWriter):
+class _SealingWriter(pq.ParquetWriter):
     """A Parquet writer that puts a digest into the file when it is closed."""
 
     def __init__(self, path: Path, schema: pa.Schema, **options: Any) -> None:
@@ -78,7 +78,7 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     dictionaries.
     """
     dictionaries: Any = [name for name in schema.names if name in _DICTIONARY_COLUMNS]
-    writer = _Writer(
+    writer = _SealingWriter(
         path,
         schema,
         compression="zstd",

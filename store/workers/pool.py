@@ -6,6 +6,7 @@ is no death: it is raised here as itself, and nothing is done again.
 """
 
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -15,12 +16,19 @@ from typing import Final, Generic, TypeVar
 
 from graphcredit.store.errors import EngineError
 from graphcredit.store.plural import counted
-from graphcredit.store.processors import num_processors
 from graphcredit.store.workers.process import WorkerProcess, shared_environment
 
 RETRIES = 3
 """How often a piece of work is given to another worker; one that killed four would kill the fifth.
 Ray is told the same number."""
+
+
+def num_processors() -> int:
+    """Return the number of processors that this process may use, at least 1."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
 
 
 class _Later:

@@ -18,6 +18,11 @@ COMMAND = [sys.executable, "-m", "graphcredit.cli.main", "collect"]
 GAME = ["--env", "textworld", "--games", "coin-l105-s1", "--policy", "random"]
 
 
+@pytest.fixture(autouse=True)
+def _cache(games_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir))
+
+
 def _run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     command = [*COMMAND, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -61,11 +66,9 @@ def test_help_has_an_example_and_needs_no_game_library():
 
 
 @pytest.mark.play
-def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(
-    tmp_path: Path, games_dir: Path
-):
+def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(tmp_path: Path):
     arguments = [
-        *(tmp_path / "store", *GAME, "--games-dir", games_dir),
+        *(tmp_path / "store", *GAME),
         *("--group-size", "3", "--max-steps", "4", "--oracle"),
     ]
     first = _run(*arguments, "--json")
@@ -89,10 +92,10 @@ def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(
     [(signal.SIGINT, 1), (signal.SIGKILL, -9)],
 )
 def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
-    tmp_path: Path, games_dir: Path, number: signal.Signals, exit_code: int
+    tmp_path: Path, number: signal.Signals, exit_code: int
 ):
     store = tmp_path / "store"
-    arguments = [store, *GAME, "--games-dir", games_dir, "--group-size", "30", "--max-steps", "50"]
+    arguments = [store, *GAME, "--group-size", "30", "--max-steps", "50"]
     collecting = _start(*arguments)
     _wait_for_steps(store)
     os.killpg(collecting.pid, number)
@@ -111,9 +114,9 @@ def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
 
 @pytest.mark.slow
 @pytest.mark.play
-def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path, games_dir: Path):
+def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path):
     store = tmp_path / "store"
-    arguments = [store, *GAME, "--games-dir", games_dir, "--group-size", "30", "--max-steps", "50"]
+    arguments = [store, *GAME, "--group-size", "30", "--max-steps", "50"]
     collecting = _start(*arguments)
     _wait_for_steps(store)
     collecting.kill()

@@ -30,9 +30,9 @@ def _by_hand(root: Path, number: int) -> None:
     go_on = ["--continue-from", before] if number else []
     _type(
         *("train", store, "--model", before / "model", "--out", after, *where, *go_on),
-        *("--policy-version", before.name, "--reference", policies / "policy-000000" / "model"),
+        *("--reference", policies / "policy-000000" / "model"),
         *("--advantage", "graphgpo", "--kl-coefficient", "0.02", "--learning-rate", "0.01"),
-        *("--batch-size", "8", "--device", "cpu", "--no-tensorboard"),
+        *("--batch-size", "8", "--device", "cpu"),
     )
 
 

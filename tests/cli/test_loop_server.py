@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from graphcredit.collector.policies.engines.vllm_server import connection, server
+from graphcredit.collector.policies.engines import http, vllm_server
 from graphcredit.collector.policies.language import policy as language
 from graphcredit.loop.run import run_loop
 from graphcredit.store.errors import EngineError, OptionError
@@ -17,8 +17,8 @@ from tests.collector.fake_vllm import FakeVllm, serving
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeVllm]:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(connection, "_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(server.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(http, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(vllm_server.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(language, "_engines", {})
     register_corridors()
     save_talker(tmp_path / "start")

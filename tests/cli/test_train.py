@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.cli.output.console import talk
-from graphcredit.store.errors import OptionError
 
 _RESULT = {
     "model": "m",
@@ -22,24 +21,27 @@ _RESULT = {
 }
 
 
-@pytest.mark.parametrize("flags", [[], ["--restart", "--max-step-tokens", "9"]])
-def test_beginning_anew_is_asked_for_by_its_flag_and_kept_out_of_the_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
-):
-    asked: list[tuple[bool, int | None]] = []
+def test_its_flags_are_the_options_of_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: list[int] = []
 
-    def train(config: Any, *, restart: bool, on_progress: Any, **_: Any) -> dict[str, Any]:
-        asked.append((restart, config.max_step_tokens))
-        assert "restart" not in config.as_toml()
+    def train(config: Any, *, on_progress: Any, **_: Any) -> dict[str, Any]:
+        asked.append(config.max_tokens)
         on_progress("train", 0.5, 1, "loss 0.25")
         return _RESULT
 
     monkeypatch.setattr("graphcredit.trainer.training.train", train)
-    command = ["train", str(tmp_path), "--model", "m", "--out", "o", *flags]
+    command = ["train", str(tmp_path), "--model", "m", "--out", "o", "--max-tokens", "9"]
     shown = CliRunner().invoke(app, command, catch_exceptions=False)
     assert shown.exit_code == 0
     assert shown.stderr == ""
-    assert asked == [(bool(flags), 9 if flags else None)]
+    assert asked == [9]
+
+
+@pytest.mark.parametrize("flag", ["--context-parallel", "--restart", "--moments"])
+def test_a_flag_that_is_not_there_is_refused_by_name(tmp_path: Path, flag: str):
+    shown = CliRunner().invoke(app, ["train", str(tmp_path), flag, "2"])
+    assert shown.exit_code == 2
+    assert f"No such option: {flag}" in shown.output
 
 
 @pytest.mark.parametrize(("rank", "is_quiet"), [("0", False), ("1", True)])
@@ -56,9 +58,3 @@ def test_the_first_process_alone_draws_a_bar(
     monkeypatch.setenv("RANK", rank)
     CliRunner().invoke(app, ["train", str(tmp_path), "--model", "m", "--out", "o"])
     assert seen == [is_quiet]
-
-
-def test_processes_are_started_by_torchrun_and_not_by_the_option_of_the_dry_run(tmp_path: Path):
-    command = ["train", str(tmp_path), "--model", "m", "--out", "o", "--processes", "4"]
-    with pytest.raises(OptionError, match="torchrun --nproc-per-node 4"):
-        CliRunner().invoke(app, command, catch_exceptions=False)

@@ -9,7 +9,6 @@ from graphcredit.collector.collection import CollectReport, collect
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import ENVIRONMENTS
 from graphcredit.collector.options import CollectOptions
-from graphcredit.collector.policies.model_files import find_model
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -55,7 +54,7 @@ def agreement(root: Path, model: str) -> SamplerAgreement:
     store = open_store(root)
     assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
     assert check_store(store).violations == ()
-    filters = Filters(max_tokens=2048, policy_version=find_model(model).version)
+    filters = Filters(max_tokens=2048)
     index, _ = read_index(store, "r0", 0, column="grpo_advantage", filters=filters)
     config = TrainConfig(model=model, store=store.root, out=root.parent / "out", device="cpu")
     steps = np.arange(len(index.length))

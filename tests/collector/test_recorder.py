@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -188,6 +190,26 @@ def test_a_step_that_breaks_a_rule_is_refused_and_the_trajectory_goes_on(
     rows = _rows(tmp_path)
     assert [(row["step_index"], row["state"]) for row in rows] == [(0, "0"), (1, "A")]
     assert [row["success"] for row in rows] == [None, False]
+
+
+@pytest.mark.parametrize(
+    ("type_", "said"),
+    [("pa.int64()", "it does not know int64, that of seed"), ("pa.list_(pa.float32())", "")],
+)
+def test_a_column_of_a_type_that_the_recorder_does_not_know_fails_at_its_import(
+    type_: str, said: str
+):
+    code = (
+        "import pyarrow as pa; from graphcredit.store import schema\n"
+        f"seed = schema.Column(name='seed', type={type_}, nullable=True, meaning='')\n"
+        "schema.STEP_COLUMNS = (*schema.STEP_COLUMNS, seed)\n"
+        "from graphcredit.collector.recording import spool_format, validation\n"
+        "row = validation.check_step({**dict.fromkeys(('state', 'action', 'next_state'), 'x'),"
+        " 'reward': 1, 'seed': [0.5]})\n"
+        "spool_format.encode_step({**row, 'task_id': 't', 'trajectory_id': 'x', 'step_index': 0})"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, said in ended.stderr) == (int(bool(said)), True), ended.stderr
 
 
 def test_a_step_must_start_where_the_one_before_it_led(tmp_path: Path):

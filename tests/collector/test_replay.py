@@ -65,7 +65,7 @@ def play(root: Path, group_size: int = 6) -> Store:
 
 
 def replay_all(store: Store, **options: Any) -> ReplayReport:
-    defaults = {"num_plays": 20, "workers": 0, "all_decisions": True}
+    defaults = {"num_plays": 20, "workers": 0, "num_decisions": 0}
     return replay(store, ReplayOptions(**{**defaults, **options}))
 
 
@@ -125,7 +125,7 @@ def test_nothing_is_played_beyond_the_limit_of_the_episode(tmp_path: Path):
 def test_the_result_does_not_depend_on_the_order_nor_on_what_is_asked_together(tmp_path: Path):
     at_once, in_parts = play(tmp_path / "a"), play(tmp_path / "b")
     replay_all(at_once)
-    few = replay_all(in_parts, all_decisions=False, num_decisions=7)
+    few = replay_all(in_parts, num_decisions=7)
     one = replay_all(in_parts, task=("maze-1",))
     rest = replay_all(in_parts)
     assert few.num_replayed == 7
@@ -159,7 +159,7 @@ def test_an_interrupted_replay_keeps_what_it_has_and_goes_on(tmp_path: Path):
         if done > 15:
             raise KeyboardInterrupt
 
-    options = ReplayOptions(num_plays=20, workers=0, all_decisions=True)
+    options = ReplayOptions(num_plays=20, workers=0, num_decisions=0)
     with pytest.raises(KeyboardInterrupt):
         replay(store, options, on_progress=interrupt)
     kept = len(rows_of(store))

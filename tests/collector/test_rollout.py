@@ -164,7 +164,7 @@ def test_what_a_worker_cannot_do_is_raised_here(tmp_path: Path, games_dir: Path)
         ({"allocation": "all"}, r"collect\.allocation must be 'spo3': got 'all'"),
         ({"policy": None}, r"collect\.policy must be text: got None"),
         ({"num_workers": 1}, "collect has no option 'num_workers'; its options: policy,"),
-        ({"policy": "best"}, "vllm-server:PATH and tutor:PATH: got 'best'"),
+        ({"policy": "best"}, "vllm-server:PATH@SERVER and tutor:PATH: got 'best'"),
     ],
 )
 def test_wrong_options_are_refused_before_a_store_is_made(

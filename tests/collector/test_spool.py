@@ -111,26 +111,6 @@ def test_a_flipped_bit_is_never_read_as_another_value(tmp_path: Path):
             assert repr(content.rows) in expected, place
 
 
-def test_a_spool_without_checksums_is_read(tmp_path: Path):
-    path = _spool(tmp_path / "w7.arrows", [encode_step(_row(0))])
-    with pa.ipc.open_stream(path) as reader:
-        (batch,) = reader
-        head = reader.schema.metadata[b"graphcredit.spool"]
-    texts = pa.array([_without_checksum(batch["values"][0].as_py())])
-    schema = batch.schema.with_metadata({"graphcredit.spool": _without_checksum(head)})
-    older = pa.RecordBatch.from_arrays([texts, batch["parts"]], schema=schema)
-    path.write_bytes(schema.serialize().to_pybytes() + older.serialize().to_pybytes())
-    content = read_spool(path)
-    assert (content.header, content.num_bytes_unread) == (HEADER, 0)
-    assert content.rows == [_row(0)]
-
-
-def _without_checksum(text: str | bytes) -> str:
-    values = json.loads(text)
-    del values["crc32"]
-    return json.dumps(values)
-
-
 def test_steps_that_belong_together_do_not_come_apart_where_one_is_damaged(tmp_path: Path):
     damaged = _row(1, "y")
     del damaged["next_state"]

@@ -8,7 +8,7 @@ import pytest
 from graphcredit.collector import StepRecorder
 from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.spool_format import SpoolWriter, read_spool
-from graphcredit.collector.recording.transaction import Together
+from graphcredit.collector.recording.trajectory import Together
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import RecorderError, StepRefusedError

@@ -115,7 +115,7 @@ def test_a_store_with_trees_breaks_no_rule(tmp_path: Path):
 def test_a_tree_that_is_complete_is_not_played_again(tmp_path: Path):
     store = create_store(tmp_path / "store")
     _play(store)
-    assert _missing(store) == Missing(rollouts=[], num_complete=4, num_resampled=0)
+    assert _missing(store) == Missing(rollouts=[], num_complete=4)
 
 
 def test_a_tree_with_fewer_paths_than_it_may_have_is_complete_too(tmp_path: Path):
@@ -123,7 +123,7 @@ def test_a_tree_with_fewer_paths_than_it_may_have_is_complete_too(tmp_path: Path
     steps = _steps_of_whole_tree(tmp_path / "whole")["maze-0:0"]
     steps[0]["extra"] = SETTINGS.to_json(num_paths=1)
     write_store(store.root, steps)
-    assert _missing(store) == Missing(rollouts=[], num_complete=1, num_resampled=0)
+    assert _missing(store) == Missing(rollouts=[], num_complete=1)
 
 
 def test_a_tree_whose_worker_died_is_played_again_as_it_was(

@@ -199,7 +199,7 @@ def test_exact_states_say_nothing(tmp_path: Path):
     report = assign_credit(store, CreditSettings(estimators=configure(["grpo"])))["r0", 0]
     assert report.merge_precision is None
     metadata = pq.read_schema(store.graph_dir("r0", 0) / "nodes.parquet").metadata
-    assert json.loads(metadata[MERGE_KEY]) == {"precision": None, "num_undecided": 0}
+    assert json.loads(metadata[MERGE_KEY]) == {"precision": None}
 
 
 def test_credit_in_memory_warns():

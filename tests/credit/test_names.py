@@ -1,7 +1,6 @@
 """A state keeps its name over the iterations of a run, whatever its texts look like."""
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,8 @@ from graphcredit.credit.merging.embedding.merge import EmbeddingMerge
 from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identities, Looks, recognise
-from graphcredit.credit.merging.segments.compare import SameSegments, written
-from graphcredit.credit.merging.segments.noise.evidence import Evidence
-from graphcredit.credit.merging.segments.noise.idle.echoes import EchoRules
-from graphcredit.credit.merging.segments.noise.idle.frames import Frame, FrameIndex
-from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
-from graphcredit.credit.merging.segments.noise.passing import Judge
-from graphcredit.credit.merging.segments.noise.slots import SlotRules
-from graphcredit.credit.merging.segments.rules import NoiseRules
-from graphcredit.credit.merging.segments.text.parse import Segment
-from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.learned import Irrelevant
+from graphcredit.credit.merging.segments.merge import SameKept
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store, open_store
@@ -307,25 +298,14 @@ def test_of_several_known_states_the_most_similar_one_is_recognised():
 
 
 def test_what_is_noise_by_now_does_not_hide_a_known_state():
-    came = Counter({Segment("", ("rain",)): 2})
-    judge = Judge(Evidence(comes=came, stays=Counter({Segment("", ("rain",)): 1})))
-    slots = SlotRules(is_noise={("between", "", "hp", ""): True})
-    alike = SameSegments(rules=NoiseRules(judge=judge, slots=slots, any_order=True))
-    assert written(Parsed.of(["Rain\nHall"]), True) == ["\thall\n\train"]
-    found = {"names": ["Hall", "Hall. Lamp"], "alike": alike}
-    own = ["\thall", "\thall\n\tlamp"]
-    assert _recognised(_known("\thall\n\train"), own, **found) == [0, -1]
-    assert _recognised(_known("\thall\n\tdoor"), own, **found) == [-1, -1]
-    assert _recognised(_known("\thall", "\tlamp\n\thall"), own, **found) == [0, 1]
-    meters = ["\thp ◊", "\thp ◊\n\tlamp"]
-    assert _recognised(_known("\thp 7"), meters, **found) == [0, -1]
-
-
-def test_an_echo_that_an_earlier_iteration_left_in_a_name_is_left_out():
-    echoes = EchoRules(frames=FrameIndex(frozenset({Frame("", (">",), (), 0)})))
-    alike = SameSegments(rules=NoiseRules(idle=IdleRules(reductions=(echoes,))))
-    known = _known("\t> go north\n\thall", "\t> go\n\tgarden")
-    assert _recognised(known, ["\thall", "\tlamp"], names=["a", "b"], alike=alike) == [0, -1]
+    irrelevant = Irrelevant(places={("between", "", "hp", ""): True}, lines={("", "rain"): True})
+    alike = SameKept(irrelevant=irrelevant)
+    texts = ["\thall", "\thall\n\tlamp"]
+    options = {"names": ["Hall", "Hall. Lamp"], "alike": alike}
+    assert _recognised(_known("\thall\n\train"), texts, **options) == [0, -1]
+    assert _recognised(_known("\thall\n\tdoor"), texts, **options) == [-1, -1]
+    meters = ["\thp◊", "\thp◊\n\tlamp"]
+    assert _recognised(_known("\thp 7"), meters, **options) == [0, -1]
 
 
 def test_a_known_name_is_recognised_whatever_is_left_of_its_text():

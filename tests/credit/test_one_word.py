@@ -75,7 +75,7 @@ def _merged(rows: list[dict[str, Any]], noise: str) -> list[int]:
     return merger.nodes(steps, table).nodes.state_of_step.tolist()
 
 
-@pytest.mark.parametrize("noise", ["none", "metered", "enveloped", "tagged", "terminal"])
+@pytest.mark.parametrize("noise", ["none", "metered", "enveloped", "tagged", "shell"])
 @pytest.mark.parametrize("name", WORLDS)
 def test_states_that_differ_in_one_word_are_found_exactly(name: str, noise: str):
     rows, states = _walks(WORLDS[name])
@@ -87,5 +87,5 @@ def test_states_that_differ_in_one_word_are_found_exactly(name: str, noise: str)
 def test_among_advertisements_they_stay_apart(name: str):
     """Not all of the noise is found; what is left keeps visits of one state apart."""
     rows, states = _walks(WORLDS[name])
-    node = _merged(rows, "light")
+    node = _merged(rows, "advertised")
     assert len(set(zip(node, states, strict=True))) == len(set(node))

@@ -28,7 +28,8 @@ from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.provenance.freshness import credit_freshness
 from graphcredit.store.schema import RULES_MET_KEY
-from graphcredit.store.state_rules.file import StateRule, parse_state_rules, read_state_rules
+from graphcredit.store.state_rules.file import parse_state_rules, read_state_rules
+from graphcredit.store.state_rules.rule import StateRule
 from tests.worlds import trajectory, write_store
 
 MERGES: Mapping[str, MergeSettings] = {

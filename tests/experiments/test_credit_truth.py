@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from experiments.credit_truth.columns import Lists, step_table
 from experiments.credit_truth.exact import Exact, distances, policy_of, success_of
 from experiments.credit_truth.judge import group_gradients
 from experiments.credit_truth.kl_step import KL, gain_along, step_size
-from experiments.credit_truth.rollouts import Rollouts, sample
+from experiments.credit_truth.rollouts import Lists, sample, step_table
 from experiments.credit_truth.within_views import ranks_within, spearman_within
 from experiments.credit_truth.world import World, enumerate_world
 from experiments.credit_truth.worlds.table import world_named
+from experiments.episodes import Rollouts
 
 
 def _walk(*, is_seen: bool = True) -> World:
@@ -124,6 +124,7 @@ def _two_episodes() -> Rollouts:
         time=np.array([0, 1, 0, 1, 2]),
         state=np.array([0, 1, 0, 0, 1]),
         action=np.array([0, 0, 1, 0, 1]),
+        chance=np.full(5, 1 / 2),
         target=np.array([1, 2, 0, 1, 1]),
         is_last=np.array([False, True, False, False, True]),
     )

@@ -7,10 +7,11 @@ import polars as pl
 import pytest
 import torch
 
+from experiments.episodes import GROUP_SIZE, advantages
 from experiments.sokoban import learn as learn_module
 from experiments.sokoban import run
 from experiments.sokoban.boards import ACTIONS, Boards, drawn, view
-from experiments.sokoban.play import GROUP_SIZE, advantages, sample, step_table
+from experiments.sokoban.play import sample, step_table
 from experiments.sokoban.policy import HORIZON, make_policy, probabilities, success_of
 from experiments.sokoban.report import best_rates, gaps, repeated
 from experiments.sokoban.settings import TUNING_WARMS, Cell, read_arm
@@ -144,7 +145,8 @@ def test_without_lists_the_credit_of_groups_that_nobody_won_is_another():
     episodes = sample(boards, np.arange(4), lambda at: oracle(boards, at, 1.0), rng)
     _, options, _ = read_arm("reach")
     with_lists, without = (
-        advantages(boards, episodes, options, "reach", with_lists=given) for given in (True, False)
+        advantages(step_table(boards, episodes, with_lists=given), {"reach": options})["reach"]
+        for given in (True, False)
     )
     assert with_lists.shape == without.shape == episodes.action.shape
     assert not np.allclose(with_lists, without)

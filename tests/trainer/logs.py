@@ -23,7 +23,6 @@ from tests.worlds import step_table
 Row = dict[str, Any]
 
 _ADVANTAGE = "advantage"
-_DEGENERATE = "is_degenerate_group"
 
 
 def turn(
@@ -32,7 +31,6 @@ def turn(
     logprobs: Sequence[float] | None = None,
     *,
     advantage: float | None = 1.0,
-    is_degenerate_group: bool = False,
     **columns: Any,
 ) -> Row:
     """Return what is particular to one step: its tokens and its credit.
@@ -42,7 +40,6 @@ def turn(
         response: Token ids it sampled.
         logprobs: Of each sampled token; -1 for each by default.
         advantage: What the credit shard has for the step; None is null.
-        is_degenerate_group: The same.
         columns: Step columns, for example `temperature` or `policy_version`.
     """
     return {
@@ -52,7 +49,6 @@ def turn(
         "temperature": 1.0,
         "policy_version": "run-0",
         _ADVANTAGE: advantage,
-        _DEGENERATE: is_degenerate_group,
         **columns,
     }
 
@@ -172,7 +168,6 @@ def write_credit(path: Path, rows: Sequence[Mapping[str, Any]], column: str) -> 
         {
             "trajectory_id": row["trajectory_id"],
             "step_index": row["step_index"],
-            _DEGENERATE: row[_DEGENERATE],
             column: row[_ADVANTAGE],
         }
         for row in rows

@@ -131,18 +131,6 @@ def dppo(batch: Batch, frozen: Batch, *, limit=0.2) -> list[float]:
     return losses
 
 
-def policy_mask(batch: Batch, off_policy: float | None, entropy_share: float | None) -> list[bool]:
-    kept = []
-    for position, token in enumerate(batch):
-        same = [(i, t) for i, t in enumerate(batch) if t.segment == token.segment]
-        gap = mean([t.behaviour - t.logprob for _, t in same])
-        is_far = off_policy is not None and token.advantage < 0 and gap > off_policy
-        ranked = sorted(same, key=lambda each: (-each[1].entropy, each[0]))
-        count = math.ceil((entropy_share or 1) * len(same))
-        kept.append(not is_far and position in [i for i, _ in ranked[:count]])
-    return kept
-
-
 OBJECTIVES = {
     "ppo": ppo,
     "gspo": gspo,
@@ -162,7 +150,7 @@ def importance_weights(batch: Batch, mode: str, low: float, high: float) -> list
         gaps = [t.old - t.behaviour for t in same]
         level = {"sequence": math.fsum(gaps), "geometric": mean(gaps)}.get(mode.split("-")[0], own)
         rho = math.exp(clip(level, -20, 20))
-        if mode == "none":
+        if mode in ("none", "bypass"):
             weights.append(1.0)
         elif mode.endswith("truncate"):
             weights.append(min(rho, high))
@@ -196,18 +184,15 @@ def total(
     kl_coefficient: float = 0.0,
     kl_estimator: str = "k3",
     entropy_coefficient: float = 0.0,
-    off_policy: float | None = None,
-    entropy_share: float | None = None,
 ) -> float:
     batch = [token for token in batch if token.is_scored]
     frozen = [token for token in frozen if token.is_scored]
     losses = OBJECTIVES[objective](batch, frozen, **(options or {}))
     weights = importance_weights(batch, mode, low, high)
     result = 0.0
-    kept = policy_mask(frozen, off_policy, entropy_share)
-    for token, fixed, loss, rho, mask in zip(batch, frozen, losses, weights, kept, strict=True):
+    for token, fixed, loss, rho in zip(batch, frozen, losses, weights, strict=True):
         kl = kl_coefficient * divergence_to_differentiate(token, fixed, kl_estimator)
-        result += token.weight * (mask * rho * loss + kl - entropy_coefficient * token.entropy)
+        result += token.weight * (rho * loss + kl - entropy_coefficient * token.entropy)
     return result
 
 

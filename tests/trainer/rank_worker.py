@@ -31,9 +31,7 @@ VARIANTS = {"full": 0, "lora": 4}
 
 
 def config(model: str, lora_rank: int) -> TrainConfig:
-    return TrainConfig(
-        store=Path(), out=Path(), model=model, device="cpu", lora_rank=lora_rank, grad_clip=0.5
-    )
+    return TrainConfig(store=Path(), out=Path(), model=model, device="cpu", lora_rank=lora_rank)
 
 
 def progress(update: int) -> Progress:
@@ -78,7 +76,7 @@ def train(engine: TrainingEngine, update: int) -> float:
         if engine.world_size == 1 and k == 2:
             mine = samples[4:]
         loss = _loss(engine, mine, weight)
-        engine.backward(loss, is_last=k == 2)
+        engine.backward(loss)
     return engine.update(LEARNING_RATE)
 
 

@@ -1,12 +1,8 @@
 """Work for several processes: go on from a checkpoint, train, save; or die at it."""
 
-import hashlib
 import os
 import signal
-from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -20,8 +16,7 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
-from graphcredit.trainer.output.checkpoint import latest_checkpoint
-from graphcredit.trainer.output.checkpoint_writer import CheckpointWriter
+from graphcredit.trainer.output.checkpoint import latest_checkpoint, save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.packs import pack_samples, random_samples
 
@@ -35,34 +30,29 @@ def train(engine: TrainingEngine, update: int) -> float:
     """
     samples = random_samples(NUM_SAMPLES, seed=update)
     weight = 1 / sum(len(response) for _, response in samples)
-    count = -(-NUM_SAMPLES // engine.data_size)
+    count = -(-NUM_SAMPLES // engine.world_size)
     for k in range(count):
-        number = k * engine.data_size + engine.data_rank
+        number = k * engine.world_size + engine.rank
         is_dummy = number >= NUM_SAMPLES
         batch = pack_samples([samples[0 if is_dummy else number]], weight=weight * (not is_dummy))
         loss = -(engine.score(batch).logprob * torch.tensor(batch.weight)).sum()
-        engine.backward(loss, is_last=k == count - 1)
+        engine.backward(loss)
     return engine.update(rank_worker.LEARNING_RATE)
 
 
-def leg(
-    directory: Path,
-    lora_rank: int,
-    first: int,
-    count: int = 1,
-    options: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
+def leg(directory: Path, lora_rank: int, first: int, count: int = 1) -> None:
     """Load the newest checkpoint, of the update `first`; take updates and save after each."""
-    engine, found = _resumed(directory, lora_rank, **options)
-    assert found == first
-    in_background = options.get("background_checkpoints", False)
-    process = engine.beside(minutes=1) if in_background else engine
-    writer = CheckpointWriter(process, directory / "out", keep=9, in_background=in_background)
-    with closing(writer):
-        for update in range(first, first + count):
-            train(engine, update)
-            writer.save(engine.state(), rank_worker.progress(update + 1))
+    engine, number = _resumed(directory, lora_rank)
+    assert number == first
+    for update in range(first, first + count):
+        train(engine, update)
+        _save(engine, directory, update + 1)
     destroy_process_group()
+
+
+def _save(engine: TrainingEngine, directory: Path, update: int) -> None:
+    progress = rank_worker.progress(update)
+    save_checkpoint(engine, directory / "out", engine.state(), progress, keep=9)
 
 
 def fallen_back(directory: Path, update: int) -> None:
@@ -83,10 +73,9 @@ def exported(directory: Path, lora_rank: int) -> None:
     destroy_process_group()
 
 
-def killed(directory: Path, victim: int, moment: str, in_background: bool) -> None:
+def killed(directory: Path, victim: int, moment: str) -> None:
     """Die of SIGKILL while a checkpoint is written; `moment` is before or after one's own part."""
     engine, update = _resumed(directory, 0)
-    process = engine.beside(minutes=1) if in_background else engine
     train(engine, update)
     if engine.rank == victim:
         save = safetensors.torch.save
@@ -100,93 +89,19 @@ def killed(directory: Path, victim: int, moment: str, in_background: bool) -> No
 
         safetensors.torch.save = die
         if moment == "after":
-            process.gather = lambda value: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
-    writer = CheckpointWriter(process, directory / "out", keep=9, in_background=in_background)
-    with closing(writer):
-        writer.save(engine.state(), rank_worker.progress(update + 1))
-        # In the background the training goes on, until somebody is missing.
-        train(engine, update + 1)
+            engine.gather = lambda value: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    _save(engine, directory, update + 1)
 
 
-def reduced(directory: Path) -> None:
-    """Train with both ways of exchanging gradients, and look at them between micro-batches."""
-    found: list[dict[str, torch.Tensor]] = []
-    for when in ("update", "micro-batch"):
-        engine = _open(directory, 0, reduce_gradients=when)
-        backward = engine.backward
-        shards: list[bool] = []
-
-        def watched(
-            loss: torch.Tensor,
-            *,
-            is_last: bool,
-            engine: Any = engine,
-            backward: Any = backward,
-            shards: Any = shards,
-        ) -> None:
-            backward(loss, is_last=is_last)
-            if not is_last:
-                shards.append(all(p.grad is not None for _, p in engine._trained))
-
-        engine.backward = watched  # type: ignore[method-assign]
-        train(engine, 0)
-        assert shards == [when == "micro-batch"] * 3
-        found.append(rank_worker.whole(engine.state().weights))
-    for name, weight in found[0].items():
-        torch.testing.assert_close(found[1][name], weight, rtol=1e-4, atol=1e-5)
-    destroy_process_group()
-
-
-def laid_out(directory: Path, layouts: list[dict[str, Any]]) -> None:
-    """Train under several layouts; compare losses, norms and weights with those of the first."""
-    found: list[tuple[list[float], dict[str, torch.Tensor], dict[str, torch.Tensor]]] = []
-    for options in layouts:
-        engine = _open(directory, 0, timeout=7.0, **options)
-        assert _minutes(engine) == {7.0}
-        measured = [
-            value for update in range(3) for value in (_loss(engine), train(engine, update))
-        ]
-        weights = rank_worker.whole(engine.state().weights)
-        found.append((measured, weights, rank_worker.whole(engine.state().optimizer)))
-        assert len({*engine.gather(_digest(weights))}) == 1
-    for options, (measured, weights, optimizer) in zip(layouts, found, strict=True):
-        is_small = "moments" in options
-        assert measured == pytest.approx(found[0][0], rel=1e-3 if is_small else 1e-6)
-        rank_worker.assert_close(weights, found[0][1], gap=1e-3 if is_small else 1e-6)
-        for name, value in optimizer.items():
-            kind = torch.bfloat16 if is_small and not name.endswith(".step") else torch.float32
-            assert value.dtype == kind
-    destroy_process_group()
-
-
-def _minutes(engine: TrainingEngine) -> set[float]:
-    """Return how long the exchanges of shards and of copies wait."""
-    meshes = {t.device_mesh for t in engine.state().weights.values() if isinstance(t, DTensor)}
-    backends = [
-        group._get_backend(engine.device) for mesh in meshes for group in mesh.get_all_groups()
-    ]
-    return {backend.options._timeout.total_seconds() / 60 for backend in backends}
-
-
-def _loss(engine: TrainingEngine) -> float:
-    with engine.frozen():
-        return float(engine.score(pack_samples(random_samples(NUM_SAMPLES, seed=9))).logprob.sum())
-
-
-def _digest(tensors: Mapping[str, torch.Tensor]) -> str:
-    data = b"".join(tensor.numpy().tobytes() for tensor in tensors.values())
-    return hashlib.sha256(data).hexdigest()
-
-
-def _open(directory: Path, lora_rank: int, **options: Any) -> TrainingEngine:
+def _open(directory: Path, lora_rank: int) -> TrainingEngine:
     torch.set_num_threads(1)
     name = str(directory / "model")
-    return open_engine(name, rank_worker.config(name, lora_rank).changed(**options))
+    return open_engine(name, rank_worker.config(name, lora_rank))
 
 
-def _resumed(directory: Path, lora_rank: int, **options: Any) -> tuple[TrainingEngine, int]:
+def _resumed(directory: Path, lora_rank: int) -> tuple[TrainingEngine, int]:
     """Return the engine and the finished updates; each process has read its shards and no more."""
-    engine = _open(directory, lora_rank, **options)
+    engine = _open(directory, lora_rank)
     found, notices = latest_checkpoint(engine, directory / "out", rank_worker.IDENTITY)
     assert notices == []
     if found is None:
@@ -216,9 +131,9 @@ def _count_reads() -> list[int]:
     return count
 
 
-def alone(directory: Path, lora_rank: int, num_updates: int, **options: Any) -> TrainingEngine:
+def alone(directory: Path, lora_rank: int, num_updates: int) -> TrainingEngine:
     """Return what one process gets from as many updates."""
-    engine = _open(directory, lora_rank, **options)
+    engine = _open(directory, lora_rank)
     assert Process(engine.device).world_size == 1
     for update in range(num_updates):
         train(engine, update)

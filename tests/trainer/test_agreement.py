@@ -14,6 +14,7 @@ from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
+from graphcredit.trainer.engine import sampler_check
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.engine.sampler_check import check_agreement, measure_agreement
@@ -43,7 +44,7 @@ def _sampled(model: str, *, logged_at: float, sampled_at: float) -> list[list[Ro
 
 def _read(root: Path, trajectories: list[list[Row]]) -> tuple[StepIndex, BatchReader]:
     store = token_store(root, trajectories, num_shards=2)
-    filters = Filters(max_tokens=100, policy_version=None)
+    filters = Filters(max_tokens=100)
     index, _ = read_index(store, "r0", 0, column="graphgpo_advantage", filters=filters)
     return index, BatchReader(index)
 
@@ -98,11 +99,10 @@ def test_another_model_is_refused_unless_it_is_allowed(tmp_path: Path, model: st
     other = _engine(save_tiny_model(tmp_path / "other", seed=1))
     with pytest.raises(InputError, match="Likely another model"):
         check_agreement(other, reader, index, _config(model))
-    (notice,) = check_agreement(other, reader, index, _config(model, allow_mismatch=True))
-    assert notice.startswith("allow_mismatch: over")
+    assert check_agreement(other, reader, index, _config(model, mismatch_tolerance=1e9)) == []
 
 
-def test_the_sample_is_as_large_as_asked_and_that_of_the_seed(
+def test_the_sample_has_a_bounded_size_and_is_that_of_the_seed(
     tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
 ):
     index, reader = _read(tmp_path, _sampled(model, logged_at=1.0, sampled_at=1.0))
@@ -114,9 +114,10 @@ def test_the_sample_is_as_large_as_asked_and_that_of_the_seed(
         return read(micro)
 
     monkeypatch.setattr(reader, "read", noted)
+    monkeypatch.setattr(sampler_check, "_SAMPLE", 3)
     for seed in (1, 1, 2):
         seen.append([])
-        config = _config(model, mismatch_sample=3, seed=seed)
+        config = _config(model, seed=seed)
         assert check_agreement(_engine(model), reader, index, config) == []
     assert [len(set(steps)) for steps in seen] == [3, 3, 3]
     assert seen[0] == seen[1] != seen[2]

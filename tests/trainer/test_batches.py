@@ -40,7 +40,6 @@ def _plan(index: StepIndex) -> TrainingPlan:
         batch_size=16,
         max_tokens=40,
         aggregation="seq-mean",
-        response_length=16,
     )
 
 
@@ -241,7 +240,6 @@ def test_equal_steps_are_packed_together_and_count_once(tmp_path: Path):
         batch_size=16,
         max_tokens=4,
         aggregation="token-mean",
-        response_length=16,
     )
     (rank,) = plan.micro_batches(0, 1)
     assert sorted(micro.steps.tolist() for micro in rank) == [[0, 1, 4, 5], [2, 3]]

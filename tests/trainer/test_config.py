@@ -68,7 +68,7 @@ def test_options_of_the_objective_win_one_by_one_unless_it_is_another_objective(
 
 
 def test_numbers_are_the_same_however_they_were_written():
-    given = {"correction_high": 2, "weight_decay": 0, "advantage_clip": 5, "epochs": 2}
+    given = {"correction_high": 2, "entropy_coefficient": 0, "lora_alpha": 5, "epochs": 2}
     whole = read_config(None, {**_NEEDED, **given})
     with_points = read_config(
         None, {**_NEEDED, **{n: float(v) for n, v in given.items()}, "epochs": 2}
@@ -82,12 +82,12 @@ def test_numbers_are_the_same_however_they_were_written():
     ("given", "message"),
     [
         ({"epochs": 0}, "train.epochs must be at least 1: got 0"),
-        ({"beta1": 1.0}, "train.beta1 must be below 1: got 1.0"),
+        ({"beta2": 1.0}, "train.beta2 must be below 1: got 1.0"),
         ({"epochs": True}, "train.epochs must be a whole number: got True"),
         ({"seed": None}, "train.seed must be a whole number: got None"),
         ({"kl_estimator": "k4"}, r"kl_estimator must be 'k1', 'k2', 'k3' or 'k3\+': got 'k4'"),
         ({"learnrate": 1.0}, "train has no option 'learnrate'; its options: store, out, model"),
-        ({"old_logprobs": "behaviour", "correction": "token-mask"}, "correction must be none"),
+        ({"context_parallel": 2}, "train has no option 'context_parallel'; its options: store"),
         ({"correction_low": 3.0}, "correction_low must not exceed correction_high: got 3 and 2"),
         ({"reference": "r", "kl_coefficient": 0.0}, "only with kl_coefficient above 0"),
     ],
@@ -110,28 +110,16 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path, text: str):
         read_config(path, _NEEDED)
 
 
-def test_ratios_against_the_sampler_need_no_correction():
-    assert read_config(None, {**_NEEDED, "old_logprobs": "behaviour"}).corrects == "none"
-    assert read_config(None, _NEEDED).corrects == "token-truncate"
-
-
 def test_steps_without_advantage_stay_where_another_loss_wants_them():
     wanted = read_config(None, {**_NEEDED, "kl_coefficient": 0.01})
     unwanted = read_config(None, {**_NEEDED, "kl_coefficient": 0.0})
     assert (wanted.drops_zero_advantage, unwanted.drops_zero_advantage) == (False, True)
 
 
-def test_steps_without_advantage_stay_where_whitening_gives_them_one():
-    given = {**_NEEDED, "kl_coefficient": 0.0, "whiten_advantages": True}
-    assert not read_config(None, given).drops_zero_advantage
-    assert read_config(None, {**given, "drop_zero_advantage": True}).drops_zero_advantage
-
-
 @pytest.mark.parametrize("aggregation", ["trajectory-mean", "group-mean"])
 def test_steps_without_advantage_stay_where_they_have_a_part_of_a_share(aggregation: str):
     given = {**_NEEDED, "kl_coefficient": 0.0, "aggregation": aggregation}
     assert not read_config(None, given).drops_zero_advantage
-    assert read_config(None, {**given, "drop_zero_advantage": True}).drops_zero_advantage
 
 
 def test_a_directory_is_no_configuration(tmp_path: Path):
@@ -149,21 +137,8 @@ def test_every_option_is_explained_and_is_a_flag():
     assert {flag for flag in flags if flag in shown.stdout} == flags
 
 
-def test_options_that_came_later_leave_the_fingerprint_of_older_trainings_as_it_was():
-    config = read_config(None, _NEEDED)
-    assert "timeout" not in config.decisive_text()
-    assert config.changed(timeout=5.0).decisive_text() == config.decisive_text()
-
-
-@pytest.mark.parametrize("later", [{"profile": 3}, {"gradient_checkpointing": True}])
-def test_what_changes_no_weight_is_not_in_the_fingerprint(later: dict[str, Any]):
+@pytest.mark.parametrize("changed", [{"checkpoint_every": 3}, {"gradient_checkpointing": True}])
+def test_what_changes_no_weight_is_not_in_the_fingerprint(changed: dict[str, Any]):
     config = TrainConfig(store=Path("s"), out=Path("o"), model="m")
-    assert config.changed(**later).decisive_text() == config.decisive_text()
-    assert "gradient_checkpointing = false" in config.decisive_text()
-    assert "profile" not in config.decisive_text()
-
-
-def test_shared_prefixes_are_in_the_fingerprint_only_where_they_are_asked_for():
-    config = TrainConfig(store=Path("s"), out=Path("o"), model="m")
-    assert "share_prefixes" not in config.decisive_text()
-    assert "share_prefixes = true" in config.changed(share_prefixes=True).decisive_text()
+    assert config.changed(**changed).decisive_text() == config.decisive_text()
+    assert config.changed(seed=1).decisive_text() != config.decisive_text()

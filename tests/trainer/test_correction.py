@@ -8,12 +8,7 @@ from hypothesis import given, settings
 
 from graphcredit.store.errors import OptionError
 from graphcredit.store.options import check_options
-from graphcredit.trainer.loss.importance import (
-    Correction,
-    CorrectionMode,
-    importance_weights,
-    sum_weights,
-)
+from graphcredit.trainer.loss.importance import Correction, CorrectionMode, importance_weights
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 from graphcredit.trainer.loss.policy_loss import averages
 from tests.examples import examples
@@ -144,32 +139,6 @@ def test_mean_share_cut_and_effective_sample_size(
     assert seen["effective_sample_size"] == pytest.approx(size)
 
 
-def test_normalised_weights_are_divided_by_the_mean_and_said_as_they_were():
-    """Ratios 1/4, 1 and 4, the last cut to 2, have the mean 3.25 / 3; A = 3 of the first token."""
-    correction = Correction(mean=3.25 / 3)
-    tokens = tensors([sampled(0.25, advantage=3.0), sampled(1.0), sampled(4.0)])
-    found, stats = importance_weights(tokens, correction)
-    assert found.mean().item() == pytest.approx(1.0)
-    assert stats["correction_mean"].tolist() == pytest.approx([0.25, 1.0, 2.0])
-    slope = gradient_of(tokens, loss_of(tokens, Reinforce(), correction=correction))
-    assert slope[0] == pytest.approx(-3 * 0.25 / (3.25 / 3))
-
-
-@pytest.mark.parametrize(
-    ("mode", "total", "count"),
-    [("token-truncate", 0.25 + 1 + 2 + 0.5, 4), ("sequence-truncate", 1.0 + 0.5, 2)],
-)
-def test_what_is_averaged_are_tokens_or_whole_responses(
-    mode: CorrectionMode, total: float, count: int
-):
-    """Responses of ratios 1/4, 1, 4 and of 1/2 alone: products 1 and 1/2. A mean does not count."""
-    batch = [sampled(0.25, segment=5), sampled(1.0, segment=5), sampled(4.0, segment=5)]
-    tokens = tensors([*batch, sampled(0.5, segment=2)])
-    for mean in (1.0, 7.0):
-        found = sum_weights(tokens, Correction(mode=mode, mean=mean))
-        assert found == pytest.approx((total, count))
-
-
 def test_without_correction_nothing_is_cut_whatever_the_bounds():
     correction = Correction(mode="none", high=0.5)
     weight, stats = importance_weights(tensors([sampled(4.0)]), correction)
@@ -189,7 +158,7 @@ def test_with_every_token_masked_nothing_is_learnt_and_the_effective_sample_size
     [
         (Correction(low=-1.0), "must be at least 0"),
         (Correction(high=0.0), "must be above 0"),
-        (Correction(mode="both"), "must be 'none', 'token-truncate'"),  # type: ignore[arg-type]
+        (Correction(mode="both"), "must be 'none', 'bypass', 'token-truncate'"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_option_is_refused(correction: Correction, message: str):

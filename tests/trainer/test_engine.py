@@ -16,7 +16,6 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
-from graphcredit.trainer.engine.sharded_engine import ShardedEngine
 from graphcredit.trainer.output.checkpoint import save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model
@@ -47,7 +46,7 @@ def _logprob(engine: TrainingEngine) -> Tensor:
 
 
 def _step(engine: TrainingEngine, learning_rate: float = 1e-2) -> float:
-    engine.backward(-_logprob(engine).mean(), is_last=True)
+    engine.backward(-_logprob(engine).mean())
     return engine.update(learning_rate)
 
 
@@ -82,12 +81,12 @@ def test_a_sample_so_long_that_it_turns_those_beside_it_is_refused(
     alone = engine.score(pack_samples([short])).logprob
     beside = engine.score(pack_samples([short, longest])).logprob[: len(alone)]
     assert torch.allclose(alone, beside, atol=1e-5)
-    with pytest.raises(InputError, match=r"at most 48 tokens .* found 49 .* --max-step-tokens 48"):
+    with pytest.raises(InputError, match=r"at most 48 tokens .* found 49 .* --max-tokens 48"):
         engine.score(pack_samples([short, too_long]))
 
 
 def test_the_norm_is_that_before_clipping_and_the_step_is_adamw(model: str):
-    engine = _open(model, grad_clip=0.25)
+    engine = _open(model)
     plain = AutoModelForCausalLM.from_pretrained(model)
     optimizer = torch.optim.AdamW(plain.parameters(), lr=1e-2, weight_decay=0.0)
     for _ in range(2):
@@ -100,9 +99,9 @@ def test_the_norm_is_that_before_clipping_and_the_step_is_adamw(model: str):
         ]
         (-torch.cat(logprobs).mean()).backward()
         gradient = torch.cat([p.grad.flatten() for p in plain.parameters()])
-        assert gradient.norm() > 0.25
+        assert gradient.norm() > 1
         for p in plain.parameters():
-            p.grad *= 0.25 / gradient.norm()
+            p.grad *= 1 / gradient.norm()
         optimizer.step()
         assert _step(engine) == pytest.approx(gradient.norm().item(), rel=1e-4)
     trained = engine.state().weights
@@ -113,7 +112,7 @@ def test_the_norm_is_that_before_clipping_and_the_step_is_adamw(model: str):
 def test_a_gradient_that_is_not_finite_stops_and_changes_nothing(model: str):
     engine = _open(model)
     before = engine.state().weights["lm_head.weight"].clone()
-    engine.backward(_logprob(engine).sum() * float("inf"), is_last=True)
+    engine.backward(_logprob(engine).sum() * float("inf"))
     with pytest.raises(TrainingError, match="norm must be finite"):
         engine.update(1e-2)
     assert torch.equal(engine.state().weights["lm_head.weight"], before)
@@ -150,7 +149,6 @@ def test_an_adapter_begins_as_the_model_below_it_and_is_all_that_is_trained(mode
 
 def test_bfloat16_computes_in_half_and_keeps_small_updates(model: str):
     whole, half = _open(model), _open(model, dtype="bfloat16")
-    assert isinstance(half, ShardedEngine)
     gap = (_logprob(whole) - _logprob(half)).abs()
     assert 1e-4 < gap.max() < 0.5
     before = rank_worker.whole(half.state().weights)
@@ -222,7 +220,7 @@ def _read_whole(engine: TrainingEngine, directory: Path) -> dict[str, Tensor]:
     return into
 
 
-def test_processes_wait_for_each_other_for_the_minutes_of_the_option(
+def test_processes_wait_for_each_other_for_half_an_hour(
     model: str, monkeypatch: pytest.MonkeyPatch
 ):
     asked: list[float] = []
@@ -233,7 +231,13 @@ def test_processes_wait_for_each_other_for_the_minutes_of_the_option(
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr("torch.distributed.init_process_group", init)
-    for options in ({}, {"timeout": 0.5}):
-        with pytest.raises(InputError, match="enough"):
-            _open(model, **options)
-    assert asked == [1800.0, 30.0]
+    with pytest.raises(InputError, match="enough"):
+        _open(model)
+    assert asked == [1800.0]
+
+
+def test_processes_of_several_machines_are_refused(model: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WORLD_SIZE", "16")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    with pytest.raises(InputError, match=r"runs on one machine.* 16 processes on several"):
+        _open(model)

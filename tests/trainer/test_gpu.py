@@ -50,7 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def _config(store: Store, model: str, out: Path, **options: Any) -> TrainConfig:
-    chosen: dict[str, Any] = {"mismatch_sample": 4, "allow_mismatch": True, "tensorboard": False}
+    chosen: dict[str, Any] = {"mismatch_tolerance": 1e9}
     chosen |= {"batch_size": 8, "max_tokens": 64, "learning_rate": 1e-4, "checkpoint_every": 1}
     return TrainConfig(store=store.root, out=out, model=model, **{**chosen, **options})
 
@@ -75,13 +75,8 @@ def _assert_near(found: list[dict[str, Any]], expected: list[dict[str, Any]], ga
         {"share_prefixes": True},
         {"gradient_checkpointing": True},
         {"gradient_checkpointing": True, "compile": True, "share_prefixes": True},
-        {"moments": "bfloat16"},
-        {"offload": True, "reduce_gradients": "micro-batch"},
-        {"offload": True, "background_checkpoints": True},
-        {"background_checkpoints": True},
         {"lora_rank": 4},
         {"entropy_coefficient": 0.01, "objective": "gspo"},
-        {"profile": 1},
         {"dtype": "float32"},
     ],
     ids=lambda options: " ".join(map(str, options)) or "default",
@@ -92,7 +87,7 @@ def test_a_training_is_near_that_on_the_cpu(
     config = _config(store, model, tmp_path / "gpu", device=DEVICE, dtype="bfloat16")
     config = config.changed(**options)
     on_cpu = _config(store, model, tmp_path / "cpu", device="cpu", dtype="float32")
-    plain = {"compile": False, "offload": False, "profile": 0, "dtype": "float32"}
+    plain = {"compile": False, "dtype": "float32"}
     train(on_cpu.changed(**{**options, **plain}))
     destroy_process_group()
     result = train(config)
@@ -100,16 +95,11 @@ def test_a_training_is_near_that_on_the_cpu(
     gap = 1e-4 if config.dtype == "float32" else 2e-2
     _assert_near(_rows(config.out), _rows(on_cpu.out), gap)
     assert all((row["peak_memory"] or 0) > 0 for row in _rows(config.out)) == (DEVICE == "cuda")
-    assert bool(config.profile) == bool([*config.out.glob("profile/*")])
 
 
-@pytest.mark.parametrize("options", [{}, {"moments": "bfloat16"}, {"offload": True}])
-def test_a_training_goes_on_from_its_checkpoint(
-    tmp_path: Path, store: Store, model: str, options: dict[str, Any]
-):
+def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path, store: Store, model: str):
     """The kernel's gradients are not the same to the bit from run to run; the checkpoints are."""
-    config = _config(store, model, tmp_path / "out", device=DEVICE, dtype="bfloat16", **options)
-    config = config.changed(keep_checkpoints=9)
+    config = _config(store, model, tmp_path / "out", device=DEVICE, dtype="bfloat16")
     train(config)
     expected = _rows(config.out)
     (config.out / "result.json").unlink()
@@ -123,14 +113,9 @@ def test_a_training_goes_on_from_its_checkpoint(
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"replicate": 2}, {"context_parallel": 2}, {"offload": True}, {"moments": "bfloat16"}],
-    ids=lambda options: " ".join(map(str, options)) or "default",
-)
-def test_two_gpus_train_as_one(tmp_path: Path, store: Store, model: str, options: dict[str, Any]):
+def test_two_gpus_train_as_one(tmp_path: Path, store: Store, model: str):
     """Two processes of torchrun, which exchange by NCCL."""
-    config = _config(store, model, tmp_path / "two", device=DEVICE, dtype="bfloat16", **options)
+    config = _config(store, model, tmp_path / "two", device=DEVICE, dtype="bfloat16")
     alone = _config(store, model, tmp_path / "one", device=DEVICE, dtype="bfloat16")
     (tmp_path / "train.toml").write_text(config.as_toml(), encoding="utf-8")
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

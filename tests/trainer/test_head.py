@@ -10,15 +10,9 @@ from torch.nn.functional import linear
 
 from benchmarks.head_memory import copies
 from graphcredit.trainer.model import head as module
-from graphcredit.trainer.model.head import Head, LogitRule, head_logprobs, logit_rule
+from graphcredit.trainer.model.head import head_logprobs
 
 NUM_TOKENS, WIDTH, VOCABULARY = 7, 5, 23
-RULES = {
-    "plain": LogitRule(),
-    "scaled": LogitRule(scale=0.25),
-    "capped": LogitRule(cap=2.0),
-    "both": LogitRule(scale=3.0, cap=1.5),
-}
 
 
 @pytest.fixture(params=[4, 23, 100])
@@ -27,9 +21,9 @@ def _block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def _inputs(dtype: torch.dtype = torch.float64, spread: float = 1.0) -> list[Tensor]:
-    """Hidden states, weight and bias."""
+    """Hidden states and weight."""
     generator = torch.Generator().manual_seed(0)
-    shapes = (NUM_TOKENS, WIDTH), (VOCABULARY, WIDTH), (VOCABULARY,)
+    shapes = (NUM_TOKENS, WIDTH), (VOCABULARY, WIDTH)
     drawn = [torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes]
     return [(spread * each).to(dtype).requires_grad_() for each in drawn]
 
@@ -39,19 +33,17 @@ def _tokens() -> tuple[Tensor, Tensor]:
     return ids, torch.tensor([1.0, 0.7, 1.0, 0.5, 2.0, 1.0, 0.9])
 
 
-def _ours(parts: list[Tensor], rule: LogitRule, *, chunk: int = 3, entropy: bool = True) -> Any:
-    hidden, weight, bias = parts
-    head = Head(weight=weight, bias=bias, rule=rule, chunk=chunk)
-    return head_logprobs(head, hidden, *_tokens(), want_entropy=entropy)
+def _ours(parts: list[Tensor], *, entropy: bool = True) -> Any:
+    hidden, weight = parts
+    return head_logprobs(weight, hidden, *_tokens(), want_entropy=entropy)
 
 
-def _whole(parts: list[Tensor], rule: LogitRule) -> tuple[Tensor, Tensor]:
+def _whole(parts: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Return the same from the definition, in one piece."""
-    hidden, weight, bias = parts
+    hidden, weight = parts
     ids, temperature = _tokens()
-    products = linear(hidden, weight, bias)
-    outputs = rule.scale * products.to(torch.promote_types(hidden.dtype, torch.float32))
-    logits = outputs if rule.cap is None else rule.cap * torch.tanh(outputs / rule.cap)
+    products = linear(hidden, weight)
+    logits = products.to(torch.promote_types(hidden.dtype, torch.float32))
     log_p = (logits / temperature[:, None]).log_softmax(-1)
     return log_p[range(len(ids)), ids], -(log_p.exp() * log_p).sum(-1)
 
@@ -63,21 +55,21 @@ def _gradients(parts: list[Tensor], scored: tuple[Tensor, Tensor]) -> list[Tenso
 
 
 @pytest.mark.usefixtures("_block")
-@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 @pytest.mark.parametrize("chunk", [1, 3, 100])
-def test_values_and_gradients_are_those_of_whole_rows(rule: LogitRule, chunk: int):
+def test_values_and_gradients_are_those_of_whole_rows(monkeypatch: pytest.MonkeyPatch, chunk: int):
+    monkeypatch.setattr(module, "_CHUNK", chunk)
     parts = _inputs()
-    found, expected = _ours(parts, rule, chunk=chunk), _whole(parts, rule)
+    found, expected = _ours(parts), _whole(parts)
     torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
     torch.testing.assert_close(
         _gradients(parts, found), _gradients(parts, expected), atol=1e-12, rtol=1e-12
     )
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
-def test_gradients_are_the_slopes(monkeypatch: pytest.MonkeyPatch, rule: LogitRule):
+def test_gradients_are_the_slopes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "_CHUNK", 3)
     monkeypatch.setattr(module, "_BLOCK", 6)
-    assert gradcheck(lambda *parts: _ours(list(parts), rule), _inputs())
+    assert gradcheck(lambda *parts: _ours(list(parts)), _inputs())
 
 
 @pytest.mark.parametrize(("dtype", "gap"), [(torch.float32, 2e-6), (torch.bfloat16, 2e-2)])
@@ -86,7 +78,7 @@ def test_in_half_the_products_alone_are_half(
 ):
     monkeypatch.setattr(module, "_BLOCK", 6)
     parts = _inputs(dtype)
-    found, expected = _ours(parts, LogitRule()), _whole(parts, LogitRule())
+    found, expected = _ours(parts), _whole(parts)
     assert {each.dtype for each in found} == {torch.float32}
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)
     for ours, theirs in zip(_gradients(parts, found), _gradients(parts, expected), strict=True):
@@ -98,7 +90,7 @@ def test_logits_of_hundreds_neither_overflow_nor_vanish(monkeypatch: pytest.Monk
     """exp(1000) is beyond float64; whole blocks are as unlikely as exp(-1000)."""
     monkeypatch.setattr(module, "_BLOCK", 4)
     parts = _inputs(spread=30.0)
-    found, expected = _ours(parts, LogitRule()), _whole(parts, LogitRule())
+    found, expected = _ours(parts), _whole(parts)
     assert expected[0].min() < -1000
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
     torch.testing.assert_close(
@@ -107,24 +99,13 @@ def test_logits_of_hundreds_neither_overflow_nor_vanish(monkeypatch: pytest.Monk
 
 
 def test_a_frozen_head_gets_no_gradient_and_hidden_states_do():
-    hidden, weight, _ = _inputs()
-    head = Head(weight=weight.detach(), bias=None, rule=LogitRule(), chunk=4)
-    logprob, entropy = head_logprobs(head, hidden, *_tokens(), want_entropy=False)
+    hidden, weight = _inputs()
+    logprob, entropy = _ours([hidden, weight.detach()], entropy=False)
     assert not entropy.requires_grad
-    expected, _ = _whole([hidden, weight, torch.zeros(VOCABULARY).double()], LogitRule())
+    expected, _ = _whole([hidden, weight])
     torch.testing.assert_close(
         torch.autograd.grad(logprob.sum(), hidden), torch.autograd.grad(expected.sum(), hidden)
     )
-
-
-def test_the_rule_of_each_family():
-    class Family:
-        logits_scaling: float | None = 4.0
-        logit_scale: float | None = None
-        final_logit_softcapping = 30.0
-
-    assert logit_rule(Family()) == LogitRule(scale=0.25, cap=30.0)
-    assert logit_rule(object()) == LogitRule()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

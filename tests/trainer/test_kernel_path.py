@@ -61,7 +61,7 @@ def _open(model: str, **options: Any) -> TrainingEngine:
 def _pass(engine: TrainingEngine, batch: PackedBatch) -> tuple[Tensor, float]:
     """Return log-probabilities, and the norm of the gradient; take a step."""
     logprob = engine.score(batch).logprob
-    engine.backward(-logprob.sum(), is_last=True)
+    engine.backward(-logprob.sum())
     return logprob.detach(), engine.update(1e-3)
 
 

@@ -16,7 +16,6 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model.adapters import quiet_peft
 from graphcredit.trainer.model.flops import peak_flops, training_flops
-from graphcredit.trainer.model.head import LogitRule
 from graphcredit.trainer.model.layers import decoder_layers, model_shape
 from graphcredit.trainer.model.loading import check_model, load_model, load_shapes
 from graphcredit.trainer.model.source import tokenizer_notices
@@ -50,7 +49,6 @@ def _edit(path: Path, **changes: Any) -> None:
         ("qwen2", {}),
         ("qwen2", {"tie_word_embeddings": True}),
         ("mistral", {"sliding_window": 5}),
-        ("granite", {"logits_scaling": 3.0}),
         ("gemma3_text", {"sliding_window": 4}),
         ("mixtral", {"num_local_experts": 4}),
     ],
@@ -82,12 +80,18 @@ def test_a_model_whose_samples_cannot_be_kept_apart_is_refused(
         _load(save_tiny_model(tmp_path, kind, **settings))
 
 
-def test_logits_that_cannot_be_reproduced_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("kind", "settings", "reason"),
+    [
+        ("granite", {"logits_scaling": 3.0}, r"differ by up to .* nats: GraniteForCausalLM"),
+        ("phi", {}, "must be linear and have no bias"),
+    ],
+)
+def test_logits_that_are_made_in_another_way_are_refused(
+    tmp_path: Path, kind: str, settings: dict[str, Any], reason: str
 ):
-    monkeypatch.setattr("graphcredit.trainer.model.logprobs.logit_rule", lambda config: LogitRule())
-    with pytest.raises(InputError, match=r"differ by up to .* nats: GraniteForCausalLM"):
-        _load(save_tiny_model(tmp_path, "granite", logits_scaling=3.0))
+    with pytest.raises(InputError, match=reason):
+        _load(save_tiny_model(tmp_path, kind, **settings))
 
 
 def test_a_name_that_is_not_on_this_machine_is_not_fetched():
@@ -225,24 +229,22 @@ def test_adapters_of_each_iteration_begin_otherwise(tmp_path: Path):
 
 
 @pytest.mark.parametrize("settings", [{}, {"tie_word_embeddings": True}])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_saved_model_loads_bit_for_bit_with_its_tokenizer(
-    tmp_path: Path, settings: dict[str, Any], dtype: str
+    tmp_path: Path, settings: dict[str, Any]
 ):
     name = save_tiny_model(tmp_path / "before", **settings)
     engine = open_engine(name, config(name))
     _step(engine)
-    engine.save_pretrained(tmp_path / "after", dtype=dtype)
-    engine.save_pretrained(tmp_path / "after", dtype=dtype)
+    engine.save_pretrained(tmp_path / "after")
+    engine.save_pretrained(tmp_path / "after")
     readable = {path.stat().st_mode for path in (tmp_path / "after").iterdir()}
     assert len(readable) == 1, "a server that is another user reads the weights too"
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "after")
     trained = engine.state().weights
-    kind = getattr(torch, dtype)
-    assert loaded.dtype == kind
+    assert loaded.dtype == torch.float32
     assert {n for n, _ in loaded.named_parameters()} == trained.keys()
-    assert all(torch.equal(p, trained[n].to(kind)) for n, p in loaded.named_parameters())
-    before = AutoModelForCausalLM.from_pretrained(name, dtype=kind)
+    assert all(torch.equal(p, trained[n]) for n, p in loaded.named_parameters())
+    before = AutoModelForCausalLM.from_pretrained(name)
     assert not torch.equal(loaded.lm_head.weight, before.lm_head.weight)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path / "after")
     assert tokenizer("w5 w7")["input_ids"] == [5, 7]
@@ -263,13 +265,8 @@ def test_an_adapter_is_saved_alone_and_merged(tmp_path: Path, is_tied: bool):
     with merged.frozen():
         alone = merged.score(pack_samples(samples)).logprob
     torch.testing.assert_close(alone, adapted, atol=1e-5, rtol=1e-5)
-    engine.save_pretrained(tmp_path / "half", dtype="bfloat16")
-    whole = load_file(tmp_path / "after/model.safetensors")
-    half = load_file(tmp_path / "half/model.safetensors")
-    assert ("lm_head.weight" in half) is not is_tied
-    assert {name: w.bfloat16().tolist() for name, w in whole.items()} == {
-        name: w.tolist() for name, w in half.items()
-    }
+    weights = load_file(tmp_path / "after/model.safetensors")
+    assert ("lm_head.weight" in weights) is not is_tied
     base = AutoModelForCausalLM.from_pretrained(name)
     with quiet_peft():
         PeftModel.from_pretrained(base, str(tmp_path / "after/adapter"))
@@ -282,7 +279,7 @@ def test_an_adapter_is_saved_alone_and_merged(tmp_path: Path, is_tied: bool):
 def _step(engine: Any) -> None:
     """Train one update far enough to be seen in bfloat16."""
     loss = -engine.score(pack_samples(random_samples(3, seed=1))).logprob.mean()
-    engine.backward(loss, is_last=True)
+    engine.backward(loss)
     engine.update(0.01)
 
 

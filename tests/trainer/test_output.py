@@ -22,7 +22,7 @@ def _begin(config: TrainConfig) -> None:
 def test_the_same_training_is_gone_on_with(tmp_path: Path):
     config = _config(tmp_path / "out")
     _begin(config)
-    moved = config.changed(store=Path("elsewhere"), checkpoint_every=3, allow_mismatch=True)
+    moved = config.changed(store=Path("elsewhere"), checkpoint_every=3, mismatch_tolerance=1e9)
     with open_output(moved) as output:
         assert output.result() is None
 

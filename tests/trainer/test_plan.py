@@ -26,7 +26,6 @@ def _plan(index: StepIndex, **changes: Any) -> TrainingPlan:
         "batch_size": 8,
         "max_tokens": CAP,
         "aggregation": "token-mean",
-        "response_length": 16,
     }
     return make_plan(index, **options | changes)
 
@@ -110,7 +109,6 @@ def test_the_hash_is_the_same_for_the_same_input_only():
         _plan(index, batch_size=2),
         _plan(index, max_tokens=CAP + 1),
         _plan(index, aggregation="seq-mean"),
-        _plan(index, response_length=17),
         _plan(index_of([2, 2, 3, 4], manifest="other")),
         _plan(index_of([2, 2, 3, 4], masked=[0, 0, 0, 1])),
         _plan(index_of([2, 2, 3, 4], trajectory=[0, 0, 0, 1])),

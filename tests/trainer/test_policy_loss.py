@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from graphcredit.trainer.loss.importance import Correction, CorrectionMode
-from graphcredit.trainer.loss.masks import Masks
 from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 from graphcredit.trainer.loss.policy_loss import averages
@@ -26,20 +25,11 @@ from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, 
     name=st.sampled_from([row.name for row in OBJECTIVES]),
     mode=st.sampled_from(get_args(CorrectionMode)),
     estimator=st.sampled_from(["k1", "k2", "k3", "k3+"]),
-    off_policy=st.sampled_from([None, 0.3]),
-    share=st.sampled_from([None, 0.2, 0.6, 1.0]),
     kl=st.sampled_from([0.0, 0.01, 0.5]),
     entropy=st.sampled_from([0.0, 0.1]),
 )
 def test_loss_and_gradient_are_those_of_the_slow_one(
-    batch: Any,
-    name: str,
-    mode: Any,
-    estimator: Any,
-    kl: float,
-    entropy: float,
-    off_policy: float | None,
-    share: float | None,
+    batch: Any, name: str, mode: Any, estimator: Any, kl: float, entropy: float
 ):
     """Every ratio is 1.05, between the clips: those have their own tests, and kinks no slope."""
     batch = [replace(t, old=t.logprob - math.log(1.05)) for t in batch]
@@ -50,7 +40,6 @@ def test_loss_and_gradient_are_those_of_the_slow_one(
         tokens,
         configure_objective(name, options),
         correction=Correction(mode=mode),
-        masks=Masks(off_policy=off_policy, entropy_share=share),
         kl_coefficient=kl,
         kl_estimator=estimator,
         entropy_coefficient=entropy,
@@ -62,8 +51,6 @@ def test_loss_and_gradient_are_those_of_the_slow_one(
         "kl_coefficient": kl,
         "kl_estimator": estimator,
         "entropy_coefficient": entropy,
-        "off_policy": off_policy,
-        "entropy_share": share,
     }
     assert loss.loss.item() == pytest.approx(oracle.total(batch, batch, **asked), abs=1e-9)
     assert gradient_of(tokens, loss) == pytest.approx(oracle.gradient(batch, **asked), abs=1e-6)

@@ -32,7 +32,7 @@ _OPTIONS = {
 def _arguments(tmp_path: Path, out: str, *, shares: bool = False) -> list[str]:
     where = ["--model", str(tmp_path / "m"), "--out", str(tmp_path / out)]
     options = [word for pair in _OPTIONS.items() for word in pair]
-    flags = ["--allow-mismatch", "--no-tensorboard", *(["--share-prefixes"] if shares else [])]
+    flags = ["--mismatch-tolerance", "1e9", *(["--share-prefixes"] if shares else [])]
     return ["train", str(tmp_path / "s"), *where, *options, *flags]
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.trainer.data.ragged import Ragged
-from graphcredit.trainer.data.sequence_hash import sequence_hashes
+from graphcredit.trainer.data.step_identity import sequence_hashes
 
 Ids = list[int]
 

@@ -2,7 +2,6 @@
 
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -42,60 +41,20 @@ def test_four_processes_then_two_then_three_get_what_one_gets(
         rank_worker.assert_close(ours, theirs)
 
 
-def test_copies_and_offloading_change_neither_losses_nor_weights(tmp_path: Path):
-    """Two copies of two shards; copies of bfloat16 moments are rounded alike.
-
-    The model has no biases: that of a key has a gradient of noise, which AdamW makes large.
-    """
-    save_tiny_model(tmp_path / "model", "llama", tie_word_embeddings=True)
-    layouts: list[dict[str, Any]] = [{}, {"replicate": 2}, {"replicate": 4}, {"offload": True}]
-    layouts += [{"replicate": 2, "offload": True, "moments": "bfloat16"}]
-    assert run_ranks(4, shard_worker.laid_out, tmp_path, layouts) == [0] * 4
-
-
-@pytest.mark.parametrize(
-    ("moments", "gap"),
-    [("float32", 1e-5), ("bfloat16", 1e-3)],
-)
-def test_two_copies_of_two_shards_then_two_then_three_processes(
-    tmp_path: Path, moments: str, gap: float
-):
-    name = save_tiny_model(tmp_path / "model", "llama")
-    legs = ((4, {"replicate": 2}), (2, {"offload": True}), (3, {}))
-    for update, (world_size, layout) in enumerate(legs):
-        chosen = {"moments": moments, **layout}
-        codes = run_ranks(world_size, shard_worker.leg, tmp_path, 0, update, 1, chosen)
-        assert codes == [0] * world_size
-    expected = shard_worker.alone(tmp_path, 0, len(legs))
-    for update in range(1, len(legs) + 1):
-        files = [*(tmp_path / "out" / f"update-{update:06d}").glob("*.safetensors")]
-        sizes = [sum(t.numel() for t in load_file(file).values()) for file in files]
-        state = expected.state()
-        assert sum(sizes) == sum(
-            t.numel() for t in (*state.weights.values(), *state.optimizer.values())
-        )
-        assert max(sizes) < 1.3 * sum(sizes) / legs[update - 1][0]
-    found = open_engine(name, rank_worker.config(name, 0).changed(moments=moments))
-    found.load_state(rank_worker.newest(found, tmp_path / "out"))
-    rank_worker.assert_close(found.state().weights, expected.state().weights, gap=gap)
-
-
-@pytest.mark.parametrize("in_background", [False, True])
 @pytest.mark.parametrize(("victim", "moment"), [(0, "before"), (1, "after")])
 def test_a_process_killed_at_a_checkpoint_leaves_the_one_before(
-    tmp_path: Path, victim: int, moment: str, in_background: bool
+    tmp_path: Path, victim: int, moment: str
 ):
     save_tiny_model(tmp_path / "model")
     assert run_ranks(2, shard_worker.leg, tmp_path, 0, 0) == [0, 0]
-    codes = run_ranks(2, shard_worker.killed, tmp_path, victim, moment, in_background)
+    codes = run_ranks(2, shard_worker.killed, tmp_path, victim, moment)
     assert codes[victim] == -signal.SIGKILL
     assert codes[1 - victim] not in (0, -1)
     assert (tmp_path / "written").exists() == (moment == "after")
     assert sorted(path.name for path in (tmp_path / "out").glob("update-??????")) == [
         "update-000001"
     ]
-    options = {"background_checkpoints": in_background}
-    assert run_ranks(2, shard_worker.leg, tmp_path, 0, 1, 2, options) == [0, 0]
+    assert run_ranks(2, shard_worker.leg, tmp_path, 0, 1, 2) == [0, 0]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "update-000001",
         "update-000002",
@@ -146,8 +105,3 @@ def test_a_policy_of_several_files_has_an_index_that_transformers_reads(
     assert all(file.stat().st_size < 200_000 for file in files)
     saved, source = (AutoModelForCausalLM.from_pretrained(tmp_path / d) for d in ("saved", "model"))
     assert all(torch.equal(p, source.get_parameter(n)) for n, p in saved.named_parameters())
-
-
-def test_gradients_are_exchanged_once_in_an_update_or_after_every_micro_batch(tmp_path: Path):
-    save_tiny_model(tmp_path / "model")
-    assert run_ranks(2, shard_worker.reduced, tmp_path) == [0, 0]

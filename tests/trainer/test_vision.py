@@ -71,9 +71,9 @@ def _store(root: Path, steps: list[list[Row]] | None = None, **options: Any) -> 
 
 
 def _config(tmp_path: Path, store: Store, model: str, **options: Any) -> TrainConfig:
-    chosen: dict[str, Any] = {"objective": "reinforce", "old_logprobs": "behaviour"}
-    chosen |= {"kl_coefficient": 0.0, "mismatch_sample": 0, "tensorboard": False, "device": "cpu"}
-    chosen |= {"grad_clip": 1e9, "learning_rate": 1e-3, "out": tmp_path / "out"} | options
+    chosen: dict[str, Any] = {"objective": "reinforce", "correction": "bypass"}
+    chosen |= {"kl_coefficient": 0.0, "mismatch_tolerance": 1e9, "device": "cpu"}
+    chosen |= {"learning_rate": 1e-3, "out": tmp_path / "out"} | options
     return TrainConfig(store=store.root, model=model, **chosen)
 
 

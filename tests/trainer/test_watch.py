@@ -2,11 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +13,6 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import MissingDependencyError
 from graphcredit.store.sql.catalog import connect
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import (
     MetricsLog,
@@ -25,10 +20,6 @@ from graphcredit.trainer.output.metrics_log import (
     training_path,
     write_training,
 )
-from graphcredit.trainer.preview import preview
-from graphcredit.trainer.training import train
-from tests.trainer.logs import token_store
-from tests.trainer.models import save_tiny_model
 
 
 def test_a_metrics_log_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
@@ -70,8 +61,7 @@ def test_a_damaged_metrics_log_is_mended_from_the_store(tmp_path: Path):
     output.metrics_path.write_text(
         '{"update": 0, "epoch": 0, "loss": 0.0}\n{"upd\x00\n[1]\n', encoding="utf-8"
     )
-    config = TrainConfig(store=store.root, out=out, model="m", tensorboard=False)
-    log = TrainingLog(config, output, stored, 3, is_writing=True)
+    log = TrainingLog(output, stored, 3, is_writing=True)
     log.close()
     lines = output.metrics_path.read_text(encoding="utf-8").splitlines()
     assert log.rows == [json.loads(line) for line in lines] == rows
@@ -119,43 +109,10 @@ def test_a_text_that_another_program_wrote_is_no_metric(tmp_path: Path):
     assert [violation.found for violation in check_store(store).violations] == ["column 'note'"]
 
 
-@pytest.mark.parametrize("tracker", ["wandb", "trackio"])
-def test_a_resumed_training_goes_on_with_the_run_of_its_tracker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tracker: Any
-):
-    begun: list[dict[str, Any]] = []
-    logged: list[tuple[int, float]] = []
-    module = SimpleNamespace(
-        init=lambda **asked: begun.append(asked),
-        log=lambda values, step: logged.append((step, values["loss"])),
-        finish=lambda: None,
-    )
-    monkeypatch.setitem(sys.modules, tracker, module)
-    store = create_store(tmp_path / "s")
-    for name, num_done in (("a", 0), ("a", 1), ("b", 0)):
-        out = tmp_path / name
-        out.mkdir(exist_ok=True)
-        config = TrainConfig(
-            store=store.root, out=out, model="m", tensorboard=False, tracker=tracker
-        )
-        path = training_path(store, "r", 0, out)
-        log = TrainingLog(config, Output(out), path, num_done, is_writing=True)
-        log.write(num_done, {"loss": 0.5})
-        log.close()
-    assert logged == [(0, 0.5), (1, 0.5), (0, 0.5)]
-    assert {asked["resume"] for asked in begun} == {"allow"}
-    first, again, other = (asked.get("id", asked["name"]) for asked in begun)
-    assert first == again != other
-
-
-@pytest.mark.parametrize("begin", [train, partial(preview, num_processes=1)])
-def test_a_tracker_that_is_not_installed_is_named_before_a_model_is_loaded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: Callable[[TrainConfig], Any]
-):
-    store = token_store(tmp_path / "s")
-    name = save_tiny_model(tmp_path / "m")
-    (tmp_path / "m" / "model.safetensors").write_bytes(b"")
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    config = TrainConfig(store=store.root, out=tmp_path / "o", model=name, tracker="wandb")
-    with pytest.raises(MissingDependencyError, match="pip install wandb"):
-        begin(config)
+def test_without_tensorboard_a_training_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    store, output = create_store(tmp_path / "s"), Output(tmp_path / "out")
+    output.root.mkdir()
+    path = training_path(store, "r", 0, output.root)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[train\]'"):
+        TrainingLog(output, path, 0, is_writing=True)

@@ -22,7 +22,7 @@ def _weights(aggregation: Aggregation, **columns: list[int]) -> list[float]:
 def _of_batch(
     index: StepIndex, steps: Ints, aggregation: Aggregation, num_updates: int = 1
 ) -> Floats:
-    return step_weights(index, steps, aggregation, num_updates=num_updates, response_length=10)
+    return step_weights(index, steps, aggregation, num_updates=num_updates)
 
 
 def test_each_token_counts_the_same_in_the_token_mean():
@@ -35,7 +35,7 @@ def test_each_step_counts_the_same_in_the_sequence_mean():
 
 def test_sums_are_divided_by_the_steps_and_by_the_constant_length():
     assert _weights("seq-sum") == pytest.approx([1 / 4] * 4)
-    assert _weights("dr-grpo") == pytest.approx([1 / 40] * 4)
+    assert _weights("dr-grpo") == pytest.approx([1 / (4 * 512)] * 4)
 
 
 def test_each_trajectory_counts_the_same_however_long_it_is():
@@ -87,7 +87,7 @@ def test_the_sum_over_all_tokens_of_an_only_batch_is_known(
     index = index_of(responses, trajectory=trajectory, group=group)
     weights = _of_batch(index, np.arange(len(steps)), aggregation)
     total = sum(responses)
-    expected = {"seq-sum": total / len(steps), "dr-grpo": total / len(steps) / 10}
+    expected = {"seq-sum": total / len(steps), "dr-grpo": total / len(steps) / 512}
     assert (weights > 0).all()
     assert weights @ index.num_scored == pytest.approx(expected.get(aggregation, 1.0))
 
@@ -112,7 +112,6 @@ def test_over_an_epoch_of_any_batches_each_owner_has_the_same_weight(
         batch_size=batch_size,
         max_tokens=51,
         aggregation=aggregation,
-        response_length=10,
     )
     num_updates = len(plan.updates) // epochs
     for epoch in range(epochs):

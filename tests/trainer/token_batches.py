@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from graphcredit.trainer.loss.importance import Correction
 from graphcredit.trainer.loss.inputs import TokenInputs
-from graphcredit.trainer.loss.masks import Masks
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from tests.trainer.oracle import Token
@@ -66,7 +65,6 @@ def loss_of(tokens: TokenInputs, objective: Objective, **changes: Any) -> Policy
         **{
             "objective": objective,
             "correction": Correction(mode="none"),
-            "masks": Masks(),
             "kl_coefficient": 0.0,
             "kl_estimator": "k3",
             "entropy_coefficient": 0.0,

@@ -99,7 +99,7 @@ def test_labels_overlap_neither_each_other_nor_states(walks: list[list[int]], le
     )
     half = np.array([length * 6.6 / 2, 7.5])
     drawn = [np.array(place) for place in places if place is not None]
-    assert drawn
+    assert drawn or length > 8
     for one, other in combinations(drawn, 2):
         assert (np.abs(one - other) >= 2 * half - 1e-6).any()
     for label in drawn:

@@ -133,7 +133,7 @@ def test_actions_of_two_iterations_are_judged_by_the_truth(
     assert not app.exception
     shown = app.dataframe[0].value.set_index("action")
     assert set(shown.index) >= {"e"}
-    told = {action: shown.loc[action, "true distance"] for action in shown.index}
+    told = {action: shown.loc[action, "true"] for action in shown.index}
     # The end of m went away from the goal, and the end of n came nearer.
     assert told.pop("e") == "2 → unknown"
     assert set(told.values()) == {"2 → 1"}

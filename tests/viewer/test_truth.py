@@ -245,4 +245,4 @@ def test_the_compare_page_says_who_is_right(store: Store, monkeypatch: pytest.Mo
     assert f"graphgpo on {share:.0%} of 13 steps, grpo on " in app.text[0].value
     shown = app.dataframe[1].value
     assert set(shown["truth"]) <= {"✓ ✓", "✓ ✗", "✗ ✓", "✗ ✗", ""}
-    assert shown["true distance"].str.contains("→").all()
+    assert shown["true"].str.contains("→").all()

@@ -1,1 +1,1 @@
-"""Which steps go into which optimizer step and micro-batch."""
+"""The plan of a training, its micro-batches, and the reader that fills them."""

@@ -1,4 +1,4 @@
-"""How token losses become one number: a weight for each token, known before the first forward.
+"""Aggregation of token losses: a weight for each token, known before the first forward pass.
 
 With N scored tokens and S steps in an optimizer batch, n_i scored tokens in step i, and K
 trajectories (or groups) of n_k scored tokens in an epoch of U optimizer steps, the loss of the
@@ -7,7 +7,7 @@ batch is Σ w_t · loss_t with
     token-mean       w = 1 / N
     seq-mean         w = 1 / (S n_i)      each step counts the same
     seq-sum          w = 1 / S            long responses weigh more
-    dr-grpo          w = 1 / (S L)        the same with a constant length L (arXiv:2503.20783)
+    dr-grpo          w = 1 / (S L)        the same with a constant L = 512 (arXiv:2503.20783)
     trajectory-mean  w = U / (K n_k)      each trajectory counts the same, however long it is
     group-mean       w = U / (K n_k)      likewise for each task
 
@@ -26,18 +26,16 @@ import numpy as np
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_index import StepIndex
 
+RESPONSE_LENGTH = 512
+"""L of dr-grpo, in tokens: it scales the loss, and with it what gradients are clipped to."""
+
 Aggregation: TypeAlias = Literal[
     "token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"
 ]
 
 
 def step_weights(
-    index: StepIndex,
-    steps: Ints,
-    aggregation: Aggregation,
-    *,
-    num_updates: int,
-    response_length: int,
+    index: StepIndex, steps: Ints, aggregation: Aggregation, *, num_updates: int
 ) -> Floats:
     """Return the weight of every scored token of each step of an optimizer batch.
 
@@ -46,7 +44,6 @@ def step_weights(
         steps: [k] positions in the index: the whole batch.
         aggregation: Unit that has equal weight.
         num_updates: U, batches of an epoch.
-        response_length: L of dr-grpo, in tokens.
 
     Returns:
         [k] weights. Over the scored tokens of the batch they sum to 1 in token-mean and seq-mean,
@@ -63,7 +60,7 @@ def step_weights(
         case "seq-sum":
             return np.full(num_steps, 1 / num_steps)
         case "dr-grpo":
-            return np.full(num_steps, 1 / (num_steps * response_length))
+            return np.full(num_steps, 1 / (num_steps * RESPONSE_LENGTH))
         case "trajectory-mean":
             return num_updates * _equal_shares(index, index.trajectory, steps)
         case "group-mean":

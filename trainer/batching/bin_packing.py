@@ -26,8 +26,8 @@ def pack(sizes: Ints, capacity: int) -> list[Ints]:
     rooms: list[tuple[int, int]] = []
     for item in np.argsort(-sizes, kind="stable").tolist():
         size = int(sizes[item])
-        place = bisect_left(rooms, (size, -1))
-        room, number = rooms.pop(place) if place < len(rooms) else (capacity, len(bins))
+        slot = bisect_left(rooms, (size, -1))
+        room, number = rooms.pop(slot) if slot < len(rooms) else (capacity, len(bins))
         if number == len(bins):
             bins.append([])
         bins[number].append(item)

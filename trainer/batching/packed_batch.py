@@ -207,28 +207,28 @@ def _positions(samples: Sequence[Sample]) -> Ints:
 
 
 def _shared_layout(samples: Sequence[Sample]) -> _Layout:
-    """Lay out what each sample has that no earlier one has, in the order of prefixes."""
+    """Lay out the tokens of each sample that no earlier one has, in the order of prefixes."""
     tokens = [sample.tokens for sample in samples]
     order, shared = sort_by_prefix(tokens)
-    places: dict[int, Ints] = {}
+    positions: dict[int, Ints] = {}
     runs: list[tuple[int, int]] = []
-    num_tokens, place = 0, np.empty(0, np.int64)
+    num_tokens, position = 0, np.empty(0, np.int64)
     for number, num_shared in zip(order.tolist(), shared.tolist(), strict=True):
         num_new = len(tokens[number]) - num_shared
-        place = np.append(place[:num_shared], num_tokens + np.arange(num_new))
-        places[number] = place
+        position = np.append(position[:num_shared], num_tokens + np.arange(num_new))
+        positions[number] = position
         num_tokens += num_new
         if num_new:
             runs.append((number, num_shared))
-    keys = [places[number] for number, _ in runs]
+    keys = [positions[number] for number, _ in runs]
     return _Layout(
         input_ids=_joined(tokens[number][first:] for number, first in runs),
         position_ids=_joined(np.arange(first, len(tokens[number])) for number, first in runs),
         cu_seqlens=_bounds(len(tokens[number]) - first for number, first in runs),
         predictor=_joined(
-            places[number][len(sample.prompt) - 1 : -1] for number, sample in enumerate(samples)
+            positions[number][len(sample.prompt) - 1 : -1] for number, sample in enumerate(samples)
         ),
-        copies=np.bincount(np.concatenate(list(places.values()))),
+        copies=np.bincount(np.concatenate(list(positions.values()))),
         keys=SharedKeys(
             positions=_joined(keys), cu_seqlens=_bounds(map(len, keys)).astype(np.int32)
         ),

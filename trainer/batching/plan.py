@@ -68,7 +68,7 @@ class TrainingPlan:
 
     index: StepIndex
     prefixes: PrefixOrder
-    """What steps have in common at their beginning and what goes through the model once."""
+    """The common prefixes of steps, which go through the model once."""
     updates: tuple[Ints, ...]
     """The steps of each optimizer step, ascending, epoch after epoch."""
     bins: tuple[tuple[Ints, ...], ...]
@@ -79,8 +79,6 @@ class TrainingPlan:
     max_tokens: int
     """Cap of a micro-batch."""
     aggregation: Aggregation
-    response_length: int
-    """L of dr-grpo."""
     hash: str
     """Hash of everything that determines the result."""
 
@@ -102,11 +100,7 @@ class TrainingPlan:
         """
         steps, bins = self.updates[update], self.bins[update]
         weight = step_weights(
-            self.index,
-            steps,
-            self.aggregation,
-            num_updates=self.updates_per_epoch,
-            response_length=self.response_length,
+            self.index, steps, self.aggregation, num_updates=self.updates_per_epoch
         )
         ranks = spread(self._costs(update), world_size)
         shortest = self.index.length[steps].argmin()
@@ -147,7 +141,7 @@ class TrainingPlan:
         }
 
     def _runs(self, update: int) -> list[Runs]:
-        """Return what goes through the model in each micro-batch of an optimizer step."""
+        """Return the runs of tokens in each micro-batch of an optimizer step."""
         steps = self.updates[update]
         return [self.prefixes.runs(steps[items]) for items in self.bins[update]]
 
@@ -179,7 +173,6 @@ def make_plan(
     batch_size: int,
     max_tokens: int,
     aggregation: Aggregation,
-    response_length: int,
     prefixes: PrefixOrder | None = None,
 ) -> TrainingPlan:
     """Cut each epoch into optimizer steps of nearly equal size, each step of the index in one.
@@ -191,7 +184,6 @@ def make_plan(
         batch_size: An epoch has ceil(n / batch_size) optimizer steps.
         max_tokens: Cap of a micro-batch; no step may be longer.
         aggregation: What has equal weight.
-        response_length: L of dr-grpo.
         prefixes: What steps have in common at their beginning, to go through the model once; by
             default only whole equal steps do.
     """
@@ -201,7 +193,7 @@ def make_plan(
         for epoch in range(epochs)
         for part in np.array_split(_order(index, seed, epoch), num_updates)
     )
-    options = [seed, epochs, batch_size, max_tokens, aggregation, response_length]
+    options = [seed, epochs, batch_size, max_tokens, aggregation]
     options += [] if prefixes is None else ["shared prefixes"]
     prefixes = equal_order(index) if prefixes is None else prefixes
     return TrainingPlan(
@@ -212,7 +204,6 @@ def make_plan(
         epochs=epochs,
         max_tokens=max_tokens,
         aggregation=aggregation,
-        response_length=response_length,
         hash=_hash(index, updates, options),
     )
 

@@ -13,7 +13,7 @@ from graphcredit.trainer.batching.plan import MicroBatch
 from graphcredit.trainer.data.prefix_order import PrefixOrder, sort_by_prefix
 from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.data.step_columns import TokenColumns, read_tokens, row_group_starts
-from graphcredit.trainer.data.step_images import images_of
+from graphcredit.trainer.data.step_identity import images_of
 from graphcredit.trainer.data.step_index import StepIndex, windows
 
 CACHE_BYTES = 1 << 30
@@ -22,7 +22,7 @@ _AHEAD = 2
 
 
 class Eyes(Protocol):
-    """Makes of images what a model takes."""
+    """Turns the images of a step into the input of a model."""
 
     def seen(self, sample: Sample, where: str) -> Sample:
         """Return a step with its pictures and positions.
@@ -155,11 +155,11 @@ class BatchReader:
         return group, row - int(starts[group])
 
     def _tokens(self, shard: int, group: int) -> TokenColumns:
-        found = self._cache.get((shard, group))
-        if found is None:
-            found = read_tokens(self._index.shards[shard].path, group)
-            self._cache.put((shard, group), found)
-        return found
+        tokens = self._cache.get((shard, group))
+        if tokens is None:
+            tokens = read_tokens(self._index.shards[shard].path, group)
+            self._cache.put((shard, group), tokens)
+        return tokens
 
 
 def read_prefix_order(index: StepIndex) -> PrefixOrder:

@@ -16,10 +16,8 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.ragged import Ints
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
-from graphcredit.trainer.engine.learning_rate import learning_rate
 from graphcredit.trainer.engine.opening import open_engine
-
-"""Called with the number of updates done, their total, and the last loss."""
+from graphcredit.trainer.engine.optimizer_step import learning_rate
 
 _MICRO_TOKENS = 2048
 """Tokens of a micro-batch; the activations of a small model then fit the CPU's caches."""
@@ -116,12 +114,11 @@ def _update(
     """Take one optimizer step on some pairs, each counting as often as it was drawn."""
     lengths = pairs.length[numbers]
     weight = counts / (counts * pairs.response_length[numbers]).sum()
-    bins = pack(lengths, _capacity(lengths))
     total = 0.0
-    for number, items in enumerate(bins):
+    for items in pack(lengths, _capacity(lengths)):
         batch = pairs.packed(numbers[items], weight[items])
         loss = -(engine.put(batch.weight) * engine.score(batch).logprob).sum()
-        engine.backward(loss, is_last=number + 1 == len(bins))
+        engine.backward(loss)
         total += loss.item()
     engine.update(rate)
     return total

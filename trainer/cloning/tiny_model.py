@@ -51,5 +51,5 @@ def save_random_model(directory: Path, tokenizer: Path, *, seed: int) -> int:
         torch.manual_seed(seed)
         model: Any = Qwen2ForCausalLM(config)
     weights = distinct(model, model.state_dict(keep_vars=True))
-    save_model(directory, model, weights, tokenizer, dtype="float32")
+    save_model(directory, model, weights, tokenizer)
     return model.num_parameters()

@@ -1,1 +1,1 @@
-"""What the trainer reads: credit columns, step columns, and which steps are kept."""
+"""The input of a training: step columns, credit columns, and the filters of steps."""

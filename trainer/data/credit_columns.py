@@ -18,14 +18,11 @@ from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.provenance.freshness import freshness_of
 from graphcredit.store.provenance.sources import Sources
 from graphcredit.store.schema import (
-    CREDIT_COLUMNS,
     CREDIT_KEY_COLUMNS,
     Column,
     split_estimator_column,
 )
-from graphcredit.trainer.data.ragged import Bools, Floats
-
-_DEGENERATE = next(column for column in CREDIT_COLUMNS if column.name == "is_degenerate_group")
+from graphcredit.trainer.data.ragged import Floats
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,8 +35,6 @@ class CreditRows:
     """[n] trajectory_id and step_index."""
     advantage: Floats
     """[n] advantage; NaN without credit."""
-    is_degenerate: Bools
-    """[n] every trajectory of the step's group has one return; False where that is unknown."""
 
     def of(self, keys: pa.Table, start: int) -> "CreditRows":
         """Return the rows of some steps.
@@ -63,7 +58,6 @@ class CreditRows:
             path=self.path,
             keys=mine,
             advantage=self.advantage[rows],
-            is_degenerate=self.is_degenerate[rows],
         )
 
 
@@ -76,7 +70,7 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
     """
     path = shard.credit_path
     advantage = Column(name=column, type=pa.float64(), nullable=True, meaning="")
-    wanted = (*CREDIT_KEY_COLUMNS, _DEGENERATE, advantage)
+    wanted = (*CREDIT_KEY_COLUMNS, advantage)
     with open_parquet(path) as file:
         present = [c.name for c in wanted if c.name in file.schema_arrow.names]
         table = conform(file.read(columns=present), wanted, where=str(path))
@@ -92,7 +86,6 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
         path=path,
         keys=table.select([key.name for key in CREDIT_KEY_COLUMNS]),
         advantage=values,
-        is_degenerate=pc.fill_null(table[_DEGENERATE.name], False).to_numpy(),
     )
 
 

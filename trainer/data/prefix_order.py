@@ -1,4 +1,4 @@
-"""An order of steps in which those that begin alike are neighbours, and what neighbours share.
+"""An order of steps in which those with a common prefix are neighbours, and its length.
 
 In a lexicographic order, what a sequence has in common with any before it, it has in common with
 the one just before it. So the tokens that a set of sequences has, each prefix counted once, follow

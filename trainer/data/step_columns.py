@@ -112,15 +112,14 @@ def row_group_starts(path: Path) -> Ints:
 
 def version_number(version: str | None) -> int:
     """Return the number at the end of a policy version, which orders versions; -1 without one."""
-    found = re.search(r"[0-9]+$", version or "")
-    return int(found.group()) if found else UNKNOWN
+    number = re.search(r"[0-9]+$", version or "")
+    return int(number.group()) if number else UNKNOWN
 
 
 def newest_version(paths: Iterable[Path]) -> str | None:
     """Return the newest policy version of a log.
 
-    None if the order is unknown: the log has only one version, or the versions differ in more than
-    the number at their end.
+    None if the order is unknown: versions have no number at their end, or differ in more than that.
 
     Args:
         paths: Step shards of the log.
@@ -131,8 +130,7 @@ def newest_version(paths: Iterable[Path]) -> str | None:
     versions = {version for path in paths for version in _distinct_versions(path)}
     numbered = sorted(version for version in versions if version_number(version) != UNKNOWN)
     is_ordered = len({version.rstrip("0123456789") for version in numbered}) == 1
-    has_several = len(set(map(version_number, numbered))) > 1
-    return max(numbered, key=version_number) if is_ordered and has_several else None
+    return max(numbered, key=version_number) if is_ordered else None
 
 
 def _distinct_versions(path: Path) -> set[str]:

@@ -1,18 +1,31 @@
-"""Select the steps to train on, and count the reasons for leaving out the others."""
+"""Select the steps to train on, row group by row group, and count why others are left out."""
 
+import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from graphcredit.store.errors import InputError
-from graphcredit.trainer.data.credit_columns import CreditRows
-from graphcredit.trainer.data.ragged import Floats, Ints
-from graphcredit.trainer.data.step_columns import UNKNOWN, StepColumns, version_number
+from graphcredit.store.errors import InputError, NothingToTrainError
+from graphcredit.store.layout import Shard
+from graphcredit.trainer.data.credit_columns import CreditRows, read_credit
+from graphcredit.trainer.data.ragged import Bools, Floats, Ints
+from graphcredit.trainer.data.step_columns import (
+    TOKEN_COLUMNS,
+    UNKNOWN,
+    StepColumns,
+    read_columns,
+    version_number,
+)
+from graphcredit.trainer.data.step_identity import digests, sequence_hashes
+from graphcredit.trainer.data.validation import RECORD, is_truncated, refuse_faults
 
 REASONS = (
     "no_tokens",
     "no_credit",
-    "degenerate_group",
     "zero_advantage",
     "empty_response",
     "no_finite_logprob",
@@ -27,44 +40,16 @@ KEPT = len(REASONS)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
-    """Rules that leave out steps, and changes to the advantages of the others."""
+    """Rules that leave out steps."""
 
     max_tokens: int
     """A step with more tokens is over-long."""
-    policy_version: str | None = None
-    """Version of the model. None takes the newest version of a log with several versions, and
-    leaves staleness unknown for a log with one."""
     max_staleness: int = 4
-    """A step sampled by weights older than this many versions is stale."""
+    """A step is stale if it was sampled by weights this many versions older, and more."""
     is_corrected: bool = True
-    """The loss allows for the gap between sampler and trainer, or takes ratios against the sampler
-    itself; otherwise steps more than one version old are refused."""
+    """The loss takes ratios to the sampler, as a correction or in the objective. Without them steps
+    more than one version old are refused; with them those sampled with top-p or top-k."""
     drop_zero_advantage: bool = False
-    drop_degenerate_groups: bool = False
-    allow_truncated_sampling: bool = False
-    """Let steps pass that were sampled with top-p or top-k."""
-    whiten_advantages: bool = False
-    """Shift and scale the advantages of the kept steps to mean 0 and deviation 1."""
-    advantage_clip: float | None = None
-    """Clip advantages to this absolute value, after whitening."""
-
-    def check(self) -> None:
-        """Raise InputError if the policy version says nothing about the order of versions."""
-        if self.policy_version is not None and version_number(self.policy_version) == UNKNOWN:
-            raise InputError(
-                "a policy version must end in a number, which tells how old a step is: got "
-                f"{self.policy_version!r}. Leave --policy-version out if versions are not ordered"
-            )
-
-    def staleness(self, columns: StepColumns) -> Ints:
-        """Return [n] the number of versions by which the model is newer than each step's sampler.
-
-        It is `UNKNOWN` if one of the versions is unknown, and negative if the step is newer.
-        """
-        if self.policy_version is None:
-            return np.full_like(columns.version, UNKNOWN)
-        gap = version_number(self.policy_version) - columns.version
-        return np.where(columns.version == UNKNOWN, UNKNOWN, gap)
 
     def outcome(
         self, columns: StepColumns, credit: CreditRows, num_scored: Ints, staleness: Ints
@@ -75,13 +60,13 @@ class Filters:
             columns: The steps.
             credit: Their credit.
             num_scored: [n] response tokens with a finite log-probability.
-            staleness: [n] result of the method `staleness`.
+            staleness: [n] by how many versions each step is older than the newest; `UNKNOWN` where
+                that is not known.
         """
         response = columns.tokens.response.lengths
         conditions = [
             columns.is_without_tokens,
             np.isnan(credit.advantage),
-            credit.is_degenerate & self.drop_degenerate_groups,
             (credit.advantage == 0) & self.drop_zero_advantage,
             response == 0,
             num_scored == 0,
@@ -90,10 +75,162 @@ class Filters:
         ]
         return np.select(conditions, np.arange(KEPT), KEPT)
 
-    def refine(self, advantage: Floats) -> Floats:
-        """Return [n] the advantages of the kept steps, whitened and clipped by the options."""
-        if self.whiten_advantages:
-            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        if self.advantage_clip is not None:
-            advantage = advantage.clip(-self.advantage_clip, self.advantage_clip)
-        return advantage
+
+_WITHOUT_SIGNAL = {"zero_advantage"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """The k kept steps of one row group, and counts over all of its rows."""
+
+    shard: Ints
+    """[k] as in `StepIndex`, and so are the next six."""
+    row: Ints
+    prompt_length: Ints
+    response_length: Ints
+    num_scored: Ints
+    advantage: Floats
+    staleness: Ints
+    sequence: NDArray[np.uint64]
+    """[k] hash of prompt, response and images."""
+    num_images: Ints
+    """[k] images of the prompt."""
+    trajectory: pa.DictionaryArray
+    """[k] trajectory_id."""
+    task: pa.DictionaryArray
+    """[k] task_id."""
+    step_index: Ints
+    """[k] number within the trajectory."""
+    outcomes: Ints
+    """[KEPT + 1] rows by outcome."""
+    largest_token_id: int
+    """Largest token id of the kept steps; -1 without kept steps."""
+    largest_token_id_at: str
+    """File and row of the step with the largest token id."""
+    num_without_version: int
+    """Kept steps whose version gap is unknown."""
+    num_without_temperature: int
+    """Kept steps whose temperature was not logged."""
+    num_truncated: int
+    """Kept steps that were sampled with top-p or top-k."""
+    credit: bytes
+    """Digest of the credit of all rows."""
+
+
+def scan(
+    shards: Sequence[Shard], column: str, filters: Filters, newest: str | None
+) -> Iterator[Part]:
+    """Yield a part for each row group of some shards whose credit was checked.
+
+    Args:
+        shards: The shards.
+        column: The advantage column.
+        filters: Rules that leave steps out.
+        newest: Newest policy version of the log; None if versions have no order.
+
+    Raises:
+        InputError: The credit belongs to other steps, an advantage is not finite, or a step has a
+            fault.
+        SchemaError: A shard cannot be read.
+    """
+    for number, shard in enumerate(shards):
+        credit = read_credit(shard, column)
+        for columns in read_columns(shard.path):
+            mine = credit.of(columns.keys, columns.first_row)
+            yield _part(number, shard.root, columns, mine, filters, newest)
+
+
+def _part(
+    shard: int,
+    root: Path,
+    columns: StepColumns,
+    credit: CreditRows,
+    filters: Filters,
+    newest: str | None,
+) -> Part:
+    refuse_faults(columns, takes_sampler_ratios=filters.is_corrected)
+    staleness = _staleness(columns.version, newest)
+    tokens = columns.tokens
+    num_scored = tokens.logprob.count(np.isfinite(tokens.logprob.values))
+    outcome = filters.outcome(columns, credit, num_scored, staleness)
+    kept = np.flatnonzero(outcome == KEPT)
+    num_images, pictures = digests(tokens.images, kept, root, columns.path, columns.first_row)
+    largest_token_id, where = _largest_token_id(columns, outcome == KEPT)
+    return Part(
+        shard=np.full(len(kept), shard),
+        row=columns.first_row + kept,
+        prompt_length=tokens.prompt.lengths[kept],
+        response_length=tokens.response.lengths[kept],
+        num_scored=num_scored[kept],
+        advantage=credit.advantage[kept],
+        staleness=staleness[kept],
+        sequence=sequence_hashes(tokens.prompt, tokens.response, kept) + pictures,
+        num_images=num_images,
+        trajectory=_encoded(columns.keys["trajectory_id"], kept),
+        task=_encoded(columns.keys["task_id"], kept),
+        step_index=columns.keys["step_index"].to_numpy()[kept],
+        outcomes=np.bincount(outcome, minlength=KEPT + 1),
+        largest_token_id=largest_token_id,
+        largest_token_id_at=where,
+        num_without_version=int((staleness[kept] == UNKNOWN).sum()),
+        num_without_temperature=int(columns.lacks_temperature[kept].sum()),
+        num_truncated=int(is_truncated(columns)[kept].sum()),
+        credit=hashlib.sha256(credit.advantage.tobytes()).digest(),
+    )
+
+
+def _staleness(version: Ints, newest: str | None) -> Ints:
+    """Return [n] by how many versions each step is older than the newest; `UNKNOWN` otherwise."""
+    if newest is None:
+        return np.full_like(version, UNKNOWN)
+    return np.where(version == UNKNOWN, UNKNOWN, version_number(newest) - version)
+
+
+def _largest_token_id(columns: StepColumns, is_kept: Bools) -> tuple[int, str]:
+    """Return the largest token id of the kept steps, and where it is."""
+    largest = (-1, "")
+    for ids in (columns.tokens.prompt, columns.tokens.response):
+        kept = np.where(np.repeat(is_kept, ids.lengths), ids.values, -1)
+        if kept.max(initial=-1) > largest[0]:
+            position = int(kept.argmax())
+            largest = int(kept[position]), columns.where(ids.row_of(position))
+    return largest
+
+
+def _encoded(texts: pa.ChunkedArray, rows: Ints) -> pa.DictionaryArray:
+    return texts.take(rows).combine_chunks().dictionary_encode()
+
+
+def refuse_nothing_left(outcomes: Ints) -> None:
+    """Raise if no step is left to train on.
+
+    Args:
+        outcomes: [len(REASONS) + 1] number of steps left out by each reason; the last are kept.
+
+    Raises:
+        NothingToTrainError: All are left out because they have no signal, or have no credit because
+            their trajectories never ended.
+        InputError: All are left out, some for other reasons: the log or the filters do not fit.
+    """
+    num_steps = int(outcomes.sum())
+    if outcomes[REASONS.index("no_tokens")] == num_steps:
+        raise InputError(
+            f"training needs steps with {', '.join(TOKEN_COLUMNS)}: all three are missing or null "
+            f"in all {num_steps} steps. A policy that samples tokens must {RECORD}; the recorder "
+            "takes them under these names"
+        )
+    if outcomes[KEPT]:
+        return
+    counts = {name: int(n) for name, n in zip(REASONS, outcomes, strict=False) if n}
+    found = ", ".join(f"{count} {name}" for name, count in counts.items())
+    others = counts.keys() - _WITHOUT_SIGNAL
+    if others < counts.keys() and others <= {"no_credit"}:
+        raise NothingToTrainError(
+            f"training needs steps with a signal: of {num_steps}, all are left out ({found}). "
+            "Choose another iteration or advantage; or let an entropy bonus or the divergence from "
+            "another --reference teach them"
+        )
+    raise InputError(
+        f"training needs steps that are not left out: of {num_steps}, all are ({found}). "
+        "Relax the filter that took them, or choose another iteration or advantage"
+    )

@@ -6,7 +6,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,16 @@ from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.trainer.data.credit_columns import check_credit
 from graphcredit.trainer.data.ragged import Floats, Ints
-from graphcredit.trainer.data.row_groups import Part, scan
 from graphcredit.trainer.data.step_columns import newest_version
-from graphcredit.trainer.data.step_filters import KEPT, REASONS, Filters
-from graphcredit.trainer.data.validation import refuse_nothing_left, refuse_uncorrected
+from graphcredit.trainer.data.step_filters import (
+    KEPT,
+    REASONS,
+    Filters,
+    Part,
+    refuse_nothing_left,
+    scan,
+)
+from graphcredit.trainer.data.validation import refuse_uncorrected
 
 WINDOW_TOKENS = 1 << 27
 """Steps are shuffled within windows of this many tokens (half a gigabyte of ids), and the windows
@@ -48,13 +54,13 @@ class StepIndex:
     num_scored: Ints
     """[n] response tokens with a finite log-probability: those that enter the loss; at least 1."""
     advantage: Floats
-    """[n] advantages for the loss, whitened and clipped if the options say so."""
+    """[n] advantages."""
     trajectory: Ints
     """[n] rank of the trajectory's name, from 0."""
     group: Ints
     """[n] rank of the task's, likewise."""
     staleness: Ints
-    """[n] versions by which the model is newer than the sampler; -1 if unknown."""
+    """[n] versions by which the newest step of the log is newer; -1 if unknown."""
     sequence: Ints
     """[n] number of the distinct prompt, response and images, by hash; equal steps have equal
     numbers."""
@@ -131,7 +137,6 @@ def read_index(
             that training must not paper over; or no step is left.
         SchemaError: A shard cannot be read.
     """
-    filters.check()
     return unchanged(
         store,
         lambda: _read(store, run_id, iteration, column, filters),
@@ -150,22 +155,18 @@ def _read(
             f"none. Runs: {', '.join(store.runs()) or 'none'}; see `graphcredit check STORE`"
         )
     check_credit(store, shards, column)
-    is_assumed = filters.policy_version is None
-    if is_assumed:
-        filters = replace(filters, policy_version=newest_version(s.path for s in shards))
-    parts = list(scan(shards, column, filters))
+    newest = newest_version(s.path for s in shards)
+    parts = list(scan(shards, column, filters, newest))
     outcomes = sum((part.outcomes for part in parts), np.zeros(KEPT + 1, np.int64))
     refuse_nothing_left(outcomes)
-    index = _index(shards, column, parts, filters)
-    if not filters.is_corrected and filters.policy_version is not None:
-        refuse_uncorrected(index.staleness, filters.policy_version)
-    notices = (*_version_notices(index, parts, filters, is_assumed), *_notices(parts))
+    index = _index(shards, column, parts)
+    if not filters.is_corrected:
+        refuse_uncorrected(index.staleness)
+    notices = (*_version_notices(index, parts, filters, newest), *_notices(parts))
     return index, _report(index, parts, outcomes, notices)
 
 
-def _index(
-    shards: tuple[Shard, ...], column: str, parts: Sequence[Part], filters: Filters
-) -> StepIndex:
+def _index(shards: tuple[Shard, ...], column: str, parts: Sequence[Part]) -> StepIndex:
     order = _order(parts)
 
     def joined(name: str) -> Any:
@@ -178,7 +179,7 @@ def _index(
         prompt_length=joined("prompt_length"),
         response_length=joined("response_length"),
         num_scored=joined("num_scored"),
-        advantage=filters.refine(joined("advantage")),
+        advantage=joined("advantage"),
         trajectory=_codes([part.trajectory for part in parts])[order],
         group=_codes([part.task for part in parts])[order],
         staleness=joined("staleness"),
@@ -245,16 +246,15 @@ def _report(
 
 
 def _version_notices(
-    index: StepIndex, parts: Sequence[Part], filters: Filters, is_assumed: bool
+    index: StepIndex, parts: Sequence[Part], filters: Filters, newest: str | None
 ) -> Iterator[str]:
-    if filters.policy_version is None:
+    if newest is None:
         return
-    if is_assumed:
+    if index.staleness.max(initial=0) > 0:
         yield (
-            f"the model is taken to be {filters.policy_version!r}, the newest version in the log: "
-            f"steps are up to {index.staleness.max(initial=0)} versions older (those more than "
-            f"{filters.max_staleness} older are left out), and all the more if it is not. "
-            "Say which it is with --policy-version"
+            f"the model is taken to be {newest!r}, the newest version in the log: steps are up to "
+            f"{index.staleness.max()} versions older (those more than {filters.max_staleness} "
+            "older are left out), and all the more if it is not"
         )
     if num_unknown := sum(part.num_without_version for part in parts):
         yield (
@@ -267,4 +267,7 @@ def _notices(parts: Sequence[Part]) -> Iterator[str]:
     if num_without := sum(part.num_without_temperature for part in parts):
         yield f"{num_without:,} steps have no temperature: it is taken to be 1"
     if num_truncated := sum(part.num_truncated for part in parts):
-        yield f"{num_truncated:,} steps were sampled with top-p or top-k: their ratios are off"
+        yield (
+            f"{num_truncated:,} steps were sampled with top-p or top-k: their log-probabilities "
+            "are not of the whole distribution"
+        )

@@ -41,7 +41,7 @@ class LengthLimit:
         """Raise InputError that reports a longer step, described by `found`."""
         raise InputError(
             f"steps must have at most {self.num_tokens} tokens with {model}, {self.reason}: "
-            f"{found}. --max-step-tokens {self.num_tokens} leaves longer steps out and counts them"
+            f"{found}. --max-tokens {self.num_tokens} leaves longer steps out and counts them"
         )
 
 

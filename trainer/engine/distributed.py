@@ -3,10 +3,8 @@
 import json
 import os
 import time
-from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +13,9 @@ from numpy.typing import NDArray
 from torch.distributed import HashStore  # pyright: ignore[reportPrivateImportUsage]
 
 from graphcredit.store.errors import InputError
+
+_TIMEOUT = timedelta(minutes=30)
+"""How long an exchange waits for the other processes: a checkpoint of one may take minutes."""
 
 _GLOO_SECONDS = 0.5
 """Wait before the process group is destroyed; see `destroy_process_group`."""
@@ -26,29 +27,15 @@ class Process:
     Reductions, barriers and broadcasts are collective: every process has to call them.
     """
 
-    def __init__(self, device: torch.device, group: dist.ProcessGroup | None = None):
+    def __init__(self, device: torch.device):
         """Read rank and world size; `init_process_group` has been called.
 
         Args:
             device: Of this process, where what is exchanged is.
-            group: All processes, for exchanges of their own; by default those of everybody.
         """
         self.device = device
-        self.group = group
-        """What exchanges go through."""
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.world_size = dist.get_world_size() if dist.is_initialized() else 1
-
-    def beside(self, *, minutes: float) -> "Process":
-        """Return this process for a thread of its own; all processes call it.
-
-        Args:
-            minutes: How long an exchange waits for the other processes. All are on the CPU.
-        """
-        group = None
-        if self.world_size > 1:
-            group = dist.new_group(backend="gloo", timeout=timedelta(minutes=minutes))
-        return Process(torch.device("cpu"), cast("dist.ProcessGroup | None", group))
 
     @property
     def device_name(self) -> str:
@@ -87,7 +74,7 @@ class Process:
     def barrier(self) -> None:
         """Wait for all processes."""
         if self.world_size > 1:
-            dist.barrier(self.group)
+            dist.barrier()
 
     def broadcast(self, value: Any, *, source: int = 0) -> Any:
         """Return the value of one process, by default of the first, sent as JSON."""
@@ -95,10 +82,10 @@ class Process:
             return value
         data = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         length = torch.tensor([len(data)], device=self.device)
-        dist.broadcast(length, src=source, group=self.group)
+        dist.broadcast(length, src=source)
         received = data if self.rank == source else torch.empty(int(length), dtype=torch.uint8)
         received = received.to(self.device)
-        dist.broadcast(received, src=source, group=self.group)
+        dist.broadcast(received, src=source)
         return json.loads(bytes(received.cpu().numpy()))
 
     def gather(self, value: Any) -> list[Any]:
@@ -109,13 +96,18 @@ class Process:
         if self.world_size == 1:
             return values
         reduced = torch.tensor(values, dtype=torch.float64, device=self.device)
-        dist.all_reduce(reduced, operation, group=self.group)
+        dist.all_reduce(reduced, operation)
         return reduced.cpu().numpy()
 
 
 def is_first_rank() -> bool:
     """Return whether this process is the only one, or the first that torchrun started."""
     return int(os.environ.get("RANK", "0")) == 0
+
+
+def num_processes() -> int:
+    """Return how many processes torchrun started; 1 without it."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def choose_device(device: str) -> torch.device:
@@ -134,35 +126,32 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 
-def init_process_group(device: torch.device, *, alone_too: bool, minutes: float) -> None:
+def init_process_group(device: torch.device, *, alone_too: bool) -> None:
     """Initialise the process group, if torchrun started several processes.
 
     Args:
         device: Of this process.
         alone_too: Whether a single process gets a group of one, which FSDP2 needs.
-        minutes: How long an exchange waits for the other processes.
+
+    Raises:
+        InputError: The processes are on several machines.
     """
+    world_size = num_processes()
+    if int(os.environ.get("LOCAL_WORLD_SIZE", world_size)) != world_size:
+        raise InputError(
+            f"a training runs on one machine, whose processes see one output directory: torchrun "
+            f"started {world_size} processes on several. Give it --nnodes 1"
+        )
     if device.type == "cuda":
         torch.cuda.set_device(device)
     if dist.is_initialized():
         return
-    # What is in the memory of the host is exchanged too: the check of a model, offloaded shards.
+    # The check of a model is made in the memory of the host, and exchanges its shards too.
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        dist.init_process_group(backend, timeout=timedelta(minutes=minutes))
+    if world_size > 1:
+        dist.init_process_group(backend, timeout=_TIMEOUT)
     elif alone_too:
         dist.init_process_group(backend, store=HashStore(), rank=0, world_size=1)
-
-
-def share_gpu() -> Callable[[], None]:
-    """Return what makes this thread's GPU that of another thread, which calls it first.
-
-    A thread begins with the first GPU, whoever started it. There every process of a machine would
-    take memory for itself as soon as a library asks for the thread's stream.
-    """
-    if not torch.cuda.is_initialized():
-        return lambda: None
-    return partial(torch.cuda.set_device, torch.cuda.current_device())
 
 
 def destroy_process_group() -> None:

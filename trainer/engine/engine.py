@@ -2,16 +2,14 @@
 
 import math
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
@@ -20,13 +18,18 @@ from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
-from graphcredit.trainer.engine.small_moments import SmallMomentsAdamW
-from graphcredit.trainer.model.experts import experts_of
 from graphcredit.trainer.model.export import distinct, save_model
-from graphcredit.trainer.model.layers import model_shape, num_embeddings
+from graphcredit.trainer.model.layers import experts_of, model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
 from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.options import OptimizerOptions
+
+_LARGEST_NORM = 1.0
+"""Gradients are clipped to this norm, as all frameworks do by default."""
+
+_BETA1 = 0.9
+"""AdamW's decay of the mean. There is no weight decay: at the learning rates of policy training,
+1e-6, a decay of 0.01 changes a weight by 1e-8 of itself in an update."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +55,7 @@ class StoredState(Protocol):
 
 
 class TrainingEngine(Process):
-    """A model and its optimizer on one device, without sharding."""
+    """A model and its optimizer on one device, or this process' shard of both."""
 
     def __init__(
         self,
@@ -60,9 +63,6 @@ class TrainingEngine(Process):
         scorer: Scorer,
         options: OptimizerOptions,
         device: torch.device,
-        dtype: str,
-        reduces_each: bool = False,
-        notices: Sequence[str] = (),
     ):
         """Make an engine of a model that is on its device.
 
@@ -71,13 +71,10 @@ class TrainingEngine(Process):
             scorer: The model, on the device.
             options: Of the optimizer.
             device: Of this process, whose process group is initialised.
-            dtype: Type of the arithmetic: float32 or bfloat16.
-            reduces_each: Whether processes exchange the gradients of every micro-batch.
-            notices: About how the model was loaded.
         """
         super().__init__(device)
         self._source = find_model(name)
-        self._options, self._dtype, self._reduces_each = options, dtype, reduces_each
+        self._options = options
         self.num_ids = num_embeddings(scorer)
         """Token ids that the model embeds: from 0 on."""
         self._limit = length_limit(scorer.causal_lm.config)
@@ -85,14 +82,7 @@ class TrainingEngine(Process):
         """Sizes that determine the floating-point operations of a pass."""
         self.experts = experts_of(scorer.causal_lm.config)
         """Of the model, if it has any."""
-        self.notices = notices
-        """About how the model was loaded."""
         self._scorer = scorer
-        size = 1 if scorer.context is None else scorer.context.size
-        self.data_rank, self.data_size = self.rank // size, self.world_size // size
-        """Which micro-batches this process runs; those of a context group run the same."""
-        self.leads = self.rank % size == 0
-        """Whether it speaks for its context group."""
         # Collected now: during training, sharded modules may show unsharded tensors.
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
@@ -121,16 +111,8 @@ class TrainingEngine(Process):
                 self.put,
                 want_entropy=want_entropy,
                 want_routing=want_routing,
-                context=self._scorer.context,
             )
         )
-
-    def sum_over_batches(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over the micro-batches of all processes, element by element.
-
-        Processes of a context group have the same values, which count once.
-        """
-        return self.all_reduce_sum(values if self.leads else np.zeros_like(values))
 
     def check_token_id(self, token_id: int, where: str = "a micro-batch") -> None:
         """Raise InputError if a token id is not one of the model's."""
@@ -145,16 +127,15 @@ class TrainingEngine(Process):
         if self._limit is not None:
             self._limit.refuse_longer(index, self._source)
 
-    def backward(self, loss: Tensor, *, is_last: bool) -> None:
-        """Add the gradient of a micro-batch's part of the loss.
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradient of a micro-batch's part of the loss; shards are exchanged at once.
 
         Args:
-            loss: A share of the sum over all micro-batches of all processes.
-            is_last: Whether it is this update's last micro-batch. Every process goes backward
-                equally often.
+            loss: A share of the sum over all micro-batches of all processes, each of which goes
+                backward equally often.
         """
-        del is_last
-        loss.backward()
+        # FSDP averages gradients over the processes, and the loss is a sum.
+        (loss * self.world_size).backward()
 
     def update(self, learning_rate: float) -> float:
         """Take one step of AdamW and clear the gradient.
@@ -226,19 +207,18 @@ class TrainingEngine(Process):
         for name, p in self._trained:
             if f"{name}.step" in shapes:
                 # As AdamW makes it in its first step.
-                kind: torch.dtype = getattr(torch, self._options.moments)
                 self._optimizer.state[p] = {
                     "step": torch.zeros((), device=p.device if self._is_fused else "cpu"),
-                    "exp_avg": torch.zeros_like(p, dtype=kind, requires_grad=False),
-                    "exp_avg_sq": torch.zeros_like(p, dtype=kind, requires_grad=False),
+                    "exp_avg": torch.zeros_like(p, requires_grad=False),
+                    "exp_avg_sq": torch.zeros_like(p, requires_grad=False),
                 }
         stored.read(self, self.state().optimizer)
 
     def _refuse_other_optimizer(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        found = {key: shape for key, shape in shapes.items() if key.endswith(".exp_avg")}
-        mine = {f"{n}.exp_avg": tuple(p.shape) for n, p in self._trained} if found else {}
+        saved = {key: shape for key, shape in shapes.items() if key.endswith(".exp_avg")}
+        mine = {f"{n}.exp_avg": tuple(p.shape) for n, p in self._trained} if saved else {}
         if differing := sorted(
-            key for key in mine.keys() | found.keys() if mine.get(key) != found.get(key)
+            key for key in mine.keys() | saved.keys() if mine.get(key) != saved.get(key)
         ):
             raise InputError(
                 "an optimizer's state must be of the parameters that are trained, but "
@@ -246,12 +226,12 @@ class TrainingEngine(Process):
                 "over a training of the same model with the same lora options"
             )
 
-    def save_pretrained(self, directory: Path, *, dtype: str = "float32") -> None:
+    def save_pretrained(self, directory: Path) -> None:
         """Write the model in the format of transformers and vLLM; see `save_model`."""
         model = self._scorer.model
         wholes = ((name, self._whole(tensor)) for name, tensor in distinct(model, self._tensors))
         if self.rank == 0:
-            save_model(directory, model, wholes, self._source, dtype=dtype)
+            save_model(directory, model, wholes, self._source)
         else:
             # To gather takes every process.
             deque(wholes, maxlen=0)
@@ -263,7 +243,7 @@ class TrainingEngine(Process):
 
     def _clip(self) -> float:
         parameters = [p for _, p in self._trained]
-        norm = nn.utils.clip_grad_norm_(parameters, self._options.grad_clip)
+        norm = nn.utils.clip_grad_norm_(parameters, _LARGEST_NORM)
         return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
     @property
@@ -273,12 +253,11 @@ class TrainingEngine(Process):
     @cached_property
     def _optimizer(self) -> torch.optim.AdamW:
         options = self._options
-        kind = torch.optim.AdamW if options.moments == "float32" else SmallMomentsAdamW
-        return kind(
+        return torch.optim.AdamW(
             [p for _, p in self._trained],
             lr=options.learning_rate,
-            betas=(options.beta1, options.beta2),
-            weight_decay=options.weight_decay,
+            betas=(_BETA1, options.beta2),
+            weight_decay=0.0,
             fused=self._is_fused,
             foreach=False,
         )

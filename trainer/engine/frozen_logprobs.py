@@ -70,12 +70,11 @@ def frozen_logprobs(
     fault = process.broadcast(_fault(directory, identity))
     if fault is not None:
         engine = open_scorer()
-        found = _score(engine, plan, reader, on_progress)
-        if engine.leads:
-            write_table(found, directory / _part(engine.data_rank, engine.data_size))
+        table = _score(engine, plan, reader, on_progress)
+        write_table(table, directory / _part(process.rank, process.world_size))
         process.barrier()
         if process.rank == 0:
-            _complete(directory, engine.data_size, identity.as_json())
+            _complete(directory, process.world_size, identity.as_json())
         process.barrier()
     return _load(directory, plan), [fault] if fault else []
 
@@ -120,8 +119,7 @@ def _score(
     on_progress: Callable[[float], None],
 ) -> pa.Table:
     mine = [
-        plan.micro_batches(n, engine.data_size)[engine.data_rank]
-        for n in range(plan.updates_per_epoch)
+        plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(plan.updates_per_epoch)
     ]
     micro_batches = [micro for update in mine for micro in update]
     steps: list[NDArray[np.int64]] = []

@@ -3,15 +3,11 @@
 import torch
 
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.context_group import join_context, num_data_processes
 from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
-from graphcredit.trainer.engine.sharded_engine import ShardedEngine
-from graphcredit.trainer.engine.sharded_loading import load_sharded
-from graphcredit.trainer.engine.sharding import choose_layout, shards_of_each
+from graphcredit.trainer.engine.sharding import load_sharded
 from graphcredit.trainer.model.layers import decoder_layers
 from graphcredit.trainer.model.loading import load_model
-from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.options import ModelOptions
 
 
@@ -32,13 +28,29 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     device = process.device
     dtype = compute_dtype(config, device)
     is_sharded = computes_in_shards(config, device) or process.world_size > 1
-    scorer, notices = (_shards if is_sharded else _whole)(name, config, device, frozen)
+    if is_sharded:
+        scorer = load_sharded(
+            name,
+            config,
+            device,
+            is_half=dtype == "bfloat16",
+            adapter_seed=config.adapter_seed,
+            frozen=frozen,
+            shares_prefixes=config.share_prefixes,
+        )
+    else:
+        scorer = load_model(
+            name,
+            config,
+            adapter_seed=config.adapter_seed,
+            shares_prefixes=config.share_prefixes,
+        ).to(device)
+        if frozen:
+            scorer.requires_grad_(False)
     if config.compile:
         for layer in decoder_layers(scorer):
             layer.compile(dynamic=True)
-    reduces_each = config.reduce_gradients == "micro-batch"
-    kind = ShardedEngine if is_sharded else TrainingEngine
-    return kind(name, scorer, config, device, dtype, reduces_each, notices)
+    return TrainingEngine(name, scorer, config, device)
 
 
 def join(config: TrainConfig) -> Process:
@@ -48,51 +60,13 @@ def join(config: TrainConfig) -> Process:
         InputError: The device is not available.
     """
     device = choose_device(config.device)
-    alone_too = computes_in_shards(config, device)
-    init_process_group(device, alone_too=alone_too, minutes=config.timeout)
+    init_process_group(device, alone_too=computes_in_shards(config, device))
     return Process(device)
-
-
-def _shards(
-    name: str, config: TrainConfig, device: torch.device, frozen: bool
-) -> tuple[Scorer, list[str]]:
-    is_half = compute_dtype(config, device) == "bfloat16"
-    return load_sharded(
-        name,
-        config,
-        choose_layout(
-            config,
-            device,
-            Process(device).world_size,
-            is_half=is_half,
-            minutes=config.timeout,
-            context=join_context(config, minutes=config.timeout),
-        ),
-        adapter_seed=config.adapter_seed,
-        frozen=frozen,
-        shares_prefixes=config.share_prefixes,
-    )
-
-
-def _whole(
-    name: str, config: TrainConfig, device: torch.device, frozen: bool
-) -> tuple[Scorer, list[str]]:
-    shards_of_each(config, 1)
-    num_data_processes(config, 1)
-    scorer = load_model(
-        name,
-        config,
-        adapter_seed=config.adapter_seed,
-        shares_prefixes=config.share_prefixes,
-    )
-    if frozen:
-        scorer.requires_grad_(False)
-    return scorer.to(device), []
 
 
 def computes_in_shards(options: ModelOptions, device: torch.device) -> bool:
     """Return whether one process alone has its model in a shard, as several always have."""
-    return options.offload or compute_dtype(options, device) == "bfloat16"
+    return compute_dtype(options, device) == "bfloat16"
 
 
 def compute_dtype(options: ModelOptions, device: torch.device) -> str:

@@ -13,15 +13,11 @@ from torch import Tensor
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
-from graphcredit.trainer.engine.correction_mean import normalised
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
-from graphcredit.trainer.engine.learning_rate import learning_rate
 from graphcredit.trainer.loss.balance import Choices, balance_loss, count_choices
-from graphcredit.trainer.loss.coefficients import Coefficients, first_coefficients
-from graphcredit.trainer.loss.importance import Correction, correction_of
+from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
-from graphcredit.trainer.loss.masks import masks_of
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
@@ -61,25 +57,20 @@ class Updater:
         reader: BatchReader,
         objective: Objective,
         policies: FrozenPolicies,
-        coefficients: Coefficients | None = None,
     ) -> None:
         self._loss_options, self._optimizer_options = loss_options, optimizer_options
         self._engine, self._plan, self._reader = engine, plan, reader
         self._objective, self._policies = objective, policies
-        self._correction, self._masks = correction_of(loss_options), masks_of(loss_options)
-        self.coefficients = coefficients or first_coefficients(loss_options)
-        """Those of the next update."""
+        self._correction = correction_of(loss_options)
+        self._router_coefficient = engine.experts.coefficient if engine.experts else None
         self._peak = peak_flops(engine.device_name)
-        self.excess: float | None = None
-        """`approx_kl` of the update that was not made because it exceeded `target_kl`, if any."""
 
     def run(
         self, first: int, on_part: Callable[[float], None] = lambda done: None
     ) -> Iterator[tuple[int, Metrics]]:
         """Make all optimizer steps from `first` on, and yield each with its metrics.
 
-        It stops before a step where approx_kl exceeds target_kl. The micro-batches of later steps
-        are read while earlier ones are computed.
+        The micro-batches of later steps are read while earlier ones are computed.
 
         Args:
             first: 0-based number of the first step to make.
@@ -96,18 +87,14 @@ class Updater:
             rate = learning_rate(self._optimizer_options, number, len(self._plan.updates))
             count = len(self._mine(number))
             mine, choices = self._counted_choices(islice(batches, count))
-            mine, correction = self._normalised(mine)
             mine = _counted(mine, number, count, on_part)
-            seen, flops = self._gradient(mine, count, choices, correction, is_first=number == 0)
-            if self._is_far(seen["approx_kl"]):
-                return
+            seen, flops = self._gradient(mine, choices, is_first=number == 0)
             norm = self._engine.update(rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {
                 "epoch": number // self._plan.updates_per_epoch,
-                **_of_plan(self._plan, number, self._engine.data_size),
+                **_of_plan(self._plan, number, self._engine.world_size),
                 **seen,
-                **self._adapted(seen),
                 "grad_norm": norm,
                 "learning_rate": rate,
                 "seconds": seconds,
@@ -119,25 +106,8 @@ class Updater:
                 metrics["mfu"] = flops / (seconds * self._peak * self._engine.world_size)
             yield number, {name: finite(value) for name, value in metrics.items()}
 
-    def _adapted(self, seen: Mapping[str, float]) -> Metrics:
-        """Adapt the coefficients; return the update's own, of those that adapt."""
-        options, used = self._loss_options, self.coefficients
-        self.coefficients = used.after(options, seen)
-        own: Metrics = {} if options.kl_target is None else {"kl_coefficient": used.kl}
-        if options.entropy_target is not None:
-            own["entropy_coefficient"] = used.entropy_bonus
-        return own
-
     def _mine(self, number: int) -> list[MicroBatch]:
-        return self._plan.micro_batches(number, self._engine.data_size)[self._engine.data_rank]
-
-    def _is_far(self, approx_kl: float) -> bool:
-        """Return whether approx_kl exceeds target_kl; if so, record it in `excess`."""
-        limit = self._optimizer_options.target_kl
-        if limit is None or not approx_kl > limit:
-            return False
-        self.excess = approx_kl
-        return True
+        return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
 
     def _counted_choices(
         self, batches: Iterable[PackedBatch]
@@ -147,7 +117,7 @@ class Updater:
         It takes a pass without gradients; None without a balance of experts.
         """
         experts = self._engine.experts
-        if not self._loss_options.router_loss or experts is None:
+        if not self._router_coefficient or experts is None:
             return batches, None
         batches, counts, num_tokens = list(batches), torch.zeros(()), 0
         with self._engine.frozen():
@@ -156,26 +126,14 @@ class Updater:
                 copies = self._engine.put(batch.copies)
                 counts = counts + count_choices(logits, copies, experts.chosen).cpu()
                 num_tokens += int(batch.copies.sum())
-        *flat, total = self._engine.sum_over_batches(np.append(counts.numpy(), num_tokens))
+        *flat, total = self._engine.all_reduce_sum(np.append(counts.numpy(), num_tokens))
         every = self._engine.put(np.reshape(flat, counts.shape))
         return batches, Choices(counts=every, num_tokens=total)
-
-    def _normalised(
-        self, batches: Iterable[PackedBatch]
-    ) -> tuple[Iterable[PackedBatch], Correction]:
-        """Return an update's micro-batches, and its correction: of mean 1, if asked for."""
-        old = self._policies.old
-        if not self._loss_options.normalise_correction or not isinstance(old, FrozenLogprobs):
-            return batches, self._correction
-        batches = list(batches)
-        return batches, normalised(self._correction, batches, old, self._engine)
 
     def _gradient(
         self,
         batches: Iterable[PackedBatch],
-        count: int,
         choices: Choices | None,
-        correction: Correction,
         *,
         is_first: bool,
     ) -> tuple[dict[str, float], float]:
@@ -186,14 +144,14 @@ class Updater:
         """
         losses: list[PolicyLoss] = []
         flops = 0.0
-        for position, batch in enumerate(batches):
-            losses.append(self._loss(batch, choices, correction, is_first=is_first))
-            self._engine.backward(losses[-1].loss, is_last=position == count - 1)
+        for batch in batches:
+            losses.append(self._loss(batch, choices, is_first=is_first))
+            self._engine.backward(losses[-1].loss)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
         names = list(losses[0].sums)
         parts = [_total(loss.sums, names) for loss in losses]
-        *sums, all_flops = self._engine.sum_over_batches(np.append(np.sum(parts, axis=0), flops))
+        *sums, all_flops = self._engine.all_reduce_sum(np.append(np.sum(parts, axis=0), flops))
         largest = list(losses[0].maxima)
         tops = np.max([_total(loss.maxima, largest) for loss in losses], axis=0)
         maxima = self._engine.all_reduce_max(tops)
@@ -202,18 +160,11 @@ class Updater:
             **dict(zip(largest, maxima.tolist(), strict=True)),
         }, float(all_flops)
 
-    def _loss(
-        self,
-        batch: PackedBatch,
-        choices: Choices | None,
-        correction: Correction,
-        *,
-        is_first: bool,
-    ) -> PolicyLoss:
+    def _loss(self, batch: PackedBatch, choices: Choices | None, *, is_first: bool) -> PolicyLoss:
         options, policies = self._loss_options, self._policies
         scored = self._engine.score(
             batch,
-            want_entropy=self.coefficients.entropy_bonus > 0,
+            want_entropy=options.entropy_coefficient > 0,
             want_routing=choices is not None,
         )
         put = self._engine.put
@@ -237,11 +188,10 @@ class Updater:
                 entropy=scored.entropy,
             ),
             objective=self._objective,
-            correction=correction,
-            masks=self._masks,
-            kl_coefficient=self.coefficients.kl,
+            correction=self._correction,
+            kl_coefficient=options.kl_coefficient,
             kl_estimator=options.kl_estimator,
-            entropy_coefficient=self.coefficients.entropy_bonus,
+            entropy_coefficient=options.entropy_coefficient,
             router_loss=self._router_loss(scored, batch, choices),
         )
 
@@ -249,10 +199,10 @@ class Updater:
         self, scored: Scored, batch: PackedBatch, choices: Choices | None
     ) -> Tensor | None:
         """Return a micro-batch's part of the balance of experts, with its coefficient."""
-        if choices is None or not self._loss_options.router_loss:
+        if choices is None or not self._router_coefficient:
             return None
         copies = self._engine.put(batch.copies)
-        return self._loss_options.router_loss * balance_loss(scored.router_logits, copies, choices)
+        return self._router_coefficient * balance_loss(scored.router_logits, copies, choices)
 
     def _under(
         self, policy: FrozenLogprobs | Unchanged | None, batch: PackedBatch, present: Tensor
@@ -261,6 +211,25 @@ class Updater:
         if isinstance(policy, Unchanged):
             return present
         return policy and self._engine.put(policy.of_batch(batch))
+
+
+def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:
+    """Return the learning rate of an update: a linear warm-up, then the schedule down to 0.
+
+    Args:
+        options: Peak, warm-up and schedule.
+        update: 0-based number of the update.
+        num_updates: Updates of the training.
+    """
+    if update < options.warmup:
+        return options.learning_rate * (update + 1) / options.warmup
+    done = (update - options.warmup) / max(num_updates - options.warmup, 1)
+    factor = {
+        "constant": 1.0,
+        "linear": 1 - done,
+        "cosine": (1 + math.cos(math.pi * done)) / 2,
+    }[options.schedule]
+    return options.learning_rate * factor
 
 
 def _counted(
@@ -278,12 +247,12 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _of_plan(plan: TrainingPlan, number: int, data_size: int) -> Metrics:
+def _of_plan(plan: TrainingPlan, number: int, world_size: int) -> Metrics:
     """Return the metrics of an update that follow from the plan."""
     steps = plan.updates[number]
     advantage = plan.index.advantage[steps]
     age = plan.index.staleness[steps]
-    statistics = plan.statistics(number, data_size)
+    statistics = plan.statistics(number, world_size)
     return {
         "advantage_mean": float(advantage.mean()),
         "advantage_std": float(advantage.std()),

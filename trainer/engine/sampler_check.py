@@ -13,6 +13,9 @@ from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.engine.engine import TrainingEngine
 
+_SAMPLE = 64
+"""Steps whose log-probabilities are recomputed."""
+
 _LARGE = 0.1
 """A gap in nats by which a ratio is off by a tenth."""
 
@@ -57,14 +60,13 @@ def check_agreement(
         engine: The model at the start.
         reader: Reads the steps.
         index: The steps that are trained on.
-        config: `mismatch_sample` is the size of the sample, `mismatch_tolerance` the greatest mean
-            gap.
+        config: `mismatch_tolerance` is the greatest mean gap.
 
     Returns:
-        Notices: empty, or why the comparison was skipped or its result ignored.
+        Notices: empty, or why the comparison was skipped.
 
     Raises:
-        InputError: The mean gap is beyond the tolerance, and `allow_mismatch` is not set.
+        InputError: The mean gap is beyond the tolerance.
     """
     fresh = np.flatnonzero(index.staleness <= 0)
     if not len(fresh):
@@ -72,20 +74,16 @@ def check_agreement(
             "all steps are of older weights than this model: logged log-probabilities were not "
             "compared with it"
         ]
-    size = min(config.mismatch_sample, len(fresh))
+    size = min(_SAMPLE, len(fresh))
     steps = np.random.default_rng(config.seed).choice(fresh, size, replace=False)
     agreement = measure_agreement(engine, reader, index, np.sort(steps), config.max_tokens)
     if agreement.mean <= config.mismatch_tolerance:
         return []
-    message = (
-        f"{agreement}. The mean must be at most {config.mismatch_tolerance:g} (mismatch_tolerance)"
-    )
-    if config.allow_mismatch:
-        return [f"allow_mismatch: {message}"]
     raise InputError(
-        f"{message}. Likely another model or tokenizer sampled these steps, or other weights of "
-        "this one; or the log-probabilities were logged before temperature or top-p were applied. "
-        "Train the model that sampled them, or set allow_mismatch"
+        f"{agreement}. The mean must be at most {config.mismatch_tolerance:g}. Likely another "
+        "model or tokenizer sampled these steps, or other weights of this one; or the "
+        "log-probabilities were logged before temperature or top-p were applied. Train the model "
+        "that sampled them, or accept the gap with a greater --mismatch-tolerance"
     )
 
 

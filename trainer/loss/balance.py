@@ -50,7 +50,7 @@ def count_choices(router_logits: Sequence[Tensor], copies: Tensor, num_chosen: i
 
 
 def balance_loss(router_logits: Sequence[Tensor], copies: Tensor, choices: Choices) -> Tensor:
-    """Return what a micro-batch adds to the balance loss of its optimizer step. [] float32.
+    """Return a micro-batch's summand of the balance loss of its optimizer step. [] float32.
 
     Args:
         router_logits: Of each of L layers, [T, E], with gradient.

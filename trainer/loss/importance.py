@@ -3,11 +3,11 @@
 The sampler computes other log-probabilities than the trainer for the same weights (kernels,
 precision, another batch), and often has older weights. ρ = exp(old - behaviour) corrects for that,
 where `old` is the trainer's log-probability at the start of an iteration. If `old` *is*
-`behaviour`, ρ is 1, and the objective's own ratio, if it has one, covers the gap. So the gap is
-corrected once, never twice.
+`behaviour` (bypass), ρ is 1, and the objective's own ratio, if it has one, covers the gap. So the
+gap is corrected once, never twice.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -33,25 +33,23 @@ class Correction:
 
     A sequence is the response of one step, its scored tokens. Its sum is the ratio of the
     probabilities of the whole response, which TRL and verl call by this name too; the mean keeps ρ
-    comparable for short and long ones. Logarithms are cut to ±20, after they are summed. At the
-    end, weights are divided by `mean`. They are constants: no gradient flows through them.
-    `token-truncate` is TIS, `token-mask` IcePop (arXiv 2510.18855).
+    comparable for short and long ones. Logarithms are cut to ±20, after they are summed.
+    Weights are constants: no gradient flows through them. `token-truncate` is TIS, `token-mask`
+    IcePop (arXiv 2510.18855).
     """
 
     mode: CorrectionMode = "token-truncate"
-    """Level of ρ, and truncation or mask; with "none" every weight is 1."""
+    """Level of ρ, and truncation or mask; with "none" and "bypass" every weight is 1."""
     low: Weight = 0.5
     """Least ρ that is not masked; truncation does not look at it."""
     high: Positive = 2.0
     """Greatest ρ; more is cut or masked."""
-    mean: Positive = 1.0
-    """What weights are divided by: their mean over the optimizer step, if they are normalised."""
 
 
 def correction_of(options: LossOptions) -> Correction:
     """Return the correction that a training applies."""
     return Correction(
-        mode=options.corrects, low=options.correction_low, high=options.correction_high
+        mode=options.correction, low=options.correction_low, high=options.correction_high
     )
 
 
@@ -65,9 +63,8 @@ def importance_weights(
         correction: Rule for the weights.
 
     Returns:
-        [R] weights without gradient; and name to [R] values: the weight before it is divided by the
-        mean, and its square, which give the effective sample size (Σw)² / Σw², and where ρ was cut
-        or masked.
+        [R] weights without gradient; and name to [R] values: the weight and its square, which
+        give the effective sample size (Σw)² / Σw², and where ρ was cut or masked.
     """
     ratio = _ratio(tokens, correction.mode)
     is_high = ratio > correction.high
@@ -83,47 +80,12 @@ def importance_weights(
         "correction_square": weight.square(),
         "correction_cut": is_cut,
     }
-    return weight / correction.mean, stats
-
-
-def sum_weights(tokens: TokenInputs, correction: Correction) -> tuple[float, int]:
-    """Return the sum of weights, and their number: one for each token, or for each response.
-
-    Args:
-        tokens: [R] scored tokens.
-        correction: Rule for the weights, whose own mean does not count.
-    """
-    weight = importance_weights(tokens, replace(correction, mean=1.0))[0].double()
-    if correction.mode.partition("-")[0] not in _OVER_RESPONSE:
-        return float(weight.sum()), len(weight)
-    # All tokens of a response have its weight.
-    found, owner = tokens.segment.unique(return_inverse=True)
-    each = torch.zeros(len(found), dtype=weight.dtype).scatter_(0, owner, weight)
-    return float(each.sum()), len(each)
-
-
-def formula(correction: Correction) -> str | None:
-    """Return an explanation of a correction of whole responses, or None for the others.
-
-    These names have been used for two things; see `words`.
-    """
-    level, _, limit = correction.mode.partition("-")
-    if level not in _OVER_RESPONSE:
-        return None
-    over, name = {"sequence": ("sum", "product"), "geometric": ("mean", "geometric mean")}[level]
-    ratio = f"exp({over} of (old - behaviour) over the response)"
-    low, high = f"{correction.low:g}", f"{correction.high:g}"
-    weight = {"truncate": f"min(ρ, {high})", "mask": f"ρ from {low} to {high}, 0 outside"}[limit]
-    return (
-        f"correction = {correction.mode}: a token weighs {weight}, with ρ = {ratio}, which is the "
-        f"{name} of the response's ratios. (sequence-* is the product, as in TRL and verl; "
-        "geometric-* is the geometric mean)"
-    )
+    return weight, stats
 
 
 def _ratio(tokens: TokenInputs, mode: CorrectionMode) -> Tensor:
     """Return ρ. [R]."""
-    if mode == "none":
+    if mode in ("none", "bypass"):
         return torch.ones_like(tokens.old)
     gap = (tokens.old - tokens.behaviour).detach()
     if over_response := _OVER_RESPONSE.get(mode.partition("-")[0]):

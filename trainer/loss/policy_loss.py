@@ -9,7 +9,6 @@ from torch import Tensor
 from graphcredit.trainer.loss.importance import Correction, importance_weights
 from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 from graphcredit.trainer.loss.kl import KlEstimator, divergence
-from graphcredit.trainer.loss.masks import Masks, policy_mask
 from graphcredit.trainer.loss.registry import Objective
 
 LOSSES = ("loss", "policy_loss", "kl_loss", "entropy_loss", "router_loss")
@@ -40,13 +39,12 @@ def policy_loss(
     *,
     objective: Objective,
     correction: Correction,
-    masks: Masks,
     kl_coefficient: float,
     kl_estimator: KlEstimator,
     entropy_coefficient: float,
     router_loss: Tensor | None = None,
 ) -> PolicyLoss:
-    """Return Σ weight · (M · ρ · objective + c_KL · KL - c_H · H) over the scored tokens.
+    """Return Σ weight · (ρ · objective + c_KL · KL - c_H · H) over the scored tokens.
 
     With experts it is this plus their part.
 
@@ -57,7 +55,6 @@ def policy_loss(
         tokens: All response tokens of the micro-batch.
         objective: Gives each token its loss.
         correction: Gives ρ; it weighs the objective only.
-        masks: Give M, which is 0 where the objective does not count.
         kl_coefficient: c_KL; if above 0, `tokens.reference` must be there.
         kl_estimator: How the divergence is estimated.
         entropy_coefficient: c_H; if above 0, `tokens.entropy` must be there.
@@ -66,14 +63,13 @@ def policy_loss(
     scored = tokens.scored()
     terms = objective.terms(scored)
     importance, stats = importance_weights(scored, correction)
-    is_kept, masked = policy_mask(scored, masks)
-    values = {**_ratio_stats(scored, terms), **terms.stats, **stats, **masked}
+    values = {**_ratio_stats(scored, terms), **terms.stats, **stats}
     maxima = {"ratio_max": _largest(terms.ratio)}
     if scored.start is not None:
         mismatch = (scored.start - scored.behaviour).abs()
         values |= {"mismatch_mean": mismatch, "mismatch_share": mismatch > NOTABLE_MISMATCH}
         maxima["mismatch_max"] = _largest(mismatch)
-    parts = {"policy_loss": (importance * terms.loss).masked_fill(~is_kept, 0.0)}
+    parts = {"policy_loss": importance * terms.loss}
     if scored.reference is not None:
         values["kl"] = divergence(scored.logprob, scored.reference, kl_estimator)
     if scored.entropy is not None:

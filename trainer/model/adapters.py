@@ -10,7 +10,6 @@ import torch
 from peft import LoraConfig, get_peft_model
 from peft.tuners.lora import ParamWrapper
 from peft.tuners.tuners_utils import BaseTunerLayer
-from torch import nn
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.options import ModelOptions
@@ -20,8 +19,7 @@ def with_adapters(model: Any, options: ModelOptions, seed: str) -> Any:
     """Return a peft model around a model, with new adapters.
 
     Args:
-        model: The transformers model. Adapters are real, and the same, if its weights are on the
-            meta device.
+        model: The transformers model. Adapters are on the meta device if its weights are.
         options: Rank, alpha and targets.
         seed: Of the adapters' first weights.
 
@@ -37,7 +35,7 @@ def with_adapters(model: Any, options: ModelOptions, seed: str) -> Any:
         lora_dropout=0.0,
     )
     try:
-        with torch.random.fork_rng(), quiet_peft(), _stood_in_for(model):
+        with torch.random.fork_rng(), quiet_peft():
             torch.manual_seed(random.Random(seed).getrandbits(63))
             adapted = get_peft_model(model, lora).eval()
     except ValueError as error:
@@ -67,29 +65,3 @@ def quiet_peft() -> Generator[None]:
         warnings.filterwarnings("ignore", r"The following \w+_pattern keys", RuntimeWarning)
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
-
-
-@contextmanager
-def _stood_in_for(model: nn.Module) -> Generator[None]:
-    """Let weights on the meta device look as if they were on the CPU; they take no memory there.
-
-    Peft puts adapters where the weights are, and draws nothing for the meta device.
-    """
-    hollow = [p for p in model.parameters() if p.is_meta]
-    stand_ins = [nn.Parameter(torch.zeros((), dtype=p.dtype).expand(p.shape)) for p in hollow]
-    _replace(model, hollow, stand_ins)
-    try:
-        yield
-    finally:
-        for parameter, stand_in in zip(hollow, stand_ins, strict=True):
-            parameter.requires_grad_(stand_in.requires_grad)
-        _replace(model, stand_ins, hollow)
-
-
-def _replace(model: nn.Module, old: list[nn.Parameter], new: list[nn.Parameter]) -> None:
-    """Put parameters in the place of others, wherever those are: tied ones stay tied."""
-    by_id = {id(before): after for before, after in zip(old, new, strict=True)}
-    for module in model.modules():
-        for name, parameter in module.named_parameters(recurse=False, remove_duplicate=False):
-            if id(parameter) in by_id:
-                setattr(module, name, by_id[id(parameter)])

@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import torch
 from peft import PeftModel
 from safetensors.torch import save_file
 from torch import Tensor
@@ -31,7 +30,7 @@ _PREFIX = "base_model.model."
 Named = Iterable[tuple[str, Tensor]]
 
 
-def save_model(out: Path, model: Any, weights: Named, source: Path, *, dtype: str) -> None:
+def save_model(out: Path, model: Any, weights: Named, source: Path) -> None:
     """Write a directory that `from_pretrained` and vLLM load; it appears whole or not at all.
 
     With adapters it holds the merged model, and the adapter alone in `adapter/`.
@@ -43,15 +42,14 @@ def save_model(out: Path, model: Any, weights: Named, source: Path, *, dtype: st
         weights: Name in `model` and value of all of them, in the order of `distinct`, each asked
             for once and kept for one file.
         source: The model it was made from, whose tokenizer's files are copied.
-        dtype: Of the weights on disk, float32 or bfloat16.
     """
     with atomic_directory(out) as directory:
         if isinstance(model, PeftModel):
             adapter: dict[str, Tensor] = {}
-            _write(model.get_base_model(), merged(model, weights, adapter), directory, dtype)
+            _write(model.get_base_model(), merged(model, weights, adapter), directory)
             model.save_pretrained(str(directory / ADAPTER), state_dict=adapter)
         else:
-            _write(model, weights, directory, dtype)
+            _write(model, weights, directory)
         for path in tokenizer_files(source):
             shutil.copyfile(path, directory / path.name)
         # Safetensors writes files that only their owner may read: a server may be another user.
@@ -79,57 +77,56 @@ def merged(model: Any, weights: Named, adapter: dict[str, Tensor]) -> Iterator[t
         adapter: Gets the weights of the adapter.
     """
     for module, group in groupby(weights, key=lambda item: _LORA.split(item[0])[0]):
-        parts = dict(group)
-        own = {name: tensor for name, tensor in parts.items() if ".lora_" in name}
-        adapter |= own
-        for name, tensor in parts.items():
-            if name in own:
+        tensors = dict(group)
+        lora = {name: tensor for name, tensor in tensors.items() if ".lora_" in name}
+        adapter |= lora
+        for name, tensor in tensors.items():
+            if name in lora:
                 continue
-            if own and name.endswith(".weight"):
-                tensor = tensor + _delta(model.get_submodule(module), own)
+            if lora and name.endswith(".weight"):
+                tensor = tensor + _delta(model.get_submodule(module), lora)
             yield name.removeprefix(_PREFIX).replace(".base_layer.", "."), tensor
 
 
-def _delta(layer: Any, own: Mapping[str, Tensor]) -> Tensor:
-    """Return what a LoRA layer adds to its weight, as peft computes it."""
-    down, up = (next(t for n, t in own.items() if f".lora_{which}." in n) for which in "AB")
+def _delta(layer: Any, lora: Mapping[str, Tensor]) -> Tensor:
+    """Return the change of a weight by its LoRA layer, as peft computes it."""
+    down, up = (next(t for n, t in lora.items() if f".lora_{which}." in n) for which in "AB")
     (scaling,) = layer.scaling.values()
     product = up @ down
     return (product.T if layer.fan_in_fan_out else product) * scaling
 
 
-def _write(model: Any, weights: Named, directory: Path, dtype: str) -> None:
-    kind: torch.dtype = getattr(torch, dtype)
+def _write(model: Any, weights: Named, directory: Path) -> None:
     ignored = {*(model._keys_to_ignore_on_save or ())}
     kept = ((name, tensor.detach()) for name, tensor in weights if name not in ignored)
-    parts: list[list[str]] = []
-    for number, part in enumerate(_files(model, kept, kind)):
-        save_file(part, directory / f"part-{number}", metadata={"format": "pt"})
-        parts.append(list(part))
-    _name_files(directory, parts)
+    files: list[list[str]] = []
+    for number, tensors in enumerate(_files(model, kept)):
+        save_file(tensors, directory / f"part-{number}", metadata={"format": "pt"})
+        files.append(list(tensors))
+    _name_files(directory, files)
     model.config.architectures = [type(model).__name__]
     model.config.save_pretrained(directory)
     if model.can_generate():
         model.generation_config.save_pretrained(directory)
     path = directory / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**config, "dtype": dtype}, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({**config, "dtype": "float32"}, indent=2) + "\n", encoding="utf-8")
 
 
-def _files(model: Any, weights: Named, kind: torch.dtype) -> Iterator[dict[str, Tensor]]:
+def _files(model: Any, weights: Named) -> Iterator[dict[str, Tensor]]:
     """Yield the tensors of each file, named and shaped as transformers has them on disk.
 
     A layer is in one file: some families split or join the tensors of a layer on disk.
     """
-    part: dict[str, Tensor] = {}
+    file: dict[str, Tensor] = {}
     for _, layer in groupby(weights, key=lambda item: _unit(item[0])):
-        whole = {name: t.to(kind) if t.is_floating_point() else t for name, t in layer}
-        on_disk = {n: t.contiguous() for n, t in revert_weight_conversion(model, whole).items()}
-        if part and _num_bytes(part) + _num_bytes(on_disk) > FILE_BYTES:
-            yield part
-            part = {}
-        part |= on_disk
-    yield part
+        whole = revert_weight_conversion(model, dict(layer))
+        on_disk = {name: tensor.contiguous() for name, tensor in whole.items()}
+        if file and _num_bytes(file) + _num_bytes(on_disk) > FILE_BYTES:
+            yield file
+            file = {}
+        file |= on_disk
+    yield file
 
 
 def _unit(name: str) -> str:
@@ -142,15 +139,15 @@ def _num_bytes(tensors: Mapping[str, Tensor]) -> int:
     return sum(tensor.nbytes for tensor in tensors.values())
 
 
-def _name_files(directory: Path, parts: list[list[str]]) -> None:
+def _name_files(directory: Path, files: list[list[str]]) -> None:
     """Give the files the names that transformers looks for, with an index if they are several."""
-    if len(parts) == 1:
+    if len(files) == 1:
         (directory / "part-0").rename(directory / "model.safetensors")
         return
     files: dict[str, str] = {}
     num_bytes = 0
-    for number, names in enumerate(parts):
-        file = f"model-{number + 1:05d}-of-{len(parts):05d}.safetensors"
+    for number, names in enumerate(files):
+        file = f"model-{number + 1:05d}-of-{len(files):05d}.safetensors"
         num_bytes += (directory / f"part-{number}").stat().st_size
         (directory / f"part-{number}").rename(directory / file)
         files |= dict.fromkeys(names, file)

@@ -1,6 +1,7 @@
-"""The parts of a loaded model that the rest of the trainer asks for."""
+"""The parts of a model that the rest of the trainer asks for: layers, sizes, experts."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,6 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from graphcredit.trainer.model.experts import experts_of
 from graphcredit.trainer.model.flops import ModelShape
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.options import ModelOptions
@@ -64,3 +64,41 @@ def recompute_activations(scorer: Scorer, options: ModelOptions) -> None:
     for layer in decoder_layers(scorer):
         layer.training = layer.gradient_checkpointing = True
         layer._gradient_checkpointing_func = again
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Experts:
+    """The experts of each layer that has a router."""
+
+    count: int
+    """Experts that a router chooses among."""
+    chosen: int
+    """Experts that each token goes through."""
+    coefficient: float | None
+    """Weight of the balance loss (`router_aux_loss_coef`); None where the family has no such loss:
+    its routers are kept even by other means."""
+
+    def num_used(self, parameters: Iterable[nn.Parameter]) -> int:
+        """Return how many entries of some parameters a token goes through.
+
+        The weights of all experts of a layer are one parameter of three dimensions, experts first.
+        """
+        return sum(
+            p.numel() // self.count * self.chosen if self._is_stack(p) else p.numel()
+            for p in parameters
+        )
+
+    def _is_stack(self, parameter: nn.Parameter) -> bool:
+        return parameter.dim() == 3 and parameter.shape[0] == self.count
+
+
+def experts_of(config: Any) -> Experts | None:
+    """Return the experts of a causal LM in transformers; None for a dense one."""
+    text = config.get_text_config()
+    count = getattr(text, "num_experts", None) or getattr(text, "num_local_experts", None)
+    chosen = getattr(text, "num_experts_per_tok", None)
+    if not count or not chosen:
+        return None
+    return Experts(
+        count=count, chosen=chosen, coefficient=getattr(text, "router_aux_loss_coef", None)
+    )

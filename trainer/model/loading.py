@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from accelerate import init_empty_weights
 from safetensors import safe_open
+from torch import nn
 from transformers import GenerationConfig
 from transformers.utils import GENERATION_CONFIG_NAME
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.store.errors import InputError, library_errors
-from graphcredit.trainer.model.acceptance import check_architecture, check_config
 from graphcredit.trainer.model.adapters import with_adapters
 from graphcredit.trainer.model.layers import recompute_activations
 from graphcredit.trainer.model.logprobs import Scorer
@@ -29,6 +29,9 @@ from graphcredit.trainer.model.source import (
     source_rule,
 )
 from graphcredit.trainer.options import ModelOptions
+
+_PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
+"""Kinds of layers that can be kept from looking across samples."""
 
 
 def load_model(
@@ -50,8 +53,8 @@ def load_model(
             would see each other, or its log-probabilities cannot be reproduced.
     """
     directory = find_model(name)
-    check_config(directory)
-    scorer = _scorer(directory, load_weights(directory), options)
+    _check_config(directory)
+    scorer = _scorer(directory, load_weights(directory))
     check_scorer(str(directory), scorer, shares_prefixes=shares_prefixes)
     if options.lora_rank:
         scorer.model = with_adapters(scorer.model, options, adapter_seed)
@@ -62,14 +65,13 @@ def load_model(
 def load_hollow(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer:
     """Return a causal LM as `load_model` does, but with its weights on the meta device.
 
-    What is no weight of the model is there, and the same: buffers, which its constructor computes,
-    and adapters.
+    Buffers, which its constructor computes, are there, and the same.
 
     Raises:
         InputError: As for `load_model`, as far as the configuration tells.
     """
     directory = find_model(name)
-    check_config(directory)
+    _check_config(directory)
     with library_errors(source_rule(directory)), init_empty_weights(include_buffers=False):
         known = read_config(directory)
         model = models_of(known).from_config(known, dtype=torch.float32)
@@ -78,7 +80,7 @@ def load_hollow(name: str, options: ModelOptions, *, adapter_seed: str) -> Score
     if model.can_generate() and (directory / GENERATION_CONFIG_NAME).is_file():
         with library_errors(source_rule(directory)):
             model.generation_config = GenerationConfig.from_pretrained(directory)
-    scorer = _scorer(directory, model.eval(), options)
+    scorer = _scorer(directory, model.eval())
     if options.lora_rank:
         scorer.model = with_adapters(scorer.model, options, adapter_seed)
     recompute_activations(scorer, options)
@@ -143,8 +145,54 @@ def load_weights(directory: Path) -> Any:
     return model.eval()
 
 
-def _scorer(directory: Path, model: Any, options: ModelOptions) -> Scorer:
-    check_architecture(directory, model)
+def _scorer(directory: Path, model: Any) -> Scorer:
+    _check_architecture(directory, model)
     register_attention()
     set_attention(model, PACKED_ATTENTION)
-    return Scorer(model, head_chunk=options.head_chunk)
+    return Scorer(model)
+
+
+def _check_config(directory: Path) -> None:
+    """Refuse a model whose configuration says that it cannot be trained.
+
+    Raises:
+        InputError: The configuration cannot be read, the weights are quantised, or packed samples
+            would see each other.
+    """
+    with library_errors(source_rule(directory)):
+        config = read_config(directory)
+    if getattr(config, "quantization_config", None) is not None:
+        raise InputError(
+            f"{directory} is quantised, and quantised weights cannot be trained: take the model "
+            "it was made from"
+        )
+    kinds = getattr(config.get_text_config(), "layer_types", None) or ()
+    others = sorted({*kinds} - _PACKABLE_LAYERS)
+    if others:
+        raise InputError(
+            f"{directory} has {', '.join(others)} layers, in which packed samples would see each "
+            "other; only models of full and sliding-window attention can be trained"
+        )
+
+
+def _check_architecture(directory: Path, model: Any) -> None:
+    """Refuse a model whose attention or head cannot be computed in the trainer's way.
+
+    Args:
+        directory: Where it is from.
+        model: The transformers model; its weights do not count.
+
+    Raises:
+        InputError: It cannot.
+    """
+    if not model._supports_attention_backend:
+        raise InputError(
+            f"{directory}: {type(model).__name__} computes attention in its own code, where packed "
+            "samples would see each other; train a model whose attention transformers can exchange"
+        )
+    head = model.get_output_embeddings()
+    if type(head) is not nn.Linear or getattr(head, "bias", None) is not None:
+        raise InputError(
+            f"{directory}: the last layer of {type(model).__name__} must be linear and have no "
+            f"bias, because its logits are made block by block, but is {head}"
+        )

@@ -10,13 +10,7 @@ from torch import Tensor, nn
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.batching.packed_batch import PackedBatch
-from graphcredit.trainer.model.context import (
-    ContextGroup,
-    ResponseSlice,
-    TokenSlice,
-    places_of,
-)
-from graphcredit.trainer.model.head import Head, head_logprobs, logit_rule
+from graphcredit.trainer.model.head import head_logprobs
 from graphcredit.trainer.model.packed_attention import Segments
 
 
@@ -39,18 +33,14 @@ class Scorer(nn.Module):
     logits are never whole: a vocabulary of 150,000 makes them larger than everything else.
     """
 
-    def __init__(self, model: Any, *, head_chunk: int):
+    def __init__(self, model: Any):
         """Wrap a model.
 
         Args:
             model: A transformers causal LM with `PACKED_ATTENTION`, or a peft model of one.
-            head_chunk: Response tokens that the head scores at once.
         """
         super().__init__()
         self.model = model
-        self.head_chunk = head_chunk
-        self.context: ContextGroup | None = None
-        """The processes that run each micro-batch together; None where each runs its own."""
 
     @property
     def causal_lm(self) -> Any:
@@ -68,12 +58,8 @@ class Scorer(nn.Module):
         want_entropy: bool,
         want_routing: bool = False,
         pictures: tuple[Tensor, Tensor, Tensor] | None = None,
-        responses: ResponseSlice | None = None,
     ) -> Scored:
         """Score R response tokens in T tokens of packed samples; see `scorer_arguments`.
-
-        With a context group the first two arguments, and the four of response tokens, are those of
-        this process, and the result is that of all.
 
         Args:
             input_ids: [T] int64, the samples one after the other.
@@ -86,13 +72,12 @@ class Scorer(nn.Module):
             want_routing: Whether the logits of routers are wanted.
             pictures: [P, D] patches and [N, 3] grids of images, and [V] the tokens that the
                 vectors which the vision tower makes of them stand for.
-            responses: Which response tokens each process of the context group scores, if any.
 
         Raises:
             InputError: The logits of routers are wanted and the model does not give any.
         """
         causal_lm = self.causal_lm
-        found = causal_lm.get_decoder()(
+        output = causal_lm.get_decoder()(
             **(
                 {"input_ids": input_ids[None]}
                 if pictures is None
@@ -103,40 +88,32 @@ class Scorer(nn.Module):
             **segments.arguments(),
             **({"output_router_logits": True} if want_routing else {}),
         )
-        hidden = found.last_hidden_state[0]
-        output = causal_lm.get_output_embeddings()
-        head = Head(
-            weight=output.weight,
-            bias=output.bias,
-            rule=logit_rule(causal_lm.config),
-            chunk=self.head_chunk,
-        )
         logprob, entropy = head_logprobs(
-            head, hidden[predictor], token_ids, temperature, want_entropy=want_entropy
+            causal_lm.get_output_embeddings().weight,
+            output.last_hidden_state[0][predictor],
+            token_ids,
+            temperature,
+            want_entropy=want_entropy,
         )
-        if responses is not None:
-            logprob, entropy = responses.whole(logprob), responses.whole(entropy)
-        routing = self._routing(found) if want_routing else ()
-        if segments.token_slice is not None:
-            routing = tuple(map(segments.token_slice.whole, routing))
-        return Scored(logprob, entropy, routing)
+        return Scored(logprob, entropy, self._routing(output) if want_routing else ())
 
     def _embedded(
         self, input_ids: Tensor, patches: Tensor, grids: Tensor, places: Tensor
     ) -> Tensor:
-        """Return [T, H] what the decoder takes: vectors of images in place of placeholders."""
+        """Return [T, H] inputs of the decoder, with vectors of images in place of placeholders."""
         causal_lm = self.causal_lm
         embedded: Tensor = causal_lm.get_input_embeddings()(input_ids)
         seen = causal_lm.get_image_features(patches, grids, return_dict=True).pooler_output
         vectors = torch.cat(seen)[: len(places)].to(embedded.dtype)
         return embedded.index_copy(0, places, vectors)
 
-    def _routing(self, found: Any) -> tuple[Tensor, ...]:
-        logits = getattr(found, "router_logits", None)
+    def _routing(self, output: Any) -> tuple[Tensor, ...]:
+        logits = getattr(output, "router_logits", None)
         if not logits:
             raise InputError(
                 f"{type(self.causal_lm).__name__} must give the logits of its routers for the "
-                "balance of its experts, but gives none: train it with --router-loss 0"
+                "balance of its experts, but gives none: set router_aux_loss_coef to 0 in its "
+                "config.json"
             )
         return tuple(each if each.dim() == 2 else each.flatten(0, -2) for each in logits)
 
@@ -147,8 +124,8 @@ class Scorer(nn.Module):
             tokens: Of one sample.
             pictures: Its images, as the model itself takes them.
         """
-        found = self.causal_lm(input_ids=tokens[None], use_cache=False, **pictures)
-        logits = found.logits[0, :-1]
+        output = self.causal_lm(input_ids=tokens[None], use_cache=False, **pictures)
+        logits = output.logits[0, :-1]
         return logits.log_softmax(-1).gather(-1, tokens[1:, None])[:, 0]
 
 
@@ -158,7 +135,6 @@ def scorer_arguments(
     *,
     want_entropy: bool,
     want_routing: bool = False,
-    context: ContextGroup | None = None,
 ) -> tuple[Any, ...]:
     """Return the arguments of `Scorer.forward` for a micro-batch.
 
@@ -167,44 +143,24 @@ def scorer_arguments(
         put: Makes a tensor of an array, where the model is.
         want_entropy: Whether the entropy has a gradient.
         want_routing: Whether the logits of routers are wanted.
-        context: The scorer's.
     """
-    keys, bounds, count = batch.keys, put(batch.cu_seqlens), len(batch.input_ids)
+    keys, bounds = batch.keys, put(batch.cu_seqlens)
     segments = Segments(
         bounds=bounds,
         longest=int(np.diff(batch.cu_seqlens).max()),
         key_bounds=bounds if keys is None else put(keys.cu_seqlens),
         longest_keys=batch.max_length,
         key_positions=None if keys is None else put(keys.positions),
-        token_slice=None if context is None else TokenSlice(context=context, num_tokens=count),
     )
-    wanted = (want_entropy, want_routing)
-    if segments.token_slice is not None:
-        return _sliced_arguments(batch, put, segments, segments.token_slice, wanted)
-    tokens = (put(batch.input_ids), put(batch.position_ids))
-    responses = (put(batch.predictor), put(batch.token_ids), put(batch.temperature))
     seen = batch.pictures
-    pictures = seen and tuple(put(each) for each in (seen.patches, seen.grids, seen.places))
-    return (*tokens, segments, *responses, *wanted, pictures)
-
-
-def _sliced_arguments(
-    batch: PackedBatch,
-    put: Callable[[NDArray[Any]], Tensor],
-    segments: Segments,
-    tokens: TokenSlice,
-    wanted: tuple[bool, bool],
-) -> tuple[Any, ...]:
-    """Return the arguments for one process' part of a micro-batch without pictures."""
-    own, place, most = places_of(batch.predictor, tokens)
     return (
-        put(tokens.own(batch.input_ids)),
-        put(tokens.own(batch.position_ids)),
+        put(batch.input_ids),
+        put(batch.position_ids),
         segments,
-        put(batch.predictor[own] - tokens.first),
-        put(batch.token_ids[own]),
-        put(batch.temperature[own]),
-        *wanted,
-        None,
-        ResponseSlice(context=tokens.context, most=most, place=put(place)),
+        put(batch.predictor),
+        put(batch.token_ids),
+        put(batch.temperature),
+        want_entropy,
+        want_routing,
+        seen and tuple(put(each) for each in (seen.patches, seen.grids, seen.places)),
     )

@@ -18,7 +18,6 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.model.context import TokenSlice, across_processes
 from graphcredit.trainer.model.vision import has_vision
 
 PACKED_ATTENTION = "graphcredit_packed"
@@ -31,7 +30,7 @@ _KERNEL_HEAD_DIM = 256
 
 
 class Segments(NamedTuple):
-    """The runs of tokens in a pass, and what each attends to."""
+    """The runs of tokens in a pass, and the tokens that each attends to."""
 
     bounds: Tensor
     """[S + 1] int32, where the runs start and the last one ends."""
@@ -43,24 +42,22 @@ class Segments(NamedTuple):
     """Tokens that a run attends to, at most."""
     key_positions: Tensor | None
     """[K] int64, where the tokens are that each run attends to, itself last; None: itself only."""
-    token_slice: TokenSlice | None = None
-    """This process' part of the tokens; None where it has all of them."""
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments that carry this through a model to its attention."""
-        optional = {"key_positions": self.key_positions, "token_slice": self.token_slice}
+        positions = {} if self.key_positions is None else {"key_positions": self.key_positions}
         return {
             "cu_seq_lens_q": self.bounds,
             "cu_seq_lens_k": self.key_bounds,
             "max_length_q": self.longest,
             "max_length_k": self.longest_keys,
-            **{name: value for name, value in optional.items() if value is not None},
+            **positions,
         }
 
 
 def register_attention() -> None:
     """Make `PACKED_ATTENTION` known to transformers."""
-    AttentionInterface.register(PACKED_ATTENTION, cast("Any", across_processes(packed_attention)))
+    AttentionInterface.register(PACKED_ATTENTION, cast("Any", packed_attention))
     AttentionMaskInterface.register(PACKED_ATTENTION, cast("Any", _no_mask))
 
 
@@ -155,10 +152,10 @@ def _refuse_unknown(
         "dropout": bool(others.get("dropout")),
         "attention in both directions": not getattr(module, "is_causal", True),
     }
-    found = [name for name, is_wanted in wanted.items() if is_wanted]
-    if found:
+    asked = [name for name, is_wanted in wanted.items() if is_wanted]
+    if asked:
         raise InputError(
-            f"{type(module).__name__} asks for {', '.join(found)}, which packed attention does "
+            f"{type(module).__name__} asks for {', '.join(asked)}, which packed attention does "
             "not have; train a model with plain causal attention"
         )
 

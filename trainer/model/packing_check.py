@@ -27,8 +27,8 @@ the change by an unknown scale or by attention across samples."""
 def check_scorer(name: str, scorer: Scorer, *, shares_prefixes: bool = False) -> None:
     """Compare log-probabilities of packed samples with the model's own, sample by sample.
 
-    The check finds faults that no list of architectures can: logits with a scale or cap that
-    `head.py` does not know, layers that see across samples, positions that are ignored, layers in
+    The check finds faults that no list of architectures can: logits with a scale or a
+    cap, layers that see across samples, positions that are ignored, layers in
     which a token depends on more than those before it in its own sequence. Of a model that sees,
     images are compared too.
 
@@ -56,12 +56,10 @@ def _check(name: str, scorer: Scorer, samples: list[Sample], *, shares_prefixes:
         shares_prefixes=shares_prefixes,
     )
     with torch.no_grad():
-        arguments = scorer_arguments(
-            batch, torch.from_numpy, want_entropy=False, context=scorer.context
-        )
+        arguments = scorer_arguments(batch, torch.from_numpy, want_entropy=False)
         packed = scorer(*arguments).logprob
-        own = torch.cat(_own(scorer, samples))
-    gap = (packed - own).abs().max().item()
+        expected = torch.cat(_own(scorer, samples))
+    gap = (packed - expected).abs().max().item()
     if not gap <= _TOLERANCE:
         what = "samples that share prefixes" if shares_prefixes else "packed samples"
         raise InputError(
@@ -78,8 +76,8 @@ def _samples(scorer: Scorer, shapes: Sequence[tuple[int, int]]) -> list[Sample]:
     tokens = np.empty(0, np.int32)
     samples: list[Sample] = []
     for num_shared, num_own in shapes:
-        own = random.integers(num_tokens, size=num_own, dtype=np.int32)
-        tokens = np.append(tokens[:num_shared], own)
+        fresh = random.integers(num_tokens, size=num_own, dtype=np.int32)
+        tokens = np.append(tokens[:num_shared], fresh)
         zeros = np.zeros(len(tokens) - 1, np.float32)
         samples.append(Sample(tokens[:1], tokens[1:], zeros, 1.0))
     return samples

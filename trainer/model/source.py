@@ -8,7 +8,6 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
 from graphcredit.store.errors import InputError, library_errors
-from graphcredit.trainer.model.experts import Experts, experts_of
 from graphcredit.trainer.model.vision import ImageReader, has_vision
 
 _TOKENIZER_FILES = (
@@ -42,7 +41,7 @@ def find_model(name: str) -> Path:
 
 
 def source_rule(directory: Path) -> str:
-    """Return what a directory must hold, as errors of libraries that read it say."""
+    """Return the rule for a model's directory, for errors of libraries that read it."""
     return f"{directory} must hold a causal LM that transformers knows, without code of its own"
 
 
@@ -61,16 +60,6 @@ def load_eyes(name: str) -> ImageReader | None:
     return ImageReader(directory, config) if has_vision(config) else None
 
 
-def load_experts(name: str) -> Experts | None:
-    """Return the experts of a model; None for a dense one.
-
-    Raises:
-        InputError: There is no such model.
-    """
-    _, config = _configured(name)
-    return experts_of(config)
-
-
 def models_of(config: Any) -> Any:
     """Return the automatic class of transformers that loads a model."""
     return AutoModelForImageTextToText if has_vision(config) else AutoModelForCausalLM
@@ -87,8 +76,8 @@ def require_safetensors(directory: Path) -> None:
 
 def tokenizer_files(directory: Path) -> list[Path]:
     """Return the files of a model's directory that make its tokenizer, and its processor."""
-    found = {path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)}
-    return sorted(path for path in found if path.is_file())
+    files = {path for pattern in _TOKENIZER_FILES for path in directory.glob(pattern)}
+    return sorted(path for path in files if path.is_file())
 
 
 def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Vision-language models: what they take of a step's images, and where its tokens are.
+"""Vision-language models: their input for a step's images, and the positions of its tokens.
 
 Qwen2-VL and Qwen2.5-VL: a prompt has a placeholder token for each vector that the vision tower
 makes of an image, and each token has a position in time, height and width (M-RoPE, arXiv
@@ -105,12 +105,12 @@ class ImageReader:
                 f"prompts must have no videos, which cannot be trained on: {where} has tokens "
                 f"{video}, which stand for one"
             )
-        found = [stop - start for start, stop in _runs(self._is_image(sample))]
+        runs = [stop - start for start, stop in _runs(self._is_image(sample))]
         expected = [int(count) // self._merge**2 for count in num_patches]
-        if found != expected:
+        if runs != expected:
             raise InputError(
                 f"prompt_ids must have a token {image} for each vector of an image, the images "
-                f"apart from each other: {where} has runs of {found or 'none'}, and its "
+                f"apart from each other: {where} has runs of {runs or 'none'}, and its "
                 f"{len(sample.images)} images make {expected or 'none'}. Log the ids that the "
                 "model's processor made, with all images of the prompt in their order"
             )
@@ -146,21 +146,21 @@ def image_positions(is_image: Bools, grids: Ints, merge: int) -> Ints:
         merge: Patches along a side of what one vector is made of.
     """
     positions = np.empty((3, len(is_image)), np.int64)
-    begin = place = 0
+    begin = position = 0
     for (start, stop), grid in zip(_runs(is_image), grids, strict=True):
-        place = _place_text(positions[:, begin:start], place)
+        position = _place_text(positions[:, begin:start], position)
         shape = (int(grid[0]), int(grid[1]) // merge, int(grid[2]) // merge)
-        positions[:, start:stop] = place + np.indices(shape).reshape(3, -1)
-        begin, place = stop, place + max(shape[1:])
-    _place_text(positions[:, begin:], place)
+        positions[:, start:stop] = position + np.indices(shape).reshape(3, -1)
+        begin, position = stop, position + max(shape[1:])
+    _place_text(positions[:, begin:], position)
     return positions
 
 
-def _place_text(positions: Ints, place: int) -> int:
-    """Write the positions of text from `place` on; return the next one."""
+def _place_text(positions: Ints, position: int) -> int:
+    """Write the positions of text from `position` on; return the next one."""
     count = positions.shape[1]
-    positions[:] = place + np.arange(count)
-    return place + count
+    positions[:] = position + np.arange(count)
+    return position + count
 
 
 def _runs(flags: Bools) -> list[tuple[int, int]]:

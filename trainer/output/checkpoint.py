@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import EngineState
-from graphcredit.trainer.engine.sharded_tensors import read_tensors, tensor_shapes, write_tensors
 from graphcredit.trainer.fingerprint import Identity, describe
+from graphcredit.trainer.output.sharded_tensors import read_tensors, tensor_shapes, write_tensors
 
 _DESCRIPTION = "checkpoint.json"
+KEPT = 2
+"""Checkpoints that a training keeps: where the newest is damaged, the one before is used."""
+
 _NAME = re.compile(r"update-(\d{6,})")
 
 
@@ -33,8 +36,6 @@ class Progress:
     """Number of finished optimizer steps."""
     identity: Mapping[str, str]
     """Fingerprint of the training, from `Identity.as_json`."""
-    coefficients: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Those of the next update, where they adapt; else empty."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,16 +80,16 @@ def save_checkpoint(
     if _verify(process, path)[0] != progress:
         _write(process, path, state, progress)
     if process.rank == 0:
-        found = _numbered(directory)
-        later = [number for number in found if number > progress.update]
-        earlier = [number for number in found if number <= progress.update]
+        numbered = _numbered(directory)
+        later = [number for number in numbered if number > progress.update]
+        earlier = [number for number in numbered if number <= progress.update]
         for number in (*later, *earlier[:-keep]):
-            remove_directory(found[number])
+            remove_directory(numbered[number])
     return path
 
 
 def latest_checkpoint(
-    process: Process, directory: Path, identity: Identity, *, may_restart: bool = False
+    process: Process, directory: Path, identity: Identity
 ) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
 
@@ -96,7 +97,6 @@ def latest_checkpoint(
         process: This one among the processes.
         directory: Directory of the checkpoints; it need not exist.
         identity: Fingerprint of the training that resumes.
-        may_restart: If all checkpoints are damaged, return None instead of an error.
 
     Returns:
         The checkpoint, or None without one; and the notices.
@@ -105,17 +105,16 @@ def latest_checkpoint(
         InputError: The newest undamaged checkpoint belongs to another training.
         TrainingError: All checkpoints are damaged.
     """
-    found, notices = _newest(process, directory)
-    if found is None and notices and not may_restart:
+    checkpoint, notices = _newest(process, directory)
+    if checkpoint is None and notices:
         raise TrainingError(
             f"a training that was interrupted must go on from a checkpoint, but none of the "
             f"{len(notices)} in {directory} is whole: {'; '.join(notices)}. Bring one back from a "
-            "copy; or begin anew from the model, and lose what was learnt, with `graphcredit train "
-            f"--restart`, or by removing {directory}"
+            f"copy; or remove {directory} to begin anew from the model, without what was learnt"
         )
-    if found is not None:
-        identity.refuse_other(found.progress.identity, found.path)
-    return found, notices
+    if checkpoint is not None:
+        identity.refuse_other(checkpoint.progress.identity, checkpoint.path)
+    return checkpoint, notices
 
 
 def newest_of_all(process: Process, directory: Path) -> Checkpoint:
@@ -130,12 +129,12 @@ def newest_of_all(process: Process, directory: Path) -> Checkpoint:
     Raises:
         InputError: There is no checkpoint, or the newest one is damaged.
     """
-    found, notices = _newest(process, directory)
-    if found is None and not notices:
+    checkpoint, notices = _newest(process, directory)
+    if checkpoint is None and not notices:
         raise InputError(
             f"{directory} must hold a checkpoint whose optimizer state is taken over: found none"
         )
-    if found is None or notices:
+    if checkpoint is None or notices:
         out = directory.parent
         raise InputError(
             f"the newest checkpoint in {directory} must be whole, so that its optimizer state can "
@@ -144,7 +143,7 @@ def newest_of_all(process: Process, directory: Path) -> Checkpoint:
             "went on from has its own checkpoint, which within a loop it has not. Without "
             f"--continue-from, or in another loop from {out / 'model'}, the optimizer begins anew"
         )
-    return found
+    return checkpoint
 
 
 def _newest(process: Process, directory: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -192,7 +191,7 @@ def _verify(process: Process, path: Path) -> tuple[Progress | None, str]:
 
 
 def _description(path: Path) -> tuple[dict[str, Any], str]:
-    """Return what a checkpoint says of itself, or why that cannot be read."""
+    """Return the description of a checkpoint, or why it cannot be read."""
     try:
         description = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
         Progress(**{k: v for k, v in description.items() if k != "files"})
@@ -206,7 +205,7 @@ def _description(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _fault(file: Path, written: Mapping[str, str | int]) -> str:
-    """Return why a file is not what was written, or nothing."""
+    """Return how a file differs from the one that was written, or an empty text."""
     try:
         is_sound = describe(file) == written
     except FileNotFoundError:

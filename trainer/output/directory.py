@@ -5,16 +5,13 @@ OUT/
   logprobs/        log-probabilities under the frozen policies, computed once
   checkpoints/     the last few states to resume from
   notices.txt      notices shown to the user
-  tracking_id.txt  the run that a tracker goes on with; only with a tracker
   metrics.jsonl    one line per optimizer step
   tensorboard/
-  profile/         traces of torch's profiler, one of each process; only with profile
   result.json      summary of the training; written when it is complete
   model/           the new policy, as `from_pretrained` loads it (adapter/ beside it for LoRA)
 """
 
 import json
-import secrets
 import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -26,10 +23,8 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path
 from graphcredit.store.files.lock import LOCK_NAME, alone_in
 from graphcredit.trainer.config import TrainConfig, differences, read_config, without_effect
-from graphcredit.trainer.config_words import FIRST_VERSION
 
 _NOTICES = "notices.txt"
-_TRACKING_ID = "tracking_id.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +47,6 @@ class Output:
     def logprob_dir(self) -> Path:
         """Log-probabilities under the frozen policies."""
         return self.root / "logprobs"
-
-    def trace_path(self, rank: int) -> Path:
-        """The trace of a process."""
-        return self.root / "profile" / f"rank-{rank}.json"
 
     @property
     def metrics_path(self) -> Path:
@@ -90,14 +81,6 @@ class Output:
         with (self.root / _NOTICES).open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
-    def tracking_id(self) -> str:
-        """Return the name that a tracker knows this training by, the same when it resumes."""
-        path = self.root / _TRACKING_ID
-        if not path.exists():
-            with atomic_path(path) as temporary:
-                temporary.write_text(secrets.token_hex(4), encoding="utf-8")
-        return path.read_text(encoding="utf-8")
-
     def result(self) -> dict[str, Any] | None:
         """Return the summary, or None before the training is complete."""
         if not self.result_path.exists():
@@ -118,10 +101,10 @@ def effective_config(config: TrainConfig) -> TrainConfig:
     output = Output(config.out)
     if not output.has_begun() or None not in (config.run, config.iteration):
         return config
-    found = _saved_config(output.config_path)
+    saved = read_config(output.config_path, {})
     return config.changed(
-        run=found.run if config.run is None else config.run,
-        iteration=found.iteration if config.iteration is None else config.iteration,
+        run=saved.run if config.run is None else config.run,
+        iteration=saved.iteration if config.iteration is None else config.iteration,
     )
 
 
@@ -182,13 +165,9 @@ def _foreign(out: Path) -> list[Path]:
     return [path for path in out.iterdir() if not path.name.startswith(("config.toml.", LOCK_NAME))]
 
 
-def _saved_config(path: Path) -> TrainConfig:
-    return read_config(path, {}, version=FIRST_VERSION)
-
-
 def _refuse_another(config: TrainConfig, path: Path) -> None:
-    found = _saved_config(path)
-    changed = differences(without_effect(config), without_effect(found))
+    saved = read_config(path, {})
+    changed = differences(without_effect(config), without_effect(saved))
     if changed:
         raise InputError(
             f"{path} is of a training that was configured otherwise ({'; '.join(changed)}): give "

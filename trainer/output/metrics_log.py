@@ -1,4 +1,4 @@
-"""Write the metrics of a training: a line per optimizer step, TensorBoard, a tracker, the store."""
+"""Write the metrics of a training: a line per optimizer step, TensorBoard, the store."""
 
 import hashlib
 import json
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,25 +16,12 @@ from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store, is_name
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema, metric_column
-from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.output.directory import Output
 
 _OUT_KEY = b"graphcredit.out"
 """Metadata key of the metrics in the store: the output directory of their training."""
 
 Metrics = Mapping[str, float | int | None]
-
-
-class Watcher(Protocol):
-    """A destination of metrics."""
-
-    def log(self, update: int, metrics: Metrics) -> None:
-        """Log the metrics of an update."""
-        ...
-
-    def close(self) -> None:
-        """Close it."""
-        ...
 
 
 class MetricsLog:
@@ -50,8 +37,8 @@ class MetricsLog:
             num_done: Updates in the checkpoint that training resumes from.
             otherwise: The rows from the store, used where the file lacks them.
         """
-        found = {row["update"]: row for row in (*otherwise, *_sound_lines(path))}
-        kept = [found[update] for update in sorted(found) if update < num_done]
+        rows = {row["update"]: row for row in (*otherwise, *_sound_lines(path))}
+        kept = [rows[update] for update in sorted(rows) if update < num_done]
         with atomic_path(path) as temporary:
             temporary.write_text("".join(map(_line, kept)), encoding="utf-8")
         self.rows = kept
@@ -80,8 +67,7 @@ class _TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise MissingDependencyError(
-                "TensorBoard is not installed: pip install 'graphcredit[train]', or go without by "
-                "--no-tensorboard"
+                "TensorBoard is not installed: pip install 'graphcredit[train]'"
             ) from error
         self._writer = SummaryWriter(str(directory), purge_step=num_done)
 
@@ -94,45 +80,11 @@ class _TensorBoard:
         self._writer.close()
 
 
-class _Tracker:
-    """wandb, or trackio, which has its interface."""
-
-    def __init__(self, name: str, config: TrainConfig, run_id: str) -> None:
-        self._module = find_tracker(name)
-        # trackio knows a run by its name, wandb by its id.
-        named = {"wandb": {"id": run_id, "name": config.out.name}}.get(
-            name, {"name": f"{config.out.name}-{run_id}"}
-        )
-        self._module.init(project="graphcredit", resume="allow", config=config.as_json(), **named)
-
-    def log(self, update: int, metrics: Metrics) -> None:
-        known = {name: value for name, value in metrics.items() if value is not None}
-        self._module.log({"update": update, **known}, step=update)
-
-    def close(self) -> None:
-        self._module.finish()
-
-
-def find_tracker(name: str) -> Any:
-    """Return the module of a tracker.
-
-    Raises:
-        MissingDependencyError: It is not installed.
-    """
-    try:
-        return __import__(name)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{name} is not installed: pip install {name}, or leave --tracker out"
-        ) from error
-
-
 class TrainingLog:
     """All destinations of metrics; only the first process writes."""
 
     def __init__(
         self,
-        config: TrainConfig,
         output: Output,
         path: Path,
         num_done: int,
@@ -142,46 +94,41 @@ class TrainingLog:
         """Open the destinations after the first `num_done` updates.
 
         Args:
-            config: Chooses the destinations.
-            output: Where `metrics.jsonl` is.
+            output: Where `metrics.jsonl` and `tensorboard/` are.
             path: `training/…` in the store.
             num_done: Updates in the checkpoint that training resumes from.
             is_writing: Whether this process writes.
 
         Raises:
-            MissingDependencyError: TensorBoard or the tracker is not installed.
+            MissingDependencyError: TensorBoard is not installed.
         """
         self.rows: list[dict[str, Any]] = []
         """All updates so far, in order; on other processes, those since this start."""
-        self._out, self._path = config.out, path
-        self._watchers: list[Watcher] = []
-        self._log: MetricsLog | None = None
+        self._out, self._path = output.root, path
+        self._lines = self._board = None
         if is_writing:
-            if config.tensorboard:
-                self._watchers.append(_TensorBoard(output.root / "tensorboard", num_done))
-            if config.tracker:
-                self._watchers.append(_Tracker(config.tracker, config, output.tracking_id()))
-            self._log = MetricsLog(output.metrics_path, num_done, otherwise=_read(path))
-            self.rows = list(self._log.rows)
+            self._board = _TensorBoard(output.root / "tensorboard", num_done)
+            self._lines = MetricsLog(output.metrics_path, num_done, otherwise=_read(path))
+            self.rows = list(self._lines.rows)
 
     def write(self, update: int, metrics: Metrics) -> None:
         """Log the metrics of an update."""
         self.rows.append({"update": update, **metrics})
-        for watcher in (self._log, *self._watchers):
-            if watcher is not None:
-                watcher.log(update, metrics)
+        for log in (self._lines, self._board):
+            if log is not None:
+                log.log(update, metrics)
 
     def keep(self) -> None:
         """Write all metrics so far to disk, in `metrics.jsonl` and in the store."""
-        if self._log is not None:
-            self._log.sync()
+        if self._lines is not None:
+            self._lines.sync()
             write_training(self._path, self._out, self.rows)
 
     def close(self) -> None:
         """Close all destinations."""
-        for watcher in (self._log, *self._watchers):
-            if watcher is not None:
-                watcher.close()
+        for log in (self._lines, self._board):
+            if log is not None:
+                log.close()
 
 
 def training_path(store: Store, run_id: str, iteration: int, out: Path) -> Path:

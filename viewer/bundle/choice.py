@@ -135,7 +135,7 @@ def read_chapter(store: Store, run_id: str, iteration: int, choice: BundleChoice
     tasks = chosen_tasks(facts, choice)
     surprises = None
     if estimator is not None:
-        found = against_outcome(
+        failures = against_outcome(
             store,
             run_id=run_id,
             iteration=iteration,
@@ -143,7 +143,9 @@ def read_chapter(store: Store, run_id: str, iteration: int, choice: BundleChoice
             success=False,
             num_rows=_MOST_SURPRISES,
         )
-        surprises = found.filter(pc.is_in(found["task_id"], tasks["task_id"].combine_chunks()))
+        surprises = failures.filter(
+            pc.is_in(failures["task_id"], tasks["task_id"].combine_chunks())
+        )
     return Chapter(
         run_id=run_id,
         iteration=iteration,

@@ -97,8 +97,8 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
 
 
 def _by_trajectory(rows: pa.Table) -> dict[str, pa.Table]:
-    found = dict.fromkeys(rows["trajectory_id"].to_pylist())
-    return {name: rows.filter(pc.field("trajectory_id") == name) for name in found}
+    names = dict.fromkeys(rows["trajectory_id"].to_pylist())
+    return {name: rows.filter(pc.field("trajectory_id") == name) for name in names}
 
 
 def _graph(store: Store, chapter: Chapter, task_id: str) -> GraphOfTask:
@@ -159,8 +159,8 @@ def task_page(
     graph, column = drawn.graph, f"{drawn.estimator}_advantage"
     shown = graph.part(_readable(graph))
     if len(shown.nodes) < len(graph.nodes):
-        part = f"{len(shown.nodes):,} of {len(graph.nodes):,} states are drawn"
-        below = f"<p>{part}: those around the best path.</p>{below}"
+        drawn_share = f"{len(shown.nodes):,} of {len(graph.nodes):,} states are drawn"
+        below = f"<p>{drawn_share}: those around the best path.</p>{below}"
     shading = Shading(advantage=f"{drawn.estimator} advantage")
     return graph_html(
         draw_part(shown, layers_of(graph), shading),

@@ -88,18 +88,18 @@ def _chapters(
     store: Store, run_id: str, iterations: Sequence[int], choice: BundleChoice
 ) -> list[Chapter]:
     """Return the iterations that have a chosen task."""
-    found = [read_chapter(store, run_id, each, choice) for each in iterations]
-    found = [chapter for chapter in found if chapter.tasks.num_rows]
-    if not found:
+    chapters = [read_chapter(store, run_id, each, choice) for each in iterations]
+    chapters = [chapter for chapter in chapters if chapter.tasks.num_rows]
+    if not chapters:
         raise InputError(
             f"a bundle must have a task: run {run_id} has none with {choice.words() or 'steps'}"
         )
-    if choice.estimator and all(chapter.estimator is None for chapter in found):
+    if choice.estimator and all(chapter.estimator is None for chapter in chapters):
         raise InputError(
             f"run {run_id} must have credit by {choice.estimator} to show it: found none. Run "
             f"`graphcredit credit STORE -e {choice.estimator}` first"
         )
-    return found
+    return chapters
 
 
 def _write_all(
@@ -109,12 +109,12 @@ def _write_all(
     num_tasks, num_done = sum(chapter.tasks.num_rows for chapter in chapters), 0
     addresses: list[dict[str, str]] = []
     for chapter in chapters:
-        found: dict[str, str] = {}
+        pages: dict[str, str] = {}
         for written in write_pages(store, chapter, folder):
-            found |= written
+            pages |= written
             num_done += 1
             on_progress("bundle", num_done, num_tasks)
-        addresses.append(found)
+        addresses.append(pages)
     return addresses
 
 
@@ -133,7 +133,7 @@ def _refuse_other_content(store: Store, target: Path) -> None:
 
 def _is_bundle(folder: Path) -> bool:
     try:
-        found = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        marker = json.loads((folder / MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(found, dict) and found.get("format") == _FORMAT["format"]
+    return isinstance(marker, dict) and marker.get("format") == _FORMAT["format"]

@@ -73,8 +73,8 @@ def _text_of(message: Any) -> str | None:
         return message
     if isinstance(message, list):
         texts = [_text_of(part) for part in message]
-        found = [text for text in texts if text is not None]
-        return "\n".join(found) if len(found) == len(texts) else None
+        known = [text for text in texts if text is not None]
+        return "\n".join(known) if len(known) == len(texts) else None
     if not isinstance(message, Mapping):
         return None
     for name in _TEXTS:

@@ -38,14 +38,14 @@ def parts_of(text: str, title: str = "") -> tuple[Part, ...]:
     laid_out = pretty_json(text)
     if laid_out is not None:
         return (code_part(laid_out, title),)
-    found = [
+    parts = [
         Part(text=piece, is_code=is_code or _is_laid_out(piece))
         for piece, is_code in _pieces(text.split("\n"))
         if piece.strip()
     ]
-    if not found:
+    if not parts:
         return ()
-    first, *others = found
+    first, *others = parts
     return Part(text=first.text, title=title, is_code=first.is_code), *others
 
 
@@ -59,14 +59,14 @@ def calls_of(action: str) -> list[Part]:
 
     Arguments are listed one by one, and texts of several lines keep their lines.
     """
-    found: list[Part] = []
+    calls: list[Part] = []
     for line in action.split("\n"):
         match = _CALL.fullmatch(line)
         arguments = None if match is None else _object(match[2])
         if match is None or arguments is None:
             return []
-        found.append(code_part(arguments_text(arguments), f"Calls {match[1]}"))
-    return found
+        calls.append(code_part(arguments_text(arguments), f"Calls {match[1]}"))
+    return calls
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:

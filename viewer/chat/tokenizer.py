@@ -118,5 +118,5 @@ def _in_cache(name: str) -> list[Path]:
         return []
     home = os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface"
     cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
-    found = list(cache.glob(f"models--{match[1] or '*'}--{match[2]}"))
-    return sorted(found[0].glob("snapshots/*")) if len(found) == 1 else []
+    models = list(cache.glob(f"models--{match[1] or '*'}--{match[2]}"))
+    return sorted(models[0].glob("snapshots/*")) if len(models) == 1 else []

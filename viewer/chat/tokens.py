@@ -47,8 +47,8 @@ def drawn_tokens(
 def band(logprob: float) -> int:
     """Return the band of a log-probability, 0 for the likely; NaN counts as the least likely."""
     probability = 1.0 if logprob > 0 else exp(logprob)
-    found = (number for number, (least, _) in enumerate(_BANDS) if probability >= least)
-    return next(found, len(_BANDS) - 1)
+    bands = (number for number, (least, _) in enumerate(_BANDS) if probability >= least)
+    return next(bands, len(_BANDS) - 1)
 
 
 def _about(position: int, token: int, logprob: float | None) -> str:

@@ -86,20 +86,14 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
     are_boxes = len(graph.nodes) <= READABLE
     scales = Scales.of(graph, shading)
     sizes = _sizes(graph, are_boxes=are_boxes)
-    layout = layout_of(
-        graph,
-        layers,
-        column=_COLUMNS[are_boxes],
-        row=_ROWS[are_boxes],
-        box=_BOX if are_boxes else _CIRCLE,
-    )
+    box = _BOX if are_boxes else _CIRCLE
+    column, row = _COLUMNS[are_boxes], _ROWS[are_boxes]
+    layout = layout_of(graph, layers, column=column, row=row, box=box)
     has_room = len(graph.edges) <= _ROOM_FOR_ACTIONS
     labels = [edge_label(edge, shading, has_room=has_room) for edge in graph.edges]
-    at = label_places(
-        graph.edges, layout, labels, sizes=sizes, order=_by_importance(graph, shading)
-    )
+    order = _by_importance(graph, shading)
+    at = label_places(graph.edges, layout, labels, sizes=sizes, order=order)
     labels = ["" if place is None else label for place, label in zip(at, labels, strict=True)]
-    left_out = labels.count("")
     apart = distinctions(graph.nodes) if are_boxes else None
     start = min(layers, key=layers.__getitem__)
     return Drawing(
@@ -120,19 +114,7 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
             }
             for index, edge in enumerate(graph.edges)
         ],
-        legend=_legend(
-            shading,
-            scales,
-            [
-                *(["in boxes: seen distance, visits"] if are_boxes else []),
-                *legend_notes(shading),
-                *(
-                    [f"{counted(left_out, 'action')} without room: point at the edge"]
-                    if left_out
-                    else []
-                ),
-            ],
-        ),
+        legend=_legend(shading, scales, are_boxes=are_boxes, left_out=labels.count("")),
     )
 
 
@@ -222,9 +204,14 @@ def _route(layout: Layout, index: int, edge: Edge, at: Point | None, height: int
     return route
 
 
-def _legend(shading: Shading, scales: Scales, notes: Sequence[str]) -> dict[str, Any]:
+def _legend(shading: Shading, scales: Scales, *, are_boxes: bool, left_out: int) -> dict[str, Any]:
+    """Return what colours and marks mean; `left_out` actions had no room."""
     scale = shading.states
     ends = (scales.high, scales.low) if scale.is_cost else (scales.low, scales.high)
+    notes = ["in boxes: seen distance, visits"] if are_boxes else []
+    notes += legend_notes(shading)
+    if left_out:
+        notes.append(f"{counted(left_out, 'action')} without room: point at the edge")
     return {
         "advantage": shading.advantage,
         "edge_ends": scales.edge_ends,
@@ -232,5 +219,5 @@ def _legend(shading: Shading, scales: Scales, notes: Sequence[str]) -> dict[str,
         "state": scale.title,
         "state_scale": [sequential(step / 4) for step in range(5)],
         "state_ends": [f"{end:.3g}" for end in ends],
-        "marks": list(notes),
+        "marks": notes,
     }

@@ -113,16 +113,16 @@ def _details(
         yield node_key(node.state_id), [names[node.state_id], visible(node.state), text]
     for edge in graph.edges:
         title = f"{names[edge.source]} → {names[edge.target]}"
-        found = edge_steps(steps, edge.ends)
+        taken = edge_steps(steps, edge.ends)
         lines = (
             "\n".join(f"{name}: {_shown(value)}" for name, value in row.items())
-            for row in found.slice(0, most_steps).to_pylist()
+            for row in taken.slice(0, most_steps).to_pylist()
         )
-        left_out = max(len(found) - most_steps, 0)
+        left_out = max(len(taken) - most_steps, 0)
         more = [f"and {left_out} more"] if left_out else []
         yield (
             edge_key(edge.ends),
-            [title, "\n\n".join([counted(len(found), "step"), *lines, *more])],
+            [title, "\n\n".join([counted(len(taken), "step"), *lines, *more])],
         )
 
 

@@ -53,11 +53,11 @@ def with_shown(
 
 def own_steps(steps: pa.Table, trajectory_id: str) -> dict[Ends, list[OwnStep]]:
     """Return the steps of a trajectory by their transitions, in time, with what is `SHOWN`."""
-    found: dict[Ends, list[OwnStep]] = {}
+    of_transition: dict[Ends, list[OwnStep]] = {}
     for row in steps.filter(pc.field("trajectory_id") == trajectory_id).to_pylist():
         step = OwnStep(index=row["step_index"], action=row["action"], value=row[SHOWN])
-        found.setdefault((row["state_id"], row["next_state_id"]), []).append(step)
-    return found
+        of_transition.setdefault((row["state_id"], row["next_state_id"]), []).append(step)
+    return of_transition
 
 
 def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
@@ -75,7 +75,7 @@ def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
     grouped = here.group_by(["action", "next_state_id"]).aggregate(
         [("step_index", "count"), ("succeeded", "mean"), (column, "mean")]
     )
-    found = [
+    taken = [
         Choice(
             action=row["action"],
             target=row["next_state_id"],
@@ -85,16 +85,16 @@ def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
         )
         for row in grouped.to_pylist()
     ]
-    return sorted(found, key=_rank)
+    return sorted(taken, key=_rank)
 
 
 def edge_steps(steps: pa.Table, ends: Ends) -> pa.Table:
     """Return the steps of a transition; columns that are null in all of them are left out."""
     source, target = ends
-    found = steps.filter((pc.field("state_id") == source) & (pc.field("next_state_id") == target))
-    empty = [name for name in found.column_names if found[name].null_count == len(found)]
-    unwanted = {"state_id", "next_state_id", SHOWN, *empty} & {*found.column_names}
-    return found.drop_columns(sorted(unwanted))
+    taken = steps.filter((pc.field("state_id") == source) & (pc.field("next_state_id") == target))
+    empty = [name for name in taken.column_names if taken[name].null_count == len(taken)]
+    unwanted = {"state_id", "next_state_id", SHOWN, *empty} & {*taken.column_names}
+    return taken.drop_columns(sorted(unwanted))
 
 
 def trajectories(steps: pa.Table) -> dict[str, tuple[int, bool]]:
@@ -102,11 +102,11 @@ def trajectories(steps: pa.Table) -> dict[str, tuple[int, bool]]:
     grouped = steps.group_by("trajectory_id").aggregate(
         [("step_index", "count"), ("succeeded", "max")]
     )
-    found = {
+    lengths = {
         row["trajectory_id"]: (row["step_index_count"], bool(row["succeeded_max"]))
         for row in grouped.to_pylist()
     }
-    return dict(sorted(found.items(), key=lambda item: (item[1][1], item[0])))
+    return dict(sorted(lengths.items(), key=lambda item: (item[1][1], item[0])))
 
 
 def states_on(steps: pa.Table, trajectory_id: str) -> list[int]:

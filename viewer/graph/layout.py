@@ -116,12 +116,12 @@ def _slots(
     """
     used = sorted({layers[node.state_id] for node in graph.nodes})
     column = [used.index(layers[node.state_id]) for node in graph.nodes]
-    found: Any = drawn(graph).layout_sugiyama(layers=column)
+    sugiyama: Any = drawn(graph).layout_sugiyama(layers=column)
     passing: list[list[Point]] = [[] for _ in graph.edges]
     members: dict[int, list[tuple[float, int, int]]] = defaultdict(list)
-    for index, (across, _) in enumerate(found.coords[: len(graph.nodes)]):
+    for index, (across, _) in enumerate(sugiyama.coords[: len(graph.nodes)]):
         members[column[index]].append((across, -1, index))
-    for number, way in enumerate(found.edge_routing):
+    for number, way in enumerate(sugiyama.edge_routing):
         for across, layer in way:
             members[round(layer)].append((across, number, 0))
     states: dict[int, Point] = {}
@@ -202,7 +202,7 @@ def label_places(
         for state, (x, y) in layout.places.items()
         for w, h in [sizes[state]]
     ]
-    found: list[Point | None] = [None] * len(edges)
+    centres: list[Point | None] = [None] * len(edges)
     for index in order:
         if not labels[index]:
             continue
@@ -214,9 +214,9 @@ def label_places(
                 for other in taken
             ):
                 taken.append(box)
-                found[index] = (x, y)
+                centres[index] = (x, y)
                 break
-    return found
+    return centres
 
 
 def _candidates(

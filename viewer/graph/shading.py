@@ -106,9 +106,9 @@ class Shading:
 
     def drawn_value(self, edge: Edge) -> float | None:
         """Return the value of a transition's colour: the trajectory's own where it went."""
-        own = [step.value for step in self.own.get(edge.ends, ()) if step.value is not None]
+        values = [step.value for step in self.own.get(edge.ends, ()) if step.value is not None]
         if edge.ends in self.own:
-            return sum(own) / len(own) if own else None
+            return sum(values) / len(values) if values else None
         return self.value(edge)
 
     def is_flipped(self, edge: Edge) -> bool:

@@ -72,15 +72,15 @@ def node_tip(node: Node, shading: Shading) -> str:
 
 def edge_label(edge: Edge, shading: Shading, *, has_room: bool) -> str:
     """Return the marks of a transition, the trajectory's step numbers, and its action."""
-    own = shading.own.get(edge.ends, ())
+    own_steps = shading.own.get(edge.ends, ())
     flip = "⇄" if shading.is_flipped(edge) else ""
     marks = f"{flip}{MARKS[shading.verdict(edge)]}"
-    if not has_room and not own:
+    if not has_room and not own_steps:
         return marks.strip("✓")
-    actions = list(dict.fromkeys(step.action for step in own)) or edge.actions
+    actions = list(dict.fromkeys(step.action for step in own_steps)) or edge.actions
     first, *others = (one_line(action, _LABEL_LENGTH) for action in actions)
     more = f" +{len(others)}" if others else ""
-    return " ".join(filter(None, [marks, _numbers(own), first + more]))
+    return " ".join(filter(None, [marks, _numbers(own_steps), first + more]))
 
 
 def _numbers(own: Sequence[OwnStep]) -> str:

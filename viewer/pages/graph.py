@@ -131,14 +131,14 @@ def _picture(
     """Show the drawing, what it has of the whole graph, and its export."""
     shown = chosen.graph.part(states)
     layers = layers_of(chosen.graph)
-    part = visible_part.thinned(shown, layers, {*shading.own, selected})
-    drawing = draw_part(part, layers, shading)
+    drawn = visible_part.thinned(shown, layers, {*shading.own, selected})
+    drawing = draw_part(drawn, layers, shading)
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
     play = _play(place, steps, chosen.trajectory)
     _say_what_is_shown(chosen.graph, shown, shading)
-    if len(part.edges) < len(shown.edges):
+    if len(drawn.edges) < len(shown.edges):
         st.caption(
-            f"{len(part.edges):,} of {len(shown.edges):,} transitions between them are drawn, "
+            f"{len(drawn.edges):,} of {len(shown.edges):,} transitions between them are drawn, "
             "the most visited; the lists have all."
         )
     show_graph(
@@ -150,7 +150,7 @@ def _picture(
         on_click=controls.pick,
         on_find=controls.search,
     )
-    _offer_export(place, part, steps, shading.advantage, drawing, path, play)
+    _offer_export(place, drawn, steps, shading.advantage, drawing, path, play)
 
 
 def _has(graph: TaskGraph, selected: int | Ends | None) -> bool:
@@ -178,17 +178,17 @@ def _states(
 ) -> frozenset[int]:
     """Return the states to show."""
     graph, view, trajectory = chosen.graph, chosen.view, chosen.trajectory
-    own = [] if trajectory is None else facts.states_on(steps, trajectory)
+    visited = [] if trajectory is None else facts.states_on(steps, trajectory)
     if view.name == "matters":
         edges = facts.remarkable(graph, shading, most=_MOST_REMARKABLE)
-        shown = visible_part.what_matters(graph, own, edges)
+        shown = visible_part.what_matters(graph, visited, edges)
         at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
         sought = facts.states_with(graph, controls.words())
         return visible_part.with_found(graph, shown | frozenset(at), sought, room=_ROOM_FOR_FOUND)
     if view.name == "everything":
         return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
     if view.name == "trajectory" and trajectory is not None:
-        centres = own
+        centres = visited
     elif view.name == "around":
         start = graph.nodes[0].state_id
         centres = (

@@ -84,18 +84,18 @@ def _live() -> None:
 
 def _estimators(runs: Sequence[str]) -> list[str]:
     """Return the estimators with credit in some of the runs, the most telling first."""
-    found: set[str] = set()
+    names: set[str] = set()
     for run in runs:
         with missing.guarded("Some credit"):
-            found.update(ask(estimators, run_id=run, iteration=None))
-    return most_telling_first(found)
+            names.update(ask(estimators, run_id=run, iteration=None))
+    return most_telling_first(names)
 
 
 def _training(store: Store, runs: Sequence[str]) -> None:
     st.subheader("Training")
     metrics = per_run(store, runs, training_facts, "Some metrics of training")
     if metrics is None or not metrics.num_rows:
-        missing.no_training()
+        st.caption("No training metrics: `graphcredit train` and `graphcredit loop` write them.")
         return
     names = list(dict.fromkeys(metrics["metric"].to_pylist()))
     chosen = st.multiselect(

@@ -214,13 +214,13 @@ def _download(kind: str, mime: str, data: Callable[[], bytes]) -> None:
 
 def _distinct(names: list[str]) -> list[str]:
     """Return visible and unique column names: SQL allows two columns of the same name."""
-    found: list[str] = []
+    distinct: list[str] = []
     for name in map(visible, names):
         number, candidate = 2, name
-        while candidate in found:
+        while candidate in distinct:
             number, candidate = number + 1, f"{name} ({number})"
-        found.append(candidate)
-    return found
+        distinct.append(candidate)
+    return distinct
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

@@ -239,8 +239,8 @@ def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
         return
     if said := verdict(row[f"{estimator}_advantage"], progress_of(row)):
         st.caption(f"{MARKS[said]} The advantage {said} with the true progress.")
-    found = step_facts.estimators(table)
-    names = [estimator, *(name for name in found if name != estimator)]
+    credited = step_facts.estimators(table)
+    names = [estimator, *(name for name in credited if name != estimator)]
     bars = step_facts.bars(table, step, names)
     show_chart(charts.credit(bars, limit=step_facts.largest(table, names)))
 

@@ -49,8 +49,8 @@ def estimators(store: Store, *, run_id: str, iteration: int | None) -> list[str]
     Raises:
         SchemaError: A shard cannot be read.
     """
-    found = columns(store, "credit", run_id=run_id, iteration=iteration)
-    split = filter(None, map(split_estimator_column, found))
+    credit_columns = columns(store, "credit", run_id=run_id, iteration=iteration)
+    split = filter(None, map(split_estimator_column, credit_columns))
     return most_telling_first(name for name, part in split if part == "advantage")
 
 

@@ -32,8 +32,10 @@ def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa
     succeeded` (of the trajectory), `oracle_distance, next_oracle_distance`, then every
     `<estimator>_<part>` there is.
     """
-    found = columns(store, "credit", run_id=run_id, iteration=iteration)
-    credit = "".join(f", {column(*parts)}" for parts in map(split_estimator_column, found) if parts)
+    credit_columns = columns(store, "credit", run_id=run_id, iteration=iteration)
+    credit = "".join(
+        f", {column(*parts)}" for parts in map(split_estimator_column, credit_columns) if parts
+    )
     sql = f"""
         WITH step AS (
             SELECT trajectory_id, step_index, action, is_action_valid, reward, success,
@@ -71,8 +73,8 @@ def state_texts(
         )
         SELECT text, count(*) AS visits FROM visit GROUP BY text ORDER BY visits DESC, text
     """
-    found = answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
-    return [StateText(**row) for row in found.to_pylist()]
+    texts = answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
+    return [StateText(**row) for row in texts.to_pylist()]
 
 
 def action_lists(
@@ -88,5 +90,5 @@ def action_lists(
         WHERE task_id = $1 AND state_id IS NOT NULL AND admissible_actions IS NOT NULL
         GROUP BY state_id ORDER BY state_id
     """
-    found = answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
-    return {row["state_id"]: frozenset(row["lists"]) for row in found.to_pylist()}
+    lists = answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
+    return {row["state_id"]: frozenset(row["lists"]) for row in lists.to_pylist()}

@@ -15,8 +15,8 @@ MAX_STEPS_HERE = 500
 def task_ids(store: Store, *, run_id: str, iteration: int) -> list[str]:
     """Return the tasks of an iteration, sorted."""
     sql = "SELECT DISTINCT task_id FROM steps ORDER BY task_id"
-    found = answer(store, sql, run_id=run_id, iteration=iteration)
-    return found["task_id"].to_pylist()
+    tasks = answer(store, sql, run_id=run_id, iteration=iteration)
+    return tasks["task_id"].to_pylist()
 
 
 def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa.Table:
@@ -79,8 +79,8 @@ def pictures(
         WHERE trajectory_id = $1 AND step_index = $2 AND images IS NOT NULL
         LIMIT 1
     """
-    found = answer(store, sql, [trajectory_id, step_index], run_id=run_id, iteration=iteration)
-    return found["images"][0].as_py() if found.num_rows else []
+    rows = answer(store, sql, [trajectory_id, step_index], run_id=run_id, iteration=iteration)
+    return rows["images"][0].as_py() if rows.num_rows else []
 
 
 def steps_of_task(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa.Table:

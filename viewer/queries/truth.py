@@ -1,4 +1,4 @@
-"""What is true of a step, where the log knows it: its progress, and what replaying it showed.
+"""The truth about a step, where the log knows it: its progress, and what replaying it showed.
 
 The true distance to the goal is the environment's. The *seen* distance is that of the group's own
 graph, which is all that estimators know; the two differ where the group did not see everything.

@@ -1,4 +1,4 @@
-"""What the conversation's component draws: messages as JSON, the credit of each step beside it."""
+"""The data of the conversation's component: messages as JSON, the credit of each step beside it."""
 
 import hashlib
 import json

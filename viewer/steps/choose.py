@@ -58,16 +58,16 @@ def complete_address(store: Store) -> None:
     runs = (
         store.runs() if chosen.run is None else [run for run in store.runs() if run == chosen.run]
     )
-    found = [
+    homes = [
         {"run": run, **place}
         for run in reversed(runs)
         for place in ask(
             places_of, run_id=run, iteration=None, trajectory_id=name, number=chosen.iteration
         ).to_pylist()
     ]
-    if not found:
+    if not homes:
         st.warning(f"The store has no trajectory {code_label(name)} there.")
         return
-    if len(found) > 1:
-        st.caption(f"{len(found)} trajectories have this id: the last one is shown.")
-    selection.select(**found[0], trajectory=name, step=chosen.step)
+    if len(homes) > 1:
+        st.caption(f"{len(homes)} trajectories have this id: the last one is shown.")
+    selection.select(**homes[0], trajectory=name, step=chosen.step)

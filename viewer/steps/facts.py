@@ -47,12 +47,12 @@ class Bar:
 
 def estimators(table: pa.Table) -> list[str]:
     """Return the estimators that gave some row of a table an advantage, the most telling first."""
-    found = (
+    splits = (
         split for name in table.column_names if (split := split_estimator_column(name)) is not None
     )
     return most_telling_first(
         estimator
-        for estimator, part in found
+        for estimator, part in splits
         if part == "advantage" and (c := table[f"{estimator}_{part}"]).null_count < len(c)
     )
 
@@ -87,14 +87,14 @@ def bars(table: pa.Table, step: int, names: list[str]) -> list[Bar]:
         step: Row of the table.
         names: Estimators, in the order in which to show them.
     """
-    found: list[Bar] = []
+    drawn: list[Bar] = []
     for estimator in names:
         for part, suffix in PART_NAMES.items():
             value = value_of(table, f"{estimator}_{part}", step)
             if value is not None:
                 bar = Bar(name=estimator + suffix, value=value, is_total=part == "advantage")
-                found.append(bar)
-    return found
+                drawn.append(bar)
+    return drawn
 
 
 def with_parts(found: Sequence[Bar]) -> list[tuple[Bar, list[Bar]]]:
@@ -138,15 +138,15 @@ def _replay_line(row: dict[str, Any]) -> str:
 
 def replay_columns(table: pa.Table, replays: pa.Table) -> dict[str, list[str | None]]:
     """Return a column of Q - V and its standard error for each replay of a trajectory's steps."""
-    found: dict[tuple[str, str], dict[int, str]] = {}
+    texts_of: dict[tuple[str, str], dict[int, str]] = {}
     for row in replays.to_pylist():
         if row["advantage"] is not None:
             text = f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f}"
-            found.setdefault((row["policy"], row["settings"]), {})[row["step_index"]] = text
-    policies = [policy for policy, _ in found]
+            texts_of.setdefault((row["policy"], row["settings"]), {})[row["step_index"]] = text
+    policies = [policy for policy, _ in texts_of]
     indices = table["step_index"].to_pylist()
     columns: dict[str, list[str | None]] = {}
-    for number, ((policy, _), texts) in enumerate(found.items(), start=1):
+    for number, ((policy, _), texts) in enumerate(texts_of.items(), start=1):
         suffix = f" ({number})" if policies.count(policy) > 1 else ""
         columns[f"Q - V, {policy}{suffix}"] = [texts.get(index) for index in indices]
     return columns

@@ -140,8 +140,8 @@ class GroupSteps:
             pc.equal(self._steps["trajectory_id"], trajectory_id),
             pc.equal(self._steps["step_index"], step_index),
         )
-        found = np.flatnonzero(_floats(rows))
-        return int(found[0]) if len(found) else None
+        places = np.flatnonzero(_floats(rows))
+        return int(places[0]) if len(places) else None
 
     def compared(
         self, row: int, compared: Compared, *, estimator: str
@@ -158,14 +158,14 @@ class GroupSteps:
             place of the step's own; which of them it is compared with.
         """
         if compared.among in ("trajectories", "others"):
-            own = int(self._code[row])
+            code = int(self._code[row])
             members = np.ones(len(self._names), bool)
-            members[own] = compared.among == "trajectories"
+            members[code] = compared.among == "trajectories"
             values = {
                 "success": self._succeeded.astype(float),
                 "return": np.bincount(self._code, self._reward, len(self._names)).astype(float),
             }
-            return values.get(compared.number), own, members
+            return values.get(compared.number), code, members
         return self._of_steps(compared, estimator), row, self._beside(row, compared.among)
 
     def _of_steps(self, compared: Compared, estimator: str) -> _Floats | None:

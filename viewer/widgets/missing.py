@@ -87,13 +87,13 @@ def no_summary(run_id: str, iteration: int, num_steps: int) -> None:
     state = ask(summary_of, run_id=run_id, iteration=iteration)
     if state == "current" or (state == "none" and num_steps < _MANY_STEPS):
         return
-    found = {
+    words = {
         "none": "This iteration has no summary",
         "stale": "The summary of this iteration is of other steps or other credit",
         "unreadable": "The summary of this iteration cannot be read",
     }
     st.caption(
-        f"{found[state]}: all steps are read instead, which takes longer. `graphcredit credit` "
+        f"{words[state]}: all steps are read instead, which takes longer. `graphcredit credit` "
         "makes it anew."
     )
 
@@ -104,19 +104,6 @@ def no_second_estimator(store: Store, run_id: str, iteration: int, estimator: st
     second = next(name for name in MOST_TELLING if name != estimator)
     _command(
         store, "credit", f"--estimator {second} --run {shlex.quote(run_id)} --iteration {iteration}"
-    )
-
-
-def no_training() -> None:
-    """Say that nothing was trained on a run."""
-    st.caption("No training metrics: `graphcredit train` and `graphcredit loop` write them.")
-
-
-def no_tokens() -> None:
-    """Say that steps have no tokens."""
-    st.caption(
-        "No tokens were logged with these steps: policies that are language models log "
-        "`response_ids` and `response_logprobs`."
     )
 
 
@@ -154,11 +141,11 @@ def per_run(
     parts: list[pa.Table] = []
     for run in runs:
         try:
-            found = [ask(query, run_id=run, iteration=None, **arguments)]
+            tables = [ask(query, run_id=run, iteration=None, **arguments)]
         except GraphcreditError:
-            found = []
+            tables = []
             for iteration in store.iterations(run):
                 with missing.guarded(what) if what else suppress(GraphcreditError):
-                    found.append(ask(query, run_id=run, iteration=iteration, **arguments))
-        parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in found]
+                    tables.append(ask(query, run_id=run, iteration=iteration, **arguments))
+        parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in tables]
     return pa.concat_tables(parts) if parts else None

@@ -49,14 +49,14 @@ _INSIDE: dict[str, tuple[str, ...]] = {
 
 def current() -> Selection:
     """Return the selection in the URL; an invalid number counts as nothing selected."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in Selection.__slots__:
         value = st.query_params.get(name)
         if name in _NUMBERS:
-            found[name] = int(value) if value is not None and _is_number(value) else None
+            fields[name] = int(value) if value is not None and _is_number(value) else None
         else:
-            found[name] = value or None
-    return Selection(**found)
+            fields[name] = value or None
+    return Selection(**fields)
 
 
 def after(**changes: Any) -> Selection:

@@ -113,7 +113,7 @@ def _data(games_dir: Path | None) -> Path:
     if not _splits(root):
         raise OptionError(
             f"ALFWorld's games must be in {folder / _FOLDER}, as alfworld-download puts them: none "
-            f"is there. Name their folder with --games-dir, or in the variable {_VARIABLE}"
+            f"is there. Name their folder in the environment variable {_VARIABLE}"
         )
     return root
 

@@ -52,9 +52,9 @@ def read(record: Record) -> Rollouts:
     """Yield the rollout of a trajectory; sub-agents and copied steps are left out."""
     root = as_mapping(record.value, "a trajectory")
     trial = trial_of(record.path)
-    part = part_of(record.path)
-    if part is not None:
-        yield Omission(reason=part)
+    reason = part_of(record.path)
+    if reason is not None:
+        yield Omission(reason=reason)
         return
     steps = [as_mapping(step, "a step") for step in as_list(root.get("steps"), "steps")]
     steps += continued_steps(root, record.path)

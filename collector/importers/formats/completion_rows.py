@@ -59,8 +59,8 @@ def read_verifiers(record: Record) -> Rollouts:
         yield Omission(reason="rollout with an empty completion")
         return
     num_repeated = _num_repeated(row["prompt"], row["completion"])
-    own = {**row, "completion": row["completion"][num_repeated:]} if num_repeated else row
-    messages = messages_of_row(own, sampling_of(metadata.get("sampling_args")))
+    answered = {**row, "completion": row["completion"][num_repeated:]} if num_repeated else row
+    messages = messages_of_row(answered, sampling_of(metadata.get("sampling_args")))
     repeated = {"message of the prompt, which the completion repeats": num_repeated}
     yield LoggedRollout(
         messages=messages,

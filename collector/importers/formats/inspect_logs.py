@@ -147,8 +147,8 @@ def _message(message: Message, sampling: LoggedSampling, of_turns: Mapping[str, 
         )
     refusal = field_at(message.source, "error.type")
     # Inspect leaves the text of a failed tool empty, and tells the model of the error instead.
-    told = field_at(message.source, "error.message")
-    text = message.text or (f"Error: {told}" if told else "")
+    error = field_at(message.source, "error.message")
+    text = message.text or (f"Error: {error}" if error else "")
     return replace(message, text=text, is_refused=refusal in _REFUSALS)
 
 

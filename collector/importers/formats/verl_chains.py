@@ -5,7 +5,6 @@ same before that. Several rows may have equal steps so far: then it does not mat
 goes on, if their rewards are equal too. Otherwise nobody can tell, and all of them are left out.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -156,11 +155,14 @@ def _by_reward(
     """Cut what fits by steps where the rewards differ by more than a penalty."""
     scores = sorted({*(chain.rows[-1].score for chain in chains), *(row.score for row in rows)})
     cuts = [(low + high) / 2 for low, high in pairwise(scores) if high - low > PENALTY]
-    bounds = pairwise([-math.inf, *cuts, math.inf])
+
+    def number_of(score: float) -> int:  # not-a-number is in the first
+        return sum(score > cut for cut in cuts)
+
     return [
         (
-            [chain for chain in chains if low < chain.rows[-1].score <= high],
-            [row for row in rows if low < row.score <= high],
+            [chain for chain in chains if number_of(chain.rows[-1].score) == number],
+            [row for row in rows if number_of(row.score) == number],
         )
-        for low, high in bounds
+        for number in range(len(cuts) + 1)
     ]

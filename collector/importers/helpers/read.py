@@ -17,9 +17,8 @@ from graphcredit.collector.importers.reading import (
 )
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
-from graphcredit.collector.importers.sources import Log, LogFile
-from graphcredit.store.processors import num_processors
-from graphcredit.store.workers.pool import WorkerPool
+from graphcredit.collector.importers.sources import LogFile, LogSource
+from graphcredit.store.workers.pool import WorkerPool, num_processors
 
 HELPED_BYTES = 32 << 20
 """Bytes of a JSONL file from which other processes read it: they take half a second to start."""
@@ -30,7 +29,7 @@ _PIECES_AT_ONCE = 2
 """One being read and one waiting, so that no worker waits for the import."""
 
 
-def read_batches(log: Log, tally: Tally) -> Generator[TrajectoryBatch]:
+def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:
     """Yield the trajectories of a log in its order, and tally everything else.
 
     What a worker that dies was reading is read by another one, up to three times
@@ -48,7 +47,7 @@ def read_batches(log: Log, tally: Tally) -> Generator[TrajectoryBatch]:
             yield from _as_a_whole((file for file, _ in files), log, tally)
 
 
-def _format_in_pieces(file: LogFile, log: Log) -> str | None:
+def _format_in_pieces(file: LogFile, log: LogSource) -> str | None:
     """Return the format of a file that is read in pieces; None if it is read as a whole."""
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
     if not is_long or is_indented(file.path):
@@ -57,14 +56,16 @@ def _format_in_pieces(file: LogFile, log: Log) -> str | None:
     return None if row is None or row.gather else row.name
 
 
-def _as_a_whole(files: Iterable[LogFile], log: Log, tally: Tally) -> Iterator[TrajectoryBatch]:
+def _as_a_whole(
+    files: Iterable[LogFile], log: LogSource, tally: Tally
+) -> Iterator[TrajectoryBatch]:
     rules = rules_of(log.options)
-    found = (trajectories_of_file(file, log, rules, tally) for file in files)
-    return batches_of(chain.from_iterable(found))
+    trajectories = (trajectories_of_file(file, log, rules, tally) for file in files)
+    return batches_of(chain.from_iterable(trajectories))
 
 
 def _in_pieces(
-    files: Iterable[tuple[LogFile, str | None]], log: Log, tally: Tally
+    files: Iterable[tuple[LogFile, str | None]], log: LogSource, tally: Tally
 ) -> Iterator[TrajectoryBatch]:
     def pieces() -> Iterator[Piece]:
         for file, format_ in files:

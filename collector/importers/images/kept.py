@@ -93,7 +93,7 @@ def _with_images(message: Message, folder: ImageFolder, lost: list[ImageError]) 
         named = address_of(part)
         address = _shown(named.address)
         try:
-            image = _kept(named.address, folder)
+            image = keep_image(named.address, folder)
         except ImageError as error:
             lost.append(ImageError(error.reason, f"{address}: {error.detail}"))
             if isinstance(named.address, bytes):  # JSON has no bytes
@@ -118,7 +118,7 @@ def _replaced(value: Any, instead: Mapping[int, str]) -> Any:
     return value
 
 
-def _kept(address: str | bytes | None, folder: ImageFolder) -> KeptImage:
+def keep_image(address: str | bytes | None, folder: ImageFolder) -> KeptImage:
     """Return the image at an address.
 
     Raises:

@@ -1,1 +1,1 @@
-"""What a log holds: files to records, records to messages and rollouts."""
+"""The files of logs, and the records in them."""

@@ -65,9 +65,9 @@ class _Text:
 
     def take(self, character: str) -> None:
         """Go behind a character."""
-        found = self.next_character()
-        if found != character:
-            raise ValueError(f"expected {character!r}, found {found!r}")
+        following = self.next_character()
+        if following != character:
+            raise ValueError(f"expected {character!r}, found {following!r}")
         self._at += 1
 
     def take_value(self) -> Any:

@@ -1,1 +1,1 @@
-"""What a record says: its values, its messages, and the rollout that they are."""
+"""Records to messages: the dialects of messages, and the rollout that some messages are."""

@@ -1,1 +1,1 @@
-"""What the options decide of a rollout: its states, its group, its success and its rewards."""
+"""The rules that options name: for the states, the group, the success and the rewards."""

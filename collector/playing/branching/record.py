@@ -22,7 +22,7 @@ from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.playing.schedule import Rollout
 from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.recording.recorder import StepRecorder
-from graphcredit.collector.recording.transaction import Together
+from graphcredit.collector.recording.trajectory import Together
 
 
 def tree(

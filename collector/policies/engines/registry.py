@@ -37,7 +37,7 @@ def _open_vllm(_: str) -> SamplingEngine:
 
 
 def _open_vllm_server(url: str) -> SamplingEngine:
-    from graphcredit.collector.policies.engines.vllm_server.engine import VllmServerEngine
+    from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
 
     return VllmServerEngine(url)
 
@@ -45,7 +45,7 @@ def _open_vllm_server(url: str) -> SamplingEngine:
 ENGINES: dict[str, EngineKind] = {
     "hf": EngineKind(open=_open_transformers, library="transformers", extra="train"),
     "vllm": EngineKind(open=_open_vllm, library="vllm", extra="vllm", least_temperature=0.01),
-    # The server has vLLM; transformers proves that it has the weights.
+    # The server has vLLM; transformers reads the configuration.
     "vllm-server": EngineKind(
         open=_open_vllm_server,
         library="transformers",

@@ -14,8 +14,7 @@ from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
 from graphcredit.credit.merging.table import MergeSettings, merge_named
 from graphcredit.credit.steps.batches import read_batch, read_batches
 from graphcredit.store.errors import OptionError
-from graphcredit.store.processors import num_processors
-from graphcredit.store.workers.pool import WorkerPool
+from graphcredit.store.workers.pool import WorkerPool, num_processors
 
 ENGINES: tuple[str, ...] = ("local", "ray")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from graphcredit.credit.merging.overrule.fields import without_fields
-from graphcredit.store.state_rules.file import StateRule
+from graphcredit.store.state_rules.rule import StateRule
 
 VALUE = "◊"
 """Stands where a value was that says nothing."""

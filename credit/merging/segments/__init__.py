@@ -1,1 +1,1 @@
-"""The merge by segments: the parts of a text that recur with a state."""
+"""The merge `segments`: texts that differ only in what machines print are one."""

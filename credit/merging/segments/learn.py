@@ -1,138 +1,127 @@
-"""Learns from visits that are certainly of one state what their texts may differ in."""
+"""Applies the rules to observations that are certainly of one state, and says what is irrelevant.
 
-from dataclasses import replace
+1. Hypotheses: what the evidence of a rule speaks for, by each description of its place.
+2. Vetoes: outcomes are compared where the same is left of texts without all hypotheses; what a
+   rule's vetoes speak against is kept. The last of them holds for each rule: what is left must be
+   the same within a class, and another text after most steps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.looks.invalid import invalid_actions_move
-from graphcredit.credit.merging.segments.looks.sample import SampledGroups
-from graphcredit.credit.merging.segments.noise.evidence import gather
-from graphcredit.credit.merging.segments.noise.garbled import learn_garbled
-from graphcredit.credit.merging.segments.noise.idle.learn import learn_idle
-from graphcredit.credit.merging.segments.noise.layout import learn_layout
-from graphcredit.credit.merging.segments.noise.passing import Judge
-from graphcredit.credit.merging.segments.noise.refuted import refuted
-from graphcredit.credit.merging.segments.noise.repeats import learn_repeats
-from graphcredit.credit.merging.segments.noise.slots import learn_slots
-from graphcredit.credit.merging.segments.noise.structure import (
-    learn_breaks,
-    loose_fields,
-    order_changes,
-)
-from graphcredit.credit.merging.segments.noise.typos import learn_typos
-from graphcredit.credit.merging.segments.noise.words import learn_words
-from graphcredit.credit.merging.segments.rules import NoiseRules
-from graphcredit.credit.merging.segments.text.parse import Segment
-from graphcredit.credit.merging.segments.text.parsed import Parsed
+from graphcredit.credit.merging.segments.learned import Irrelevant, Reader
+from graphcredit.credit.merging.segments.observations import Observations
+from graphcredit.credit.merging.segments.parse import Parser
+from graphcredit.credit.merging.segments.places import NUM_LEVELS, Place, sightings_at
+from graphcredit.credit.merging.segments.presence import RARE, forms_in, presence, words_in
+from graphcredit.credit.merging.segments.rules import LINES, RULES, Rule
+from graphcredit.credit.merging.segments.sample import SampledGroups
+from graphcredit.credit.merging.segments.statistics import PlaceStatistics, PresenceStatistics
+from graphcredit.credit.merging.segments.tokens import Line, split
 from graphcredit.credit.steps.arrays import Ints
 
-_ROUNDS = 6
-"""Phrases that stand beside each other are found one after the other."""
+AGREEING = 6
+"""Pairs within classes that all agree, from which a value is a part of the state."""
+
+_Key = TypeVar("_Key")
 
 
-def learn(sample: SampledGroups) -> NoiseRules:
-    """Return what the sample shows."""
-    moves = invalid_actions_move(sample.texts, sample.visits)
-    if moves:
-        sample = replace(sample, visits=sample.visits.if_invalid_actions_move())
-    visits = sample.visits
-    rules = NoiseRules(invalid_moves=moves, breaks=learn_breaks(sample))
-    parsed = _parsed(sample, rules)
-    rules = replace(rules, loose_fields=loose_fields(parsed, visits))
-    rules = replace(rules, garbled=learn_garbled(parsed, visits))
-    parsed = parsed.map(rules.as_words)
-    rules = replace(rules, slots=learn_slots(parsed, visits, sample.actions))
-    is_clean = not (sample.has_noise or any(rules.slots.is_noise.values()))
-    if is_clean:
-        return _of_clean_texts(sample)
-    rules = replace(rules, finds_noise=True)
-    parsed = parsed.map(rules.slots.apply)
-    rules = replace(rules, layout=learn_layout(parsed, visits))
-    parsed = parsed.map(rules.layout.apply)
-    # What comes and goes is no version of anything.
-    parsed = parsed.without(Judge(gather(parsed, visits)).noise_in(parsed, visits))
-    rules = replace(rules, typos=learn_typos(parsed, visits, sample.actions))
-    parsed = corrected(rules, parsed, sample)
-    for _ in range(_ROUNDS):
-        found = learn_words(parsed, visits)
-        if not found.lengths:
-            break
-        rules = replace(rules, words=(*rules.words, found))
-        parsed = parsed.map(found.apply)
-    parsed = without_noise(rules, _parsed(sample, rules), sample)
-    return _but_refuted(_finish(rules, parsed, sample), sample)
+def learn(sample: SampledGroups, rules: Sequence[Rule] = RULES) -> Irrelevant:
+    """Return what is irrelevant in a sample."""
+    evidence = _Evidence.of(sample)
+    hypotheses = evidence.judge([replace(rule, vetoes=()) for rule in rules], Irrelevant())
+    if not hypotheses:
+        return hypotheses
+    return evidence.judge(rules, hypotheses)
 
 
-def _parsed(sample: SampledGroups, rules: NoiseRules) -> Parsed:
-    return Parsed.of(map(rules.breaks.joined, sample.texts))
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Evidence:
+    """Parsed texts, and where they were seen."""
+
+    observations: Observations
+    texts: list[list[Line]]
+    """The lines of each node's text."""
+    mentioned: list[frozenset[str]]
+    """Words and typed tokens of each action."""
+
+    @classmethod
+    def of(cls, sample: SampledGroups) -> "_Evidence":
+        parser = Parser()
+        actions = (split("", action) for action in sample.actions)
+        return cls(
+            observations=sample.observations,
+            texts=[parser.lines(text) for text in sample.texts],
+            mentioned=[
+                frozenset([*line.values, *" ".join(line.pieces).split()]) for line in actions
+            ],
+        )
+
+    def judge(self, rules: Sequence[Rule], hypotheses: Irrelevant) -> Irrelevant:
+        """Return what the rules leave out, with outcomes compared where the hypotheses hold."""
+        kept = self._kept(hypotheses)
+        places = self._places(rules, kept)
+        lines = [rule for rule in rules if LINES in rule.kinds]
+        if not lines:
+            return Irrelevant(places=places)
+        of = self.observations
+        forms = [forms_in(lines) for lines in self.texts]
+        words = words_in(forms, of.node.tolist())
+        known = dict.fromkeys(set[str]().union(*words) - {RARE}, False)
+        return Irrelevant(
+            places=places,
+            lines=self._present(forms, lines, kept),
+            words=known | self._present(words, lines, kept),
+        )
+
+    def _kept(self, learned: Irrelevant) -> Ints:
+        """Return [num_observations] equal where the same is kept; 0 where nothing is."""
+        reader, code_of = Reader(learned), {(): 0}
+        codes = [code_of.setdefault(reader.keep(own), len(code_of)) for own in self.texts]
+        return np.array(codes, np.int64)[self.observations.node]
+
+    def _places(self, rules: Sequence[Rule], kept: Ints) -> dict[Place, bool]:
+        result: dict[Place, bool] = {}
+        for level in range(NUM_LEVELS):
+            nodes = self.observations.node.tolist()
+            sightings, places, kinds = sightings_at(level, self.texts, nodes)
+            statistics = PlaceStatistics(sightings, self.observations, kept, self.mentioned)
+            verdicts = _verdicts(rules, statistics, kinds)
+            result = _named(places, verdicts) | result
+        return result
+
+    def _present(
+        self, features: Sequence[set[Any]], rules: Sequence[Rule], kept: Ints
+    ) -> dict[Any, bool]:
+        of = self.observations
+        sightings, names = presence(features, of.node, of.group)
+        statistics = PresenceStatistics(sightings, of, kept, self.mentioned)
+        return _named(names, _verdicts(rules, statistics, [LINES] * len(names)))
 
 
-def _refuted(rules: NoiseRules, sample: SampledGroups) -> frozenset[Segment]:
-    """Return the segments that outcomes speak for, as they are read."""
-    raw = _parsed(sample, rules)
-    parsed = corrected(rules, raw.map(rules.before_words), sample).map(rules.after_typos)
-    is_noise = rules.noise_in(parsed, sample.visits)
-    left = rules.repeats.once(parsed.without(is_noise))
-    rest = left.identities(rules.any_order)[sample.visits.node]
-    return refuted(raw, sample.visits, rules.base, rules.read, rest, parsed.without(~is_noise))
+def _named(names: Sequence[_Key], verdicts: Ints) -> dict[_Key, bool]:
+    return {
+        name: verdict > 0 for name, verdict in zip(names, verdicts.tolist(), strict=True) if verdict
+    }
 
 
-def _but_refuted(rules: NoiseRules, sample: SampledGroups) -> NoiseRules:
-    """Return the rules, but for what outcomes speak against."""
-    for _ in range(_ROUNDS):
-        kept = rules.kept | _refuted(rules, sample)
-        if kept == rules.kept:
-            break
-        rules = replace(rules, kept=kept)
-    return rules
-
-
-def _of_clean_texts(sample: SampledGroups) -> NoiseRules:
-    """Return the rules of a log that has no noise, but perhaps echoes, or lines at some times."""
-    rules = _finish(NoiseRules(finds_noise=True), Parsed.of(sample.texts), sample)
-    has_noise = rules.idle.drops_echoes or rules.judge.noise
-    return _but_refuted(rules, sample) if has_noise else NoiseRules()
-
-
-def _finish(rules: NoiseRules, parsed: Parsed, sample: SampledGroups) -> NoiseRules:
-    """Add what is learned from texts without noise inside their segments."""
-    idle = learn_idle(
-        parsed,
-        sample,
-        lambda part: rules.as_read(rules.before_words(part)),
-        lambda left: _identities(left, sample),
-    )
-    parsed = parsed.map(idle.apply)
-    return _of_segments(replace(rules, idle=idle), parsed, sample)[0]
-
-
-def _identities(parsed: Parsed, sample: SampledGroups) -> Ints:
-    rules, left = _of_segments(NoiseRules(), parsed, sample)
-    return left.identities(rules.any_order)
-
-
-def _of_segments(
-    rules: NoiseRules, parsed: Parsed, sample: SampledGroups
-) -> tuple[NoiseRules, Parsed]:
-    """Add what is learned of whole segments; return the texts without noise, too."""
-    rules = replace(rules, judge=Judge(gather(parsed, sample.visits)))
-    parsed = parsed.without(rules.judge.noise_in(parsed, sample.visits))
-    rules = replace(rules, repeats=learn_repeats(parsed, sample.visits))
-    parsed = rules.repeats.once(parsed)
-    return replace(rules, any_order=order_changes(parsed, sample.visits)), parsed
-
-
-def without_noise(rules: NoiseRules, parsed: Parsed, sample: SampledGroups) -> Parsed:
-    """Return the texts of a sample as the rules leave them, but for segments that come and go."""
-    parsed = corrected(rules, parsed.map(rules.before_words), sample)
-    return parsed.map(rules.as_read)
-
-
-def corrected(rules: NoiseRules, parsed: Parsed, sample: SampledGroups) -> Parsed:
-    """Return the texts of a sample without typing errors."""
-    visits = sample.visits
-    group = np.zeros(parsed.num_texts, np.int64)
-    group[visits.node] = visits.group
-    weight = np.bincount(visits.node, minlength=parsed.num_texts)
-    actions = [sample.actions] * (int(group.max(initial=-1)) + 1)
-    return rules.corrected(parsed, group, weight, actions)
+def _verdicts(rules: Sequence[Rule], statistics: PlaceStatistics, kinds: Sequence[str]) -> Ints:
+    """Return 1 for what is irrelevant, -1 for a part of the state, 0 where nothing is known."""
+    kind = np.array(kinds, np.str_)
+    agreeing, pairs = statistics.within
+    verdict = np.where((pairs >= AGREEING) & (agreeing == pairs), -1, 0)
+    is_open = np.ones(len(kind), np.bool_)
+    for rule in rules:
+        is_meant = is_open & np.isin(kind, list(rule.kinds))
+        if not is_meant.any():
+            continue
+        shown = is_meant & np.logical_or.reduce([test(statistics) for test in rule.evidence])
+        vetoed = shown & np.logical_or.reduce(
+            [np.zeros_like(shown), *(test(statistics) for test in rule.vetoes)]
+        )
+        verdict[shown] = np.where(vetoed, -1, 1)[shown]
+        is_open &= ~shown
+    return verdict

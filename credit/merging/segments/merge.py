@@ -1,94 +1,62 @@
-"""The merge `segments`: texts that are equal but for noise are one state."""
+"""The merge `segments`: texts of which the same is kept are one state."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from graphcredit.credit.merging.admissible import UNKNOWN, unite
+from graphcredit.credit.merging.admissible import unite
 from graphcredit.credit.merging.candidates import Candidates, Union
-from graphcredit.credit.merging.recognise import Identities
-from graphcredit.credit.merging.segments.compare import SameSegments, written
+from graphcredit.credit.merging.exact import same_text
+from graphcredit.credit.merging.recognise import Identities, Looks
 from graphcredit.credit.merging.segments.learn import learn
-from graphcredit.credit.merging.segments.looks.sample import take_sample
-from graphcredit.credit.merging.segments.looks.visits import visits_of
-from graphcredit.credit.merging.segments.rules import NoiseRules
-from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.undecided import count_undecided
-from graphcredit.credit.steps.arrays import factorise_pairs
+from graphcredit.credit.merging.segments.learned import Irrelevant, Reader
+from graphcredit.credit.merging.segments.sample import take_sample
+from graphcredit.credit.merging.segments.tokens import split
+from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.nodes import merge_nodes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SegmentUnion(Union):
-    """States, and what is left of the texts of the candidates."""
-
-    parsed: Parsed
-    """Without noise."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SegmentMerge:
-    """Merges the nodes whose texts are the same, but for noise."""
+    """Merges the nodes whose texts are the same but for what is irrelevant."""
 
-    rules: NoiseRules = field(default_factory=NoiseRules)
+    irrelevant: Irrelevant = field(default_factory=Irrelevant)
     """What the iteration shows, once it has learned."""
 
     def learn(self, batches: Iterable[Candidates]) -> "SegmentMerge":
         """Return the merge that knows what texts of one state differ in."""
-        return SegmentMerge(rules=learn(take_sample(batches)))
+        return SegmentMerge(irrelevant=learn(take_sample(batches)))
 
-    def unite(self, found: Candidates) -> SegmentUnion:
-        """Return the groups of candidates with one text, but for noise."""
-        parsed = self._without_noise(found)
-        if not self.rules.finds_noise:
-            return SegmentUnion(nodes=found.nodes, num_refused=0, parsed=parsed)
-        identity = parsed.identities(self.rules.any_order)
-        label, num_refused = unite(found.keys(identity), found.signature_of(found.nodes))
-        return SegmentUnion(
-            nodes=merge_nodes(found.nodes, label),
-            num_refused=num_refused,
-            num_undecided=self._num_undecided(found, parsed),
-            known_to_last=self.rules.idle_words,
-            parsed=parsed,
-        )
+    def unite(self, found: Candidates) -> Union:
+        """Return the groups of candidates of which the same is kept."""
+        if not self.irrelevant:
+            return Union(nodes=found.nodes, num_refused=0)
+        reader, code_of = Reader(self.irrelevant), dict[tuple[str, ...], int]()
+        codes = [code_of.setdefault(reader.read(text), len(code_of)) for text in found.forms]
+        code = np.array(codes, np.int64)[found.form_of(found.nodes)]
+        label, num_refused = unite(found.keys(code), found.signature_of(found.nodes))
+        return Union(nodes=merge_nodes(found.nodes, label), num_refused=num_refused)
 
-    def recognise(self, found: Candidates, union: SegmentUnion) -> Identities:
-        """Return what is left of the normal forms without noise."""
-        texts = written(union.parsed, self.rules.any_order)
-        return found.identities(union.nodes, texts, SameSegments(rules=self.rules))
-
-    def _num_undecided(self, found: Candidates, parsed: Parsed) -> int:
-        """Return how many pairs of states may be one: nothing is known of what they differ in."""
-        nodes = found.nodes
-        is_known = np.array([self.rules.knows(part) for part in parsed.segments], np.bool_)
-        place, _, _ = factorise_pairs(nodes.group_of_node, found.signature_of(nodes) - UNKNOWN)
-        # A goal has the text of any state, and is none.
-        is_goal = nodes.text_of_node < 0
-        place[is_goal] = len(place) + np.flatnonzero(is_goal)
-        return count_undecided(parsed, place, is_known)
-
-    def _without_noise(self, found: Candidates) -> Parsed:
-        rules, group = self.rules, found.nodes.group_of_node
-        visits = visits_of(found.steps, found.nodes, found.marks())
-        if rules.invalid_moves:
-            visits = visits.if_invalid_actions_move()
-        parsed = Parsed.of(map(rules.breaks.joined, found.texts()))
-        if not rules.finds_noise:
-            return parsed
-        parsed = parsed.map(rules.before_words)
-        if rules.typos.sorts:
-            weight = np.bincount(visits.node, minlength=parsed.num_texts)
-            parsed = rules.corrected(parsed, group, weight, _actions(found))
-        parsed = parsed.map(rules.after_typos)
-        return rules.repeats.once(parsed.without(rules.noise_in(parsed, visits)))
+    def recognise(self, found: Candidates, union: Union) -> Identities:
+        """Return what is kept of the normal forms."""
+        reader = Reader(self.irrelevant)
+        kept = ["\n".join(reader.read(text)) for text in found.forms]
+        texts = [kept[code] for code in found.form_of(found.nodes).tolist()]
+        return found.identities(union.nodes, texts, SameKept(irrelevant=self.irrelevant))
 
 
-def _actions(found: Candidates) -> list[list[str]]:
-    """Return what was done in each group."""
-    names = found.steps.action_texts.to_pylist()
-    result: list[list[str]] = [[] for _ in found.nodes.goal_of_group]
-    _, group, action = factorise_pairs(found.nodes.group_of_step, found.steps.action)
-    for number, code in zip(group.tolist(), action.tolist(), strict=True):
-        result[number].append(names[code])
-    return result
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SameKept:
+    """Unites states of several iterations, as what is irrelevant in this one has it."""
+
+    irrelevant: Irrelevant
+
+    def __call__(self, looks: Looks) -> Ints:
+        """Return [n] the first of the states that each is."""
+        reader = Reader(self.irrelevant)
+        texts: list[str] = []
+        for text in looks.texts:
+            rows = (row.partition("\t") for row in text.split("\n") if row)
+            texts.append("\n".join(reader.keep(split(row[0], row[2]) for row in rows)))
+        return same_text(replace(looks, texts=texts))

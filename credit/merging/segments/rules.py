@@ -1,165 +1,204 @@
-"""What a merge has learned: the way from a text to what is left of it without noise."""
+"""The rules of `segments`, in their order of precedence.
 
-from collections import Counter
-from dataclasses import dataclass, field
+What the rules of the user say (`states.toml`) comes first: it is done to the texts before these
+rules see them, and no rule unites what the user keeps. Then a typed token belongs to the first rule
+that names its kind and has evidence; a veto of that rule is final, and the token stays. Lines come
+last. To say that a date is never state is to give its row the evidence `always` and no veto.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from graphcredit.credit.merging.segments.looks.visits import Visits
-from graphcredit.credit.merging.segments.noise.evidence import Evidence
-from graphcredit.credit.merging.segments.noise.garbled import GarbledWords
-from graphcredit.credit.merging.segments.noise.idle.rules import IdleRules
-from graphcredit.credit.merging.segments.noise.layout import LayoutRules
-from graphcredit.credit.merging.segments.noise.passing import Judge
-from graphcredit.credit.merging.segments.noise.repeats import Repeats
-from graphcredit.credit.merging.segments.noise.slots import SlotRules
-from graphcredit.credit.merging.segments.noise.typos import (
-    TypoRules,
-    action_words,
-    correct,
-    neighbours,
-    word_counts,
-)
-from graphcredit.credit.merging.segments.noise.words import WordRules
-from graphcredit.credit.merging.segments.text.parse import Segment, name_of, parse
-from graphcredit.credit.merging.segments.text.parsed import Parsed
-from graphcredit.credit.merging.segments.text.tokens import tokenise
-from graphcredit.credit.merging.segments.text.wrapped import SoftBreaks
-from graphcredit.credit.steps.arrays import Bools, Ints
+from graphcredit.credit.merging.segments.statistics import LONG, PlaceStatistics
+from graphcredit.credit.steps.arrays import Bools, Floats
 
-_KEPT = "!"
-"""Begins the address of a segment that outcomes speak for."""
+Test: TypeAlias = Callable[[PlaceStatistics], Bools]
+"""Returns [num_places] for which the test holds."""
+
+LINES = "line"
+"""The kind of what stands in a line of its own."""
+
+DRAWN = 0.8
+"""Values of one state must differ as often as those of different states, but for chance."""
+CLASSES = 2
+"""Equivalence classes in which a value must differ: one may be a mistake of the log."""
+GROUPS = 4
+"""Groups that have such classes: in few, the first states may have been dealt."""
+DEALT = 3
+"""The same of numbers: what was dealt for a rollout differs in its first states, too."""
+NEARLY_ALL = 0.98
+"""Share that is all, but for rare coincidences."""
+RUNNING = 0.9
+"""Share of the steps at which a clock goes on; a day ends, too."""
+FEW = 20
+"""With fewer pairs or steps, a share says little."""
+ALIKE = 0.5
+"""Share of the pairs within a class of which the same must be left."""
+LOOPS = 0.7
+"""Share of the steps that may lead back to the same text."""
+COMPARISONS = 100
+"""Outcomes that were compared before a value that lasts is called harmless."""
 
 
-def is_marked(part: Segment) -> bool:
-    """Return whether outcomes speak for all that a segment says."""
-    return part.address.startswith(_KEPT)
+def always(statistics: PlaceStatistics) -> Bools:
+    """Hold everywhere: no evidence is needed."""
+    return np.ones(len(statistics.changing), np.bool_)
 
 
-def unmarked(part: Segment) -> Segment:
-    """Return a segment as it was parsed."""
-    return Segment(part.address.removeprefix(_KEPT), part.tokens) if is_marked(part) else part
+def drawn(statistics: PlaceStatistics) -> Bools:
+    """Hold where values differ within a class as often as between classes, and tell nothing."""
+    return varies(statistics) & ~statistics.carried & ~statistics.tells
+
+
+def varies(statistics: PlaceStatistics) -> Bools:
+    """Hold where values differ within a class as often as between classes."""
+    inside, between = _differing(*statistics.within), _differing(*statistics.between)
+    classes, groups = statistics.differing
+    seen = (classes >= CLASSES) & (groups >= GROUPS) & (statistics.steps >= FEW)
+    return seen & (inside >= DRAWN * between)
+
+
+def gauged(statistics: PlaceStatistics) -> Bools:
+    """Hold where numbers are drawn in so many classes that they were not dealt."""
+    return drawn(statistics) & (statistics.differing[0] >= DEALT)
+
+
+def own(statistics: PlaceStatistics) -> Bools:
+    """Hold where each rollout has values that no other one has in the same state."""
+    return (
+        varies(statistics)
+        & (_differing(*statistics.within) >= NEARLY_ALL)
+        & (_differing(*statistics.between) >= NEARLY_ALL)
+        & (statistics.lengths >= LONG)
+    )
+
+
+def runs(statistics: PlaceStatistics) -> Bools:
+    """Hold where values of one state differ, and only rise or only fall from step to step."""
+    goes_on = (statistics.running >= RUNNING) & (statistics.steps >= FEW)
+    return varies(statistics) & goes_on
+
+
+def counts(statistics: PlaceStatistics) -> Bools:
+    """Hold where the number of steps alone decides about the value."""
+    agreeing, pairs = statistics.at_one_time
+    is_timed = (pairs >= FEW) & (agreeing >= NEARLY_ALL * pairs) & (statistics.steps >= FEW)
+    goes_on = (statistics.running >= RUNNING) & (statistics.changing >= RUNNING)
+    return is_timed & goes_on & (_differing(*statistics.within) <= 1 - NEARLY_ALL)
+
+
+def harmless(statistics: PlaceStatistics) -> Bools:
+    """Hold where values vary and last, and many outcomes were compared without a difference."""
+    enough = statistics.comparisons >= COMPARISONS
+    return varies(statistics) & (statistics.differing[0] >= DEALT) & enough
+
+
+def comes_and_goes(statistics: PlaceStatistics) -> Bools:
+    """Hold where something is there or not within a class as often as between classes."""
+    return drawn(statistics)
+
+
+def used(statistics: PlaceStatistics) -> Bools:
+    """Veto values that actions name."""
+    return statistics.used
+
+
+def decides(statistics: PlaceStatistics) -> Bools:
+    """Veto values on which it depends what an action does."""
+    return statistics.decides
+
+
+def guides(statistics: PlaceStatistics) -> Bools:
+    """Veto values on which it depends what the policy does."""
+    return statistics.guides
+
+
+def driven(statistics: PlaceStatistics) -> Bools:
+    """Veto values that some actions change otherwise than others do."""
+    return statistics.driven
+
+
+def unites(statistics: PlaceStatistics) -> Bools:
+    """Veto, last, what does not tell states apart as well as before.
+
+    What is left of the texts must be the same in most of an equivalence class: else its texts are
+    different things that were said, with something in common. And it must be another one after most
+    steps: in no environment do most actions do nothing.
+    """
+    return (statistics.alike < ALIKE) | (statistics.loops > LOOPS)
+
+
+def _differing(agreeing: Floats, pairs: Floats) -> Floats:
+    return 1 - agreeing / np.maximum(pairs, 1) - (pairs == 0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NoiseRules:
-    """Applied in this order. The defaults leave a text as it is."""
+class Rule:
+    """A row: what may be left out, and what must be shown before."""
 
-    finds_noise: bool = False
-    """Whether one state was seen with two texts at all; if not, each text is a state."""
-    invalid_moves: bool = False
-    """Actions that were called invalid leave the state, after all."""
-    breaks: SoftBreaks = field(default_factory=SoftBreaks)
-    """Line breaks that say nothing."""
-    loose_fields: frozenset[str] = frozenset()
-    """Names of fields that are words before what they name, such as `well:`."""
-    garbled: GarbledWords = field(default_factory=GarbledWords)
-    """Words with digits for letters."""
-    layout: LayoutRules = field(default_factory=LayoutRules)
-    """Where punctuation and gaps say nothing."""
-    slots: SlotRules = field(default_factory=SlotRules)
-    """Numbers, times and identifiers that say nothing."""
-    typos: TypoRules = field(default_factory=TypoRules)
-    """How words are mistyped."""
-    words: tuple[WordRules, ...] = ()
-    """Phrases that may be exchanged, in rounds."""
-    idle: IdleRules = field(default_factory=IdleRules)
-    """What a rollout has of its own."""
-    judge: Judge = field(default_factory=lambda: Judge(Evidence()))
-    """Knows which segments come and go."""
-    repeats: Repeats = field(default_factory=Repeats)
-    """Segments of which a second one says nothing."""
-    any_order: bool = False
-    """The order of segments says nothing."""
-    kept: frozenset[Segment] = frozenset()
-    """What outcomes speak against leaving out, as it would be read without them."""
+    name: str
+    kinds: frozenset[str]
+    """Kinds of typed tokens that it may leave out, or `LINES`."""
+    evidence: tuple[Test, ...]
+    """One of these must hold."""
+    vetoes: tuple[Test, ...]
+    """None of these may hold."""
 
-    def as_words(self, part: Segment) -> Segment:
-        """Return a segment with its words as they were meant.
 
-        The name of its field is among them, if that says nothing.
-        """
-        name = name_of(part.address) if self.loose_fields else ""
-        if name in self.loose_fields:
-            address = part.address.removesuffix(name).rstrip()
-            part = Segment(address, (*tokenise(name), *part.tokens))
-        return self.garbled.apply(part)
+_MATTERS = (used, decides, guides, unites)
 
-    def before_words(self, part: Segment) -> Segment:
-        """Return a segment as typing errors are looked for in it."""
-        part = unmarked(part)
-        if self.kept and self.read(part) in self.kept:
-            base = self.base(part)
-            return Segment(_KEPT + base.address, base.tokens)
-        return self._before_words(part)
-
-    def after_typos(self, part: Segment) -> Segment:
-        """Return what is left of a segment without typing errors."""
-        return part if is_marked(part) else self.idle.apply(self.as_read(part))
-
-    def read(self, part: Segment) -> Segment:
-        """Return what would be left of a segment, if outcomes were not asked about it."""
-        return self.idle.apply(self.as_read(self._before_words(part)))
-
-    def base(self, part: Segment) -> Segment:
-        """Return a segment before values and words are left out."""
-        return self.layout.apply(self.as_words(part))
-
-    def _before_words(self, part: Segment) -> Segment:
-        return self.layout.apply(self.slots.apply(self.as_words(part)))
-
-    def as_read(self, part: Segment) -> Segment:
-        """Return a segment without typing errors as idle values are looked for in it."""
-        for rules in self.words:
-            part = rules.apply(part)
-        # Values were left out before; what was done since then may show more of them.
-        shows_more = self.words or self.layout.loose or self.typos.sorts
-        return self.slots.apply(part) if shows_more else part
-
-    def knows(self, part: Segment) -> bool:
-        """Return whether the iteration shows that a segment tells states apart, or does not."""
-        return is_marked(part) or (self.judge.knows(part) and not self.idle.is_open(part))
-
-    def idle_words(self, text: str) -> frozenset[str]:
-        """Return the words that a text has only in what is idle."""
-        lost, left = set[str](), set[str]()
-        for part in parse(self.breaks.joined(text)):
-            before = self.as_read(self._before_words(part))
-            after = before if self.read(part) in self.kept else self.idle.apply(before)
-            lost.update(before.tokens)
-            left.update(after.tokens)
-        return frozenset(lost - left)
-
-    def noise_in(self, parsed: Parsed, visits: Visits) -> Bools:
-        """Return [num_pairs] which segments of texts come and go.
-
-        Args:
-            parsed: The texts of the nodes of whole groups, without noise inside their segments.
-            visits: All visits of these nodes.
-        """
-        marked = np.array([is_marked(part) for part in parsed.segments], np.bool_)
-        return self.judge.noise_in(parsed, visits) & ~marked[parsed.segment]
-
-    def corrected(
-        self, parsed: Parsed, group_of_text: Ints, weight: Ints, actions: list[list[str]]
-    ) -> Parsed:
-        """Return the texts without typing errors.
-
-        Args:
-            parsed: Texts of whole groups.
-            group_of_text: [num_texts] the group of each.
-            weight: [num_texts] visits of each.
-            actions: What was done in each group.
-        """
-        if not self.typos.sorts:
-            return parsed
-        corrections: list[dict[str, list[str]]] = []
-        beside: list[Counter[tuple[str, str]]] = []
-        for group, own in enumerate(actions):
-            weight_there = weight * (group_of_text == group)
-            counts = word_counts(parsed, weight_there)
-            corrections.append(self.typos.corrections(counts, action_words(own)))
-            beside.append(neighbours(parsed, weight_there))
-        return parsed.map_in_groups(
-            group_of_text, lambda g, part: correct(part, corrections[g], beside[g])
-        )
+RULES: tuple[Rule, ...] = (
+    Rule(name="colours", kinds=frozenset({"colours"}), evidence=(drawn, own), vetoes=_MATTERS),
+    Rule(
+        name="attributes",
+        kinds=frozenset({"attribute"}),
+        evidence=(drawn, own, counts),
+        vetoes=_MATTERS,
+    ),
+    Rule(
+        name="identifiers",
+        kinds=frozenset({"identifier"}),
+        evidence=(drawn, own, counts),
+        vetoes=_MATTERS,
+    ),
+    Rule(
+        name="dates",
+        kinds=frozenset({"date", "ago"}),
+        evidence=(drawn, own, runs, counts),
+        vetoes=_MATTERS,
+    ),
+    Rule(
+        name="times",
+        kinds=frozenset({"time"}),
+        evidence=(drawn, own, runs, counts),
+        vetoes=_MATTERS,
+    ),
+    Rule(
+        name="line numbers",
+        kinds=frozenset({"line number"}),
+        evidence=(drawn, own),
+        vetoes=_MATTERS,
+    ),
+    Rule(
+        name="counters",
+        kinds=frozenset({"number"}),
+        evidence=(counts,),
+        vetoes=(used, decides, unites),
+    ),
+    Rule(name="totals", kinds=frozenset({"number"}), evidence=(runs,), vetoes=_MATTERS),
+    Rule(name="names", kinds=frozenset({"number"}), evidence=(own,), vetoes=_MATTERS),
+    Rule(name="gauges", kinds=frozenset({"number", "bar"}), evidence=(gauged,), vetoes=_MATTERS),
+    Rule(
+        name="levels",
+        kinds=frozenset({"number", "bar"}),
+        evidence=(harmless,),
+        vetoes=(*_MATTERS, driven),
+    ),
+    Rule(
+        name="lines", kinds=frozenset({LINES}), evidence=(comes_and_goes,), vetoes=(decides, unites)
+    ),
+)
+"""Applied in this order."""

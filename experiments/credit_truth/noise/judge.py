@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from benchmarks.noise.disturb import disturb_steps
 from benchmarks.noise.judge import KINDS
-from experiments.credit_truth.columns import Lists, step_table
 from experiments.credit_truth.credit import GROUP_SIZE, judged
 from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, made_by
+from experiments.credit_truth.rollouts import Lists, step_table
 from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store.errors import CreditWarning

@@ -41,6 +41,13 @@ def credited(store: Path, *estimators: str) -> Store:
     return opened
 
 
+def credited_group(folder: Path, *estimators: str) -> tuple[Path, Store]:
+    """Return the traces of the group, and a store that has them with credit."""
+    source = write_lines(folder / "traces.jsonl", *group())
+    imported(source, folder / "s")
+    return source, credited(folder / "s", *estimators)
+
+
 def advantages(line: str | bytes) -> list[list[float] | None]:
     """Return the advantages of the nodes of a line's first trace; None where unassigned."""
     nodes = json.loads(line)["traces"][0]["nodes"]
@@ -56,9 +63,8 @@ def without_advantages(value: Any) -> Any:
 
 
 def test_each_sampled_token_gets_the_advantage_of_its_turn(tmp_path: Path):
-    source = write_lines(tmp_path / "traces.jsonl", *group())
-    imported(source, tmp_path / "s")
-    report = export_traces(credited(tmp_path / "s"), source, tmp_path / "out.jsonl")
+    source, store = credited_group(tmp_path)
+    report = export_traces(store, source, tmp_path / "out.jsonl")
     won, lost = (tmp_path / "out.jsonl").read_text().splitlines()
     # The nodes: the hall, a branch, two sampled tokens, the kitchen, one sampled token.
     assert advantages(won) == [None, None, [1.0, 1.0], None, [1.0]]
@@ -109,18 +115,14 @@ def test_what_has_no_credit_stays_unassigned_and_is_counted(tmp_path: Path):
 
 
 def test_the_store_may_have_trajectories_that_the_source_lacks(tmp_path: Path):
-    source = write_lines(tmp_path / "traces.jsonl", *group())
-    imported(source, tmp_path / "s")
-    store = credited(tmp_path / "s")
+    source, store = credited_group(tmp_path)
     write_lines(source, group()[0])
     report = export_traces(store, source, tmp_path / "out.jsonl")
     assert (report.counts.num_matched, report.num_missing) == (1, 1)
 
 
 def test_lines_without_credit_are_copied_byte_for_byte(tmp_path: Path):
-    source = write_lines(tmp_path / "traces.jsonl", *group())
-    imported(source, tmp_path / "s")
-    store = credited(tmp_path / "s")
+    source, store = credited_group(tmp_path)
     other = '{ "traces" : [],  "env": {}, "task": {"key": "\\ud800"} }'
     cut = json.dumps(group()[0])[:100]
     source.write_text("".join(f"{line}\n" for line in (json.dumps(group()[1]), "", other)) + cut)
@@ -174,9 +176,7 @@ def test_a_compressed_file_that_ends_too_early_gives_its_whole_lines(tmp_path: P
 
 
 def test_other_steps_under_the_same_id_are_not_credited(tmp_path: Path):
-    source = write_lines(tmp_path / "traces.jsonl", *group())
-    imported(source, tmp_path / "s")
-    store = credited(tmp_path / "s")
+    source, store = credited_group(tmp_path)
     changed, lost = group()
     changed["traces"][0]["nodes"][4]["message"]["content"] = "go home"
     write_lines(source, changed, lost)
@@ -197,9 +197,7 @@ def test_one_id_in_two_runs_must_be_chosen(tmp_path: Path):
 
 
 def test_nothing_is_written_where_nothing_matches(tmp_path: Path):
-    source = write_lines(tmp_path / "traces.jsonl", *group())
-    imported(source, tmp_path / "s")
-    store = credited(tmp_path / "s")
+    source, store = credited_group(tmp_path)
     write_lines(source, rollout("unknown"))
     with pytest.raises(NothingToExportError, match=r"in the log: unknown; in the store: lost, won"):
         export_traces(store, source, tmp_path / "out.jsonl")
@@ -223,9 +221,7 @@ def test_a_target_that_is_in_use_is_refused(tmp_path: Path, target: str, message
 
 
 def test_the_command_reports_and_names_what_it_could_not_use(tmp_path: Path):
-    source = write_lines(tmp_path / "traces.jsonl", *group())
-    imported(source, tmp_path / "s")
-    credited(tmp_path / "s")
+    source, _ = credited_group(tmp_path)
     write_lines(source, *group(), rollout("unknown"), "{")
     arguments = ("export", tmp_path / "s", tmp_path / "out.jsonl", "--to", "verifiers")
     ended = run(*arguments, "--source", source)
@@ -248,8 +244,6 @@ def test_the_command_reports_and_names_what_it_could_not_use(tmp_path: Path):
 
 
 def test_several_estimators_must_be_chosen_from(tmp_path: Path):
-    source = write_lines(tmp_path / "traces.jsonl", *group())
-    imported(source, tmp_path / "s")
-    store = credited(tmp_path / "s", "grpo", "rloo")
+    source, store = credited_group(tmp_path, "grpo", "rloo")
     with pytest.raises(InputError, match=r"--estimator \(grpo, rloo\)"):
         export_traces(store, source, tmp_path / "out.jsonl")

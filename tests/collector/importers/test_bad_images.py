@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.collector.importers.images import beside, image_types, lost
-from graphcredit.collector.importers.images.beside import ImageFolder
-from graphcredit.collector.importers.images.image_types import image_type
+from graphcredit.collector.importers.images import image_types, neighbour_files
+from graphcredit.collector.importers.images.image_types import ImageError, image_type
 from graphcredit.collector.importers.images.kept import keep_image
-from graphcredit.collector.importers.images.lost import ImageError
+from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.messages.content import address_of, images_of
 from graphcredit.collector.importers.report import ImportReport
 from tests.collector.importers.image_files import (
@@ -70,8 +69,8 @@ def test_any_bytes_have_a_type_or_a_reason(begin: bytes, rest: bytes):
     try:
         found = image_type(begin + rest)
     except ImageError as error:
-        found = error.lost.reason
-    assert found in (*WHOLE, lost.BROKEN, lost.UNKNOWN)
+        found = error.reason
+    assert found in (*WHOLE, image_types.BROKEN, image_types.UNKNOWN)
 
 
 @given(
@@ -91,7 +90,7 @@ def test_any_part_has_an_address_or_none(part: Any):
     folder = ImageFolder(root=Path("/nowhere"), base=Path("/nowhere"))
     for image in images_of([part]):
         with pytest.raises(ImageError):
-            keep_image(address_of(image), folder)
+            keep_image(address_of(image).address, folder)
 
 
 @pytest.mark.parametrize("make", [png, gif, jpeg, webp])
@@ -118,37 +117,37 @@ def test_a_changed_byte_of_a_png_is_noticed():
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        (data_url(png())[:-5], lost.BROKEN),
-        (data_url(png()[:40]), lost.BROKEN),
-        ("data:image/png;base64,!!!!", lost.BROKEN),
-        ("data:image/png;base64,é", lost.BROKEN),
-        ("data:image/png;base64", lost.BROKEN),
-        (data_url(png(width=60_000, height=60_000)), lost.BROKEN),
-        (data_url(SVG), lost.UNKNOWN),
-        ("data:image/svg+xml,%3Csvg/%3E", lost.UNKNOWN),
-        (data_url(b""), lost.UNKNOWN),
-        ("http://x.org/a.png", lost.ELSEWHERE),
-        ("HTTPS://x.org/a.png", lost.ELSEWHERE),
-        ("s3://bucket/a.png", lost.ELSEWHERE),
-        ("gone.png", lost.MISSING),
-        ("x" * 5000, lost.MISSING),
-        ("attachment://abc", lost.MISSING),
-        ("/etc/passwd", lost.NOT_FOLLOWED),
-        ("file:///etc/passwd", lost.NOT_FOLLOWED),
-        ("file:///%65tc/passwd", lost.NOT_FOLLOWED),
-        ("file://server/a.png", lost.NOT_FOLLOWED),
-        ("../../../../../../etc/passwd", lost.NOT_FOLLOWED),
-        ("../outside.png", lost.NOT_FOLLOWED),
-        ("link.png", lost.NOT_FOLLOWED),
-        ("folder/outside.png", lost.NOT_FOLLOWED),
-        (".hidden.png", lost.NOT_FOLLOWED),
-        (".git/a.png", lost.NOT_FOLLOWED),
-        ("a\0.png", lost.NOT_FOLLOWED),
-        ("pipe.png", lost.NOT_FOLLOWED),
-        (".", lost.MISSING),
-        ("loop.png", lost.MISSING),
-        ("w.jsonl", lost.UNKNOWN),
-        ("vector.svg", lost.UNKNOWN),
+        (data_url(png())[:-5], image_types.BROKEN),
+        (data_url(png()[:40]), image_types.BROKEN),
+        ("data:image/png;base64,!!!!", image_types.BROKEN),
+        ("data:image/png;base64,é", image_types.BROKEN),
+        ("data:image/png;base64", image_types.BROKEN),
+        (data_url(png(width=60_000, height=60_000)), image_types.BROKEN),
+        (data_url(SVG), image_types.UNKNOWN),
+        ("data:image/svg+xml,%3Csvg/%3E", image_types.UNKNOWN),
+        (data_url(b""), image_types.UNKNOWN),
+        ("http://x.org/a.png", image_types.ELSEWHERE),
+        ("HTTPS://x.org/a.png", image_types.ELSEWHERE),
+        ("s3://bucket/a.png", image_types.ELSEWHERE),
+        ("gone.png", image_types.MISSING),
+        ("x" * 5000, image_types.MISSING),
+        ("attachment://abc", image_types.MISSING),
+        ("/etc/passwd", image_types.NOT_FOLLOWED),
+        ("file:///etc/passwd", image_types.NOT_FOLLOWED),
+        ("file:///%65tc/passwd", image_types.NOT_FOLLOWED),
+        ("file://server/a.png", image_types.NOT_FOLLOWED),
+        ("../../../../../../etc/passwd", image_types.NOT_FOLLOWED),
+        ("../outside.png", image_types.NOT_FOLLOWED),
+        ("link.png", image_types.NOT_FOLLOWED),
+        ("folder/outside.png", image_types.NOT_FOLLOWED),
+        (".hidden.png", image_types.NOT_FOLLOWED),
+        (".git/a.png", image_types.NOT_FOLLOWED),
+        ("a\0.png", image_types.NOT_FOLLOWED),
+        ("pipe.png", image_types.NOT_FOLLOWED),
+        (".", image_types.MISSING),
+        ("loop.png", image_types.MISSING),
+        ("w.jsonl", image_types.UNKNOWN),
+        ("vector.svg", image_types.UNKNOWN),
     ],
 )
 def test_what_is_not_kept(address: str, reason: str, tmp_path: Path):
@@ -166,7 +165,7 @@ def test_what_is_not_kept(address: str, reason: str, tmp_path: Path):
 
 @pytest.mark.parametrize("part", [{"type": "image"}, {"type": "input_image", "file_id": "f-1"}])
 def test_a_part_that_names_no_image(part: Any, tmp_path: Path):
-    assert why_lost(tmp_path, part) == lost.MISSING
+    assert why_lost(tmp_path, part) == image_types.MISSING
 
 
 def test_links_within_the_folder_are_followed(tmp_path: Path):
@@ -186,7 +185,7 @@ def test_a_folder_that_is_imported_may_have_its_images_in_another_one_of_it(tmp_
     }
     log = write_lines(tmp_path / "logs" / "w.jsonl", row)
     assert imported(tmp_path, tmp_path / "all").num_images == 1
-    assert imported(log, tmp_path / "alone").left_out == {lost.NOT_FOLLOWED: 1}
+    assert imported(log, tmp_path / "alone").left_out == {image_types.NOT_FOLLOWED: 1}
 
 
 def test_a_file_that_becomes_a_link_is_not_followed(tmp_path: Path):
@@ -194,21 +193,21 @@ def test_a_file_that_becomes_a_link_is_not_followed(tmp_path: Path):
     path = tmp_path / "a.png"
     path.symlink_to("secret")
     with pytest.raises(ImageError):
-        beside.read_file(path)
+        neighbour_files.read_file(path)
 
 
 def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path):
     (tmp_path / "log").mkdir()
     (tmp_path / "log" / "a.png").write_bytes(png() + bytes(100))
-    with patch.object(beside, "MOST_BYTES", 100):
-        assert why_lost(tmp_path, image_url("a.png")) == lost.BROKEN
+    with patch.object(neighbour_files, "MOST_BYTES", 100):
+        assert why_lost(tmp_path, image_url("a.png")) == image_types.BROKEN
     with patch.object(image_types, "MOST_BYTES", 10), pytest.raises(ImageError):
         image_type(png())
 
 
 def test_bytes_that_are_no_image_are_not_in_the_store(tmp_path: Path):
     part = {"type": "image", "source": {"type": "base64", "data": base64_of(SVG)}}
-    assert why_lost(tmp_path, part) == lost.UNKNOWN
+    assert why_lost(tmp_path, part) == image_types.UNKNOWN
     state = steps_of(tmp_path / "store")[0]["state"]
     assert state.startswith("Look.\n[image ")
     # What is not kept stays in `extra` as the log has it, for JSON can hold it.

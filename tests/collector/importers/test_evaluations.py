@@ -162,7 +162,7 @@ def test_harbor_counts_trials_without_a_trajectory(tmp_path: Path):
     write_json(tmp_path / "job" / "result.json", {"n_total_trials": 2, "stats": {}})
     report = imported(tmp_path / "job", tmp_path / "store")
     assert report.left_out == {"trial that ended in SetupError, without a trajectory": 1}
-    assert (report.num_trajectories, report.other_files) == (1, ())
+    assert (report.num_trajectories, report.other_files) == (1, [])
     assert steps_of(tmp_path / "store")[0]["task_id"] == "find#abcdef01"
 
 

@@ -29,8 +29,7 @@ STEP = ("state", "action", "next_state", "reward")
 
 
 def test_openai_messages_with_tool_calls(tmp_path: Path):
-    log = write_lines(tmp_path / "walks.jsonl", WALKS[0])
-    report = imported(log, tmp_path / "store")
+    report = imported(write_lines(tmp_path / "walks.jsonl", WALKS[0]), tmp_path / "store")
     assert report.num_files == {"messages": 1}
     assert brief(tmp_path / "store", "task_id", *STEP, "terminated", "success") == [
         ("t", "hall", 'go({"to": "kitchen"})', "kitchen", 0.0, False, None),
@@ -115,8 +114,7 @@ def test_older_verifiers_groups_by_prompt_and_reads_calls_in_text(tmp_path: Path
 
 
 def test_verifiers_traces_with_tokens(tmp_path: Path):
-    log = write_lines(tmp_path / "traces.jsonl", episode())
-    report = imported(log, tmp_path / "store")
+    report = imported(write_lines(tmp_path / "traces.jsonl", episode()), tmp_path / "store")
     assert report.num_files == {"verifiers": 1}
     assert report.left_out == {"sampled message of another branch": 1}
     names = ("run_id", "iteration", "task_id", "trajectory_id")
@@ -148,8 +146,7 @@ def test_verifiers_turn_rewards_named_rewards_and_errors(tmp_path: Path):
 
 
 def test_atif_leaves_side_chains_and_copied_context_out(tmp_path: Path):
-    log = write_json(tmp_path / "trajectory.json", atif())
-    report = imported(log, tmp_path / "store")
+    report = imported(write_json(tmp_path / "trajectory.json", atif()), tmp_path / "store")
     assert report.num_files == {"atif": 1}
     assert report.left_out == {
         "step that repeats copied context": 1,
@@ -177,7 +174,7 @@ def test_a_harbor_job_has_tasks_rewards_and_timeouts(tmp_path: Path):
     report = imported(job, tmp_path / "store")
     assert (report.num_trajectories, report.num_groups) == (2, 1)
     assert report.left_out["trial that ended in BuildError, without a reward"] == 1
-    assert report.other_files == ()
+    assert report.other_files == []
     last = [row for row in steps_of(tmp_path / "store") if row["success"] is not None]
     assert [(r["task_id"], r["truncated"], r["next_state"]) for r in last] == [
         ("find", False, "[end: success]"),
@@ -311,6 +308,6 @@ def test_swe_agent_runs_the_action_and_has_the_state_after_it(tmp_path: Path):
 
 def test_every_format_has_a_name_of_its_own_and_a_line_in_the_document():
     text = (Path(__file__).parents[3] / "docs" / "import.md").read_text(encoding="utf-8")
-    names = [row.name for row in FORMATS]
-    assert len(set(names)) == len(names)
-    assert [row.name for row in FORMATS if f"| `{row.name}` | {row.title} |" not in text] == []
+    assert len({row.name for row in FORMATS}) == len(FORMATS)
+    for row in FORMATS:
+        assert f"| `{row.name}` | {row.title} | {row.tried_on or 'never: '}" in text

@@ -55,7 +55,7 @@ def test_a_log_that_is_read_in_pieces_becomes_the_same(tmp_path: Path, num_proce
     assert {bad.where for bad in report.bad_rows} == {
         f"{tmp_path / 'log' / 'a.jsonl'}, line {number}" for number in (31, 33, 34)
     }
-    assert report.other_files == (str(tmp_path / "log" / "config.jsonl"),)
+    assert report.other_files == [str(tmp_path / "log" / "config.jsonl")]
 
 
 def test_pieces_are_whole_lines(tmp_path: Path):

@@ -13,7 +13,7 @@ import pytest
 
 from graphcredit.collector.importers import batches
 from graphcredit.collector.importers.helpers import pieces, read
-from graphcredit.collector.importers.writer import Writer
+from graphcredit.collector.importers.writer import ImportWriter
 from tests.cli.in_process import run
 from tests.collector.importers.image_files import base64_of, data_url, image_url, png, shows
 from tests.collector.importers.logs import (
@@ -113,7 +113,7 @@ def test_what_may_have_an_image(name: str, tmp_path: Path):
     (tmp_path / "a.png").write_bytes(A)
     log = write_lines(tmp_path / "w.jsonl", row(shows("Look.", part), said("assistant", "a")))
     report = imported(log, tmp_path / "store")
-    assert (report.num_images, report.bad_images) == (1, ())
+    assert (report.num_images, report.bad_images) == (1, [])
     assert shown(tmp_path / "store") == [[A]]
     assert brief(tmp_path / "store", "state") == [(f"Look.\n{mark_of(A)}",)]
 
@@ -260,9 +260,9 @@ def test_one_image_of_many_rows_is_one_file_also_after_a_kill(tmp_path: Path):
 
     (tmp_path / "b.png").write_bytes(B)
     log = write_lines(tmp_path / "w.jsonl", *map(made, range(6)))
-    store, write, written = tmp_path / "store", Writer.write, list[object]()
+    store, write, written = tmp_path / "store", ImportWriter.write, list[object]()
 
-    def dying(self: Writer, partition: Any, steps: Any) -> None:
+    def dying(self: ImportWriter, partition: Any, steps: Any) -> None:
         if len(written) == 2:
             raise KeyboardInterrupt
         written.append(steps)
@@ -270,7 +270,7 @@ def test_one_image_of_many_rows_is_one_file_also_after_a_kill(tmp_path: Path):
 
     with (
         patch.object(batches, "BATCH_CHARACTERS", 1),
-        patch.object(Writer, "write", dying),
+        patch.object(ImportWriter, "write", dying),
         pytest.raises(KeyboardInterrupt),
     ):
         imported(log, store)

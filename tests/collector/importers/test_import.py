@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from graphcredit.collector.importers import batches
-from graphcredit.collector.importers.writer import Writer
+from graphcredit.collector.importers.writer import ImportWriter
 from graphcredit.store.errors import InputError, OptionError, PathError
 from tests.cli.in_process import run
 from tests.collector.importers.logs import (
@@ -59,18 +59,6 @@ def test_trajectories_without_a_verdict_are_not_written_twice(tmp_path: Path):
     assert imported(log, store, state="window:2").num_different == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "column"), [({"state": "window:2"}, "state"), ({"group": "prompt"}, "task_id")]
-)
-def test_other_options_are_refused(tmp_path: Path, options: dict[str, str], column: str):
-    log, store = write_lines(tmp_path / "w.jsonl", WALKS[0]), tmp_path / "store"
-    imported(log, store)
-    report = imported(log, store, **options)
-    assert (report.num_different, report.num_already_there, report.num_bad_rows) == (1, 0, 0)
-    assert column in report.different_columns
-    assert imported(log, store, run="other", **options).num_trajectories == 1
-
-
 class _KilledError(Exception):
     pass
 
@@ -78,10 +66,10 @@ class _KilledError(Exception):
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_an_interrupted_import_goes_on(tmp_path: Path, number: int):
     log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
-    write = Writer.write
+    write = ImportWriter.write
     written: list[object] = []
 
-    def dying(self: Writer, partition: Any, steps: Any) -> None:
+    def dying(self: ImportWriter, partition: Any, steps: Any) -> None:
         if len(written) == number:
             raise _KilledError
         written.append(steps)
@@ -89,7 +77,7 @@ def test_an_interrupted_import_goes_on(tmp_path: Path, number: int):
 
     with (
         patch.object(batches, "BATCH_CHARACTERS", 1),  # a trajectory is a batch
-        patch.object(Writer, "write", dying),
+        patch.object(ImportWriter, "write", dying),
         pytest.raises(_KilledError),
     ):
         imported(log, store)

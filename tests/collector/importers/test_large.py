@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphcredit.collector.importers import batches
-from graphcredit.collector.importers.logs import records
+from graphcredit.collector.importers.logs import jsonl
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
 from graphcredit.collector.importers.report import ImportReport, Tally
@@ -61,8 +61,8 @@ def _in_small_parts(log: Path, store: Path, **options: Any) -> ImportReport:
     """Import a few lines at a time."""
     with (
         patch.object(batches, "BATCH_CHARACTERS", 2000),
-        patch.object(records, "BLOCK_BYTES", 3000),
-        patch.object(records, "_READ_BYTES", 1000),
+        patch.object(jsonl, "BLOCK_BYTES", 3000),
+        patch.object(jsonl, "_READ_BYTES", 1000),
     ):
         return imported(log, store, **options)
 
@@ -72,19 +72,18 @@ def _by_recorder(log: Path, store: Path) -> None:
     whole = log_at(log, ImportOptions())
     numbers: dict[str, int] = {}
     for each in read_trajectories(whole, Tally(options=whole.options)):
-        facts, steps = each.trajectory.facts, each.trajectory.steps
-        name = facts.trajectory_id
+        name = each.trajectory_id
         numbers[name] = numbers.get(name, 0) + 1
         if numbers[name] > 1:
             name = f"{name}.{numbers[name]}"
         with (
             StepRecorder(
-                store, run_id=facts.run_id, iteration=facts.iteration, worker_id="import"
+                store, run_id=each.run_id, iteration=each.iteration, worker_id="import"
             ) as recorder,
             recorder.together() as together,
         ):
-            trajectory = together.trajectory(task_id=facts.task_id, trajectory_id=name)
-            for step in steps:
+            trajectory = together.trajectory(task_id=each.task_id, trajectory_id=name)
+            for step in each.steps:
                 trajectory.log(**step)
 
 
@@ -152,8 +151,8 @@ _SMALL_SHARDS = """
 import sys
 from graphcredit.collector import import_log
 from graphcredit.collector.importers import batches, writer
-from graphcredit.collector.importers.logs import records
-batches.BATCH_CHARACTERS = writer.SHARD_BYTES = records.BLOCK_BYTES = 1 << 16
+from graphcredit.collector.importers.logs import jsonl
+batches.BATCH_CHARACTERS = writer.SHARD_BYTES = jsonl.BLOCK_BYTES = 1 << 16
 import_log(*sys.argv[1:])
 """
 

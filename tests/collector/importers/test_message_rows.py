@@ -122,7 +122,7 @@ def row(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
 )
 def test_dialects(tmp_path: Path, messages: list[dict[str, Any]], steps: list[tuple[Any, ...]]):
     report = imported(write_lines(tmp_path / "w.jsonl", row(*messages)), tmp_path / "store")
-    assert report.bad_rows == ()
+    assert report.bad_rows == []
     assert brief(tmp_path / "store", *SEEN) == steps
 
 

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphcredit.collector.importers.logs import json_list, records
+from graphcredit.collector.importers.logs import json_list, jsonl, records
+from graphcredit.collector.importers.logs.files import RowError
 from graphcredit.collector.importers.logs.json_list import list_items
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
-from graphcredit.collector.importers.logs.records import RowError, read_records
+from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.store.errors import InputError
 from tests.collector.importers.logs import WALKS, said, write_json, write_lines
 from tests.collector.importers.read_back import imported, steps_of
@@ -109,7 +110,7 @@ def test_blocks_of_any_size_have_the_same_lines(tmp_path: Path):
     whole = [(r.place, str(r.value)) for r in read_records(log)]
     assert [place for place, _ in whole] == ["line 1", "line 3", "line 4", "line 5"]
     for size in (1, 50, 1000):
-        with patch.object(records, "BLOCK_BYTES", size), patch.object(records, "_READ_BYTES", 7):
+        with patch.object(jsonl, "BLOCK_BYTES", size), patch.object(jsonl, "_READ_BYTES", 7):
             assert [(r.place, str(r.value)) for r in read_records(log)] == whole
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.collector.importers.logs import records
+from graphcredit.collector.importers.logs import jsonl
 from tests.collector.importers.logs import write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
 from tests.collector.importers.rows import areal_row, nemo_rl_row, verl_agent_row, verl_row
@@ -97,7 +97,7 @@ def test_verl_agent_joins_the_steps_of_a_shuffled_dump(tmp_path: Path):
 def test_a_dump_of_verl_agent_is_joined_over_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(records, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(jsonl, "BLOCK_BYTES", 100)
     rows = [
         verl_agent_row(HALL, now="room", action="west"),
         verl_agent_row(now="hall", action="east"),
@@ -166,8 +166,7 @@ def test_verl_agent_reads_searches(tmp_path: Path):
 
 def test_areal_has_segments_and_versions(tmp_path: Path):
     whole = areal_row(sample_idx=2, segments=None, head_version=3)
-    log = write_lines(tmp_path / "42.jsonl", areal_row(), whole)
-    report = imported(log, tmp_path / "store")
+    report = imported(write_lines(tmp_path / "42.jsonl", areal_row(), whole), tmp_path / "store")
     assert (report.num_files, report.num_groups, report.num_steps) == ({"areal": 1}, 1, 3)
     names = ("task_id", "iteration", "state", "action", "policy_version")
     assert brief(tmp_path / "store", *names) == [

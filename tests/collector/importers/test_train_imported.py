@@ -21,12 +21,10 @@ def test_train_takes_the_tokens_of_verifiers(tmp_path: Path):
         store=store,
         out=tmp_path / "out",
         model=save_tiny_model(tmp_path / "model"),
-        policy_version="5",
         advantage="grpo",
         device="cpu",
-        tensorboard=False,
         max_tokens=64,
-        mismatch_sample=0,
+        mismatch_tolerance=1e9,
     )
     result = train(config)
     assert (result["num_kept"], result["num_masked_tokens"]) == (4, 0)

@@ -1,6 +1,5 @@
 """Logs as people have them: failed first rows, odd numbers, files that cannot be read."""
 
-import gzip
 import json
 import os
 from pathlib import Path
@@ -8,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from graphcredit.store.errors import InputError
 from tests.cli.in_process import run
-from tests.collector.importers.logs import WALKS, walk, write_json, write_lines
+from tests.collector.importers.logs import WALKS, walk, write_lines
 from tests.collector.importers.read_back import imported, steps_of
 
 HUGE = "9" * 400
@@ -140,8 +138,7 @@ def test_a_file_that_fails_to_open_is_named_and_the_rest_imported(
 
 def test_the_verdict_is_of_the_chosen_reward(tmp_path: Path):
     rows = [walk("a", reward=1.0, exact=0), walk("b", reward=0.0, exact=1)]
-    log = write_lines(tmp_path / "w.jsonl", *rows)
-    report = imported(log, tmp_path / "store", reward="exact")
+    report = imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store", reward="exact")
     last = [(s["reward"], s["success"]) for s in steps_of(tmp_path / "store") if s["terminated"]]
     assert sorted(last) == [(0.0, False), (1.0, True)]
     assert report.num_unjudged == 0
@@ -164,16 +161,6 @@ def test_a_success_that_no_record_has_is_said(tmp_path: Path):
     assert "no record has the field that --success nosuch names" in report.notes
 
 
-def test_lines_in_a_json_file_and_a_list_that_is_cut_off(tmp_path: Path):
-    lines = write_lines(tmp_path / "lines.json", *WALKS)
-    assert imported(lines, tmp_path / "a").num_trajectories == 3
-    cut = write_json(tmp_path / "cut.json", WALKS)
-    cut.write_text(cut.read_text()[:-40])
-    report = imported(cut, tmp_path / "b")
-    assert (report.num_trajectories, report.num_bad_rows) == (2, 1)
-    assert report.bad_rows[0].where == f"{cut}, item 3"
-
-
 def test_bad_rows_that_are_not_named_are_counted(tmp_path: Path):
     ended = run("import", write_lines(tmp_path / "w.jsonl", *WALKS, *["{"] * 14), tmp_path / "s")
     assert ended.err.count("bad: ") == 10
@@ -187,10 +174,12 @@ def test_other_options_for_the_same_store_are_said_in_one_sentence(tmp_path: Pat
     before = steps_of(store)
     report = imported(log, store, state="window:2")
     assert (report.num_different, report.num_bad_rows, report.num_trajectories) == (3, 0, 0)
-    assert report.different_columns == ("state", "next_state", "observation")
+    assert report.different_columns == ["state", "next_state", "observation"]
     assert "its next_state is 'kitchen' there, 'hall\\n> " in report.difference
     assert not [note for note in report.notes if "group" in note]
     assert steps_of(store) == before
+    assert imported(log, store, group="prompt").different_columns == ["task_id"]
+    assert imported(log, store, group="prompt", run="other").num_trajectories == 3
     ended = run("import", log, store, "--success", "reward<1")
     assert ended.exit_code == 1
     said = (
@@ -219,9 +208,3 @@ def test_a_log_without_a_trajectory_ends_with_1(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", {"messages": [{"role": "user", "content": "hall"}]})
     ended = run("import", log, tmp_path / "store")
     assert (ended.exit_code, ended.out.splitlines()[0][:24]) == (1, "0 trajectories imported,")
-
-
-def test_a_compressed_file_that_is_no_log_is_refused(tmp_path: Path):
-    (tmp_path / "w.jsonl.gz").write_bytes(gzip.compress(b"[1, 2]\n"))
-    with pytest.raises(InputError, match="must be a log of a known format"):
-        imported(tmp_path / "w.jsonl.gz", tmp_path / "store")

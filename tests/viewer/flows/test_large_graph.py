@@ -66,9 +66,9 @@ def test_find_marks_counts_and_goes_from_one_to_the_next(page: Page, store: Stor
     expect(said).to_have_text(f"{len(expected)} states, at 1")
     current = "cy => cy.$('.current').map(node => node.id())"
     assert in_graph(page, current) == [expected[0]]
-    # It is now in the middle.
-    off = """(cy, key) => { const {x, y} = cy.getElementById(key).renderedPosition();
-        return Math.hypot(x - cy.width() / 2, y - cy.height() / 2); }"""
+    # It is now in the middle, with its label below it.
+    off = """(cy, key) => { const { x1, x2, y1, y2 } = cy.getElementById(key).renderedBoundingBox();
+        return Math.hypot((x1 + x2 - cy.width()) / 2, (y1 + y2 - cy.height()) / 2); }"""
     assert in_graph(page, off, expected[0]) < 2
     page.keyboard.press("Enter")
     expect(said).to_have_text(f"{len(expected)} states, at 2")
@@ -84,7 +84,7 @@ def test_find_marks_counts_and_goes_from_one_to_the_next(page: Page, store: Stor
 
 
 def test_a_small_map_shows_where_one_is_and_goes_elsewhere(page: Page):
-    open_page(page, "graph", **_HERE)
+    open_page(page, "graph", **{**_HERE, "view": "matters"})
     in_graph(page, _KEYS)
     small = page.locator(".graph .minimap")
     # Too long to be read as a whole: it begins at the start, and the map shows that there is more.

@@ -52,7 +52,7 @@ def test_a_finding_leads_to_its_task(page: Page):
 @pytest.mark.slow
 def test_tasks_are_found_and_have_the_figures_of_the_store(page: Page, store: Store):
     open_page(page, "runs")
-    click_row(page, 6)
+    click_row(page, 5)
     expect_at(page, "tasks", run="r0", iteration=1)
     choose(page, "Estimator", "graphgpo")
     expect_at(page, "tasks", estimator="graphgpo")

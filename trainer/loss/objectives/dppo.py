@@ -18,7 +18,7 @@ class Dppo:
     A ratio says little of a rare token, which may double without harm, and too little of a likely
     one, which PPO lets fall from 0.99 to 0.80. M has no gradient. It drops only moves that would go
     on; the way back stays open. log r is cut to ±20; r has no other bound. The paper takes ratios
-    to the sampler: that is `--old-logprobs behaviour`.
+    to the sampler: that is `--correction bypass`.
     Source: arXiv 2602.04879, the mask with binary total variation.
     """
 

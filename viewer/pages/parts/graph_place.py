@@ -112,14 +112,14 @@ def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
 
 def choose_trajectory(steps: pa.Table) -> str | None:
     """Show a box of the trajectories that can be laid over the graph."""
-    found = facts.trajectories(steps)
+    lengths = facts.trajectories(steps)
 
     def show(trajectory: str) -> str:
-        length, succeeded = found[trajectory]
+        length, succeeded = lengths[trajectory]
         return f"{trajectory} · {outcome(succeeded)} · {counted(length, 'step')}"
 
     return selection.choose(
-        "trajectory", "Trajectory laid over it", list(found), nothing="none", show=show
+        "trajectory", "Trajectory laid over it", list(lengths), nothing="none", show=show
     )
 
 

@@ -61,7 +61,7 @@ def show_trajectories(
             order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
         limits = choose_limits(notes, has_disagreement=len(names) > 1)
     text = text.strip()
-    found = ask(
+    trajectories = ask(
         found_trajectories,
         run_id=run,
         iteration=iteration,
@@ -76,7 +76,7 @@ def show_trajectories(
         only=None if limits.tag is None else tagged(notes, limits.tag, "trajectory_id"),
         order=order,
     )
-    _table(found, notes)
+    _table(trajectories, notes)
 
 
 def _with_text(notes: NoteRows, text: str) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
         label_visibility="collapsed",
     )
     success = _OUTCOMES[kind]
-    found = ask(
+    steps = ask(
         against_outcome,
         run_id=run,
         iteration=iteration,
@@ -130,11 +130,11 @@ def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
         success=success,
         num_rows=_MOST_SURPRISES,
     )
-    if not found.num_rows:
+    if not steps.num_rows:
         st.caption(f"{label(estimator)} gives no {kind}.")
         return
     which = "most blamed step of each success" if success else "most credited step of each failure"
-    shown = _with_truth(found)
+    shown = _with_truth(steps)
     st.caption(f"The {which}, in all tasks.{_judged(shown)} Select a row to see the step, and why.")
     title = "Steps whose credit goes against the outcome"
     row = choose_row(shown, _STEPS, key="against_outcome", title=title)
@@ -142,17 +142,17 @@ def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
         selection.open_row(shown, row)
 
 
-def _with_truth(found: pa.Table) -> pa.Table:
+def _with_truth(steps: pa.Table) -> pa.Table:
     """Return the steps with their distances as texts, and what the truth says of their credit."""
-    rows = found.to_pylist()
+    rows = steps.to_pylist()
     columns = {
         "truth": [marked(verdict(row["advantage"], progress_of(row))) for row in rows],
         "seen": [seen_change(row) for row in rows],
         "true": [true_change(row) for row in rows],
     }
     for name, values in columns.items():
-        found = found.append_column(name, pa.array(values, pa.string()))
-    return found
+        steps = steps.append_column(name, pa.array(values, pa.string()))
+    return steps
 
 
 def _judged(shown: pa.Table) -> str:

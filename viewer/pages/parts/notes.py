@@ -1,4 +1,4 @@
-"""What people noted on a trajectory and the step that is shown, on the Trajectory page."""
+"""The notes on a trajectory and the step that is shown, on the Trajectory page."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a group did in the state of a step, on the Trajectory page."""
+"""The actions of a group in the state of a step, and their outcomes, on the Trajectory page."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -36,10 +36,10 @@ def show_others(
     num_steps = sum(other["num_steps"] for other in outcomes)
     if num_steps == 1:
         return
-    own = row["action"], row["next_state_id"]
-    outcomes.sort(key=lambda other: (other["action"], other["next_state_id"]) != own)
+    shown_outcome = row["action"], row["next_state_id"]
+    outcomes.sort(key=lambda other: (other["action"], other["next_state_id"]) != shown_outcome)
     for number, other in enumerate(outcomes[:_MOST_OUTCOMES]):
-        is_here = (other["action"], other["next_state_id"]) == own
+        is_here = (other["action"], other["next_state_id"]) == shown_outcome
         with st.expander(alternatives.label_of(other, is_here=is_here)):
             if is_here:
                 st.caption("Where it led")
@@ -54,8 +54,8 @@ def show_others(
     if place is None:
         return
     with place:
-        found = ask(queries.steps_here, **here)
-        chosen = _steps_here(found, table, step, here["estimator"], num_steps)
+        elsewhere = ask(queries.steps_here, **here)
+        chosen = _steps_here(elsewhere, table, step, here["estimator"], num_steps)
     if chosen is not None:
         go_to(trajectory=chosen[0], step=chosen[1])
 

@@ -62,11 +62,11 @@ def show_seen(*, trajectory_id: str, step_index: int, **where: Any) -> None:
     st.caption(f"{counted(len(logged), 'picture')} in the prompt")
     root = viewed_store().root
     try:
-        found = [image_bytes(root, image, f"step {step_index}") for image in logged]
+        contents = [image_bytes(root, image, f"step {step_index}") for image in logged]
     except InputError as error:
         show_text(str(error))
         return
-    show_pictures(found, key=f"{trajectory_id}_{step_index}")
+    show_pictures(contents, key=f"{trajectory_id}_{step_index}")
 
 
 def show_pictures(pictures: Sequence[bytes], *, key: str) -> None:

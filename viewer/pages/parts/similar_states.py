@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.store.text_diff import Difference, compare
+from graphcredit.store.text_diff import WordDiff, compare
 from graphcredit.viewer.graph.task_graph import Node, node_key
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.queries.graphs import action_lists
@@ -27,7 +27,7 @@ class SimilarState:
     """A state, and how its text differs from another one's."""
 
     node: Node
-    difference: Difference
+    difference: WordDiff
 
 
 def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[SimilarState]:
@@ -40,10 +40,10 @@ def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[Simi
         state_id: The state.
         number: Most states to return.
     """
-    own = next(node for node in nodes if node.state_id == state_id)
-    if own.is_goal:
+    state = next(node for node in nodes if node.state_id == state_id)
+    if state.is_goal:
         return []
-    words = frozenset(own.state.split())
+    words = frozenset(state.state.split())
     others = [node for node in nodes if not node.is_goal and node.state_id != state_id]
     others = sorted(others, key=lambda node: (-node.visits, node.state_id))[:_MOST_LOOKED_AT]
 
@@ -53,7 +53,7 @@ def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[Simi
 
     likely = sorted(others, key=overlap, reverse=True)[: _TRIED * number]
     similar = [
-        SimilarState(node=node, difference=compare(own.state, node.state)) for node in likely
+        SimilarState(node=node, difference=compare(state.state, node.state)) for node in likely
     ]
     near = [each for each in similar if each.difference.ratio >= _LEAST]
     return sorted(near, key=lambda each: -each.difference.ratio)[:number]

@@ -16,7 +16,6 @@ from graphcredit.viewer.chat.tokenizer import (
     token_texts,
 )
 from graphcredit.viewer.chat.tokens import MOST_TOKENS, drawn_tokens
-from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.text import show_box, show_text
 
@@ -30,7 +29,10 @@ def tokens_of_step(table: pa.Table, step: int) -> None:
     """
     ids = table["response_ids"][step].as_py()
     if not ids:
-        missing.no_tokens()
+        st.caption(
+            "No tokens were logged with these steps: policies that are language models log "
+            "`response_ids` and `response_logprobs`."
+        )
         return
     prompt = table["prompt_ids"][step].as_py() or []
     st.subheader("Tokens")

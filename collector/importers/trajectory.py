@@ -1,0 +1,67 @@
+"""A trajectory that was made of a rollout, ready for the store."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphcredit.collector.importers.images.kept import KeptImage
+from graphcredit.collector.importers.rules.outcomes import Verdict
+
+Partition = tuple[str, int]
+"""A run and an iteration."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Origin:
+    """Where a trajectory was read."""
+
+    file: int = 0
+    """Index of its file in the log."""
+    where: str = ""
+    """File and place, for messages."""
+    num_bytes_read: float = 0.0
+    """Bytes of the log up to here."""
+
+
+UNKNOWN = Origin()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImportedTrajectory:
+    """A trajectory, ready for the store."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    trajectory_id: str
+    has_own_id: bool
+    """Whether the log has an id for it; otherwise the id is made of its content."""
+    content: bytes
+    """A digest of its steps, where the log has an id for it."""
+    num_steps: int
+    verdict: Verdict
+    candidates: tuple[str, ...]
+    """Without a verdict: fields of the record that might tell."""
+    counts: Mapping[str, int]
+    """What the report adds up: its outcome, its steps, and steps of some kinds."""
+    left_out: Mapping[str, int]
+    notes: tuple[str, ...]
+    columns: Mapping[str, list[Any]]
+    """The columns of its steps that have a value, by name. The last step ends the trajectory,
+    unless it is unknown whether it succeeded."""
+    images: tuple[KeptImage, ...]
+    """The images of its messages, each once."""
+    origin: Origin
+
+    @property
+    def partition(self) -> Partition:
+        """Its run and iteration."""
+        return self.run_id, self.iteration
+
+    @property
+    def steps(self) -> tuple[dict[str, Any], ...]:
+        """The columns of each step by name."""
+        names = tuple(self.columns)
+        return tuple(
+            dict(zip(names, row, strict=True)) for row in zip(*self.columns.values(), strict=True)
+        )

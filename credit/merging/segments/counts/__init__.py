@@ -1,1 +1,0 @@
-"""Whether a value tells states apart: counts over looks."""

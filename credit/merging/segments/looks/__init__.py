@@ -1,1 +1,0 @@
-"""Looks at states: visits, and which of them are certainly of one state."""

@@ -1,1 +1,0 @@
-"""The kinds of noise: what looks at one state may differ in."""

@@ -45,10 +45,10 @@ def kind_of(table: object) -> Kind:
     for kind in KINDS:
         if kind.has(table):
             return kind
-    found = f"{type(table).__module__}.{type(table).__qualname__}"
+    name = f"{type(table).__module__}.{type(table).__qualname__}"
     listed = ", ".join(f"{kind.library}.{kind.type}" for kind in KINDS)
     raise InputError(
-        f"steps must be a table of one of these kinds: {listed}; got {found}. `pyarrow.table(…)` "
+        f"steps must be a table of one of these kinds: {listed}; got {name}. `pyarrow.table(…)` "
         "makes one of anything with the Arrow stream interface"
     )
 

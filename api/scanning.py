@@ -76,8 +76,8 @@ def _scan_files(
             with open_parquet(path, whole=False) as file:
                 schema = file.schema_arrow.remove_metadata()
             alike.setdefault(schema.to_string(), (schema, []))[1].append(str(path))
-    found = [field for schema, _ in alike.values() for field in schema]
-    wanted = _polars_schema(arrow_schema(view.all_columns(found)))
+    fields = [field for schema, _ in alike.values() for field in schema]
+    wanted = _polars_schema(arrow_schema(view.all_columns(fields)))
     parts = [_scan_alike(root, view, paths, wanted) for _, paths in alike.values()]
     return pl.concat(parts) if parts else pl.LazyFrame(schema=wanted)
 
@@ -86,9 +86,9 @@ def _is_asked_for(path: Path, view: BaseView, run_id: str | None, iteration: int
     """Return whether a file is of a run and an iteration, however its folder is padded."""
     names = [column.name for column in view.partitions]
     folders = [folder.name for folder in reversed(list(path.parents)[: len(names)])]
-    found = {name: folder.partition("=")[2] for name, folder in zip(names, folders, strict=True)}
-    is_run = run_id in (None, found["run_id"])
-    return is_run and (iteration is None or int(found.get("iteration", iteration)) == iteration)
+    values = {name: folder.partition("=")[2] for name, folder in zip(names, folders, strict=True)}
+    is_run = run_id in (None, values["run_id"])
+    return is_run and (iteration is None or int(values.get("iteration", iteration)) == iteration)
 
 
 def _scan_alike(root: Path, view: BaseView, paths: list[str], wanted: pl.Schema) -> pl.LazyFrame:
@@ -106,14 +106,15 @@ def _scan_alike(root: Path, view: BaseView, paths: list[str], wanted: pl.Schema)
         hive_partitioning=True,
         hive_schema={**dict.fromkeys(above, pl.String), **partitions},
     )
-    found = lazy.collect_schema()
-    return lazy.select(_column(name, type_, found) for name, type_ in wanted.items())
+    schema = lazy.collect_schema()
+    return lazy.select(_column(name, type_, schema.get(name)) for name, type_ in wanted.items())
 
 
-def _column(name: str, type_: pl.DataType, found: pl.Schema) -> pl.Expr:
-    if name not in found:
-        return pl.lit(None, type_).alias(name)
-    return pl.col(name) if found[name] == type_ else pl.col(name).cast(type_)
+def _column(name: str, wanted: pl.DataType, actual: pl.DataType | None) -> pl.Expr:
+    if actual is None:
+        return pl.lit(None, wanted).alias(name)
+    # A cast would keep Polars from filtering in the file.
+    return pl.col(name) if actual == wanted else pl.col(name).cast(wanted)
 
 
 def _query(store: Store, view: str, run_id: str | None, iteration: int | None) -> pl.LazyFrame:

@@ -34,10 +34,10 @@ def main() -> None:
     for how in ("plain", "blocks"):
         for dtype in ("float32", "bfloat16"):
             start = time.perf_counter()
-            found = copies(how, options.tokens, options.vocabulary, dtype)
+            num_copies = copies(how, options.tokens, options.vocabulary, dtype)
             seconds = time.perf_counter() - start
-            gib = found * 4 * options.tokens * options.vocabulary / 2**30
-            print(f"{how:<10}{dtype:<10}{found:>8.2f}{gib:>8.2f}{seconds:>9.1f}")
+            gib = num_copies * 4 * options.tokens * options.vocabulary / 2**30
+            print(f"{how:<10}{dtype:<10}{num_copies:>8.2f}{gib:>8.2f}{seconds:>9.1f}")
 
 
 def copies(how: str, num_tokens: int, vocabulary: int, dtype: str) -> float:

@@ -79,9 +79,9 @@ def _make_model(folder: Path, model: Path, tasks: int) -> None:
 
 def _growing(folder: Path) -> Path:
     """Write the package's template, with all steps so far."""
-    own = Path(language.__path__[0]) / "templates" / "alfworld.toml"
+    template = Path(language.__path__[0]) / "templates" / "alfworld.toml"
     path = folder / "growing.toml"
-    text = own.read_text(encoding="utf-8")
+    text = template.read_text(encoding="utf-8")
     path.write_text(text.replace("history_length = 5", "history_length = 1000"), encoding="utf-8")
     return path
 

@@ -34,7 +34,10 @@ def _api(text: str, rng: VisitRandom, index: int) -> str:
         for line in text.splitlines()
     ]
     request = mixed({"id": f"req_{_letters(rng, 20)}", "ts": rng.randrange(10**12, 2 * 10**12)})
-    page = {"next": base64.b64encode(rng.randbytes(18)).decode(), "took_ms": rng.randrange(900)}
+    page: dict[str, object] = {
+        "next": base64.b64encode(rng.randbytes(18)).decode(),
+        "took_ms": rng.randrange(900),
+    }
     return json.dumps(mixed({"request": request, "data": {"items": items}, "page": mixed(page)}))
 
 

@@ -10,14 +10,6 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import interrupts
@@ -89,6 +81,15 @@ def progress(what: str) -> Generator[OnProgress]:
 @contextmanager
 def _bar() -> Generator[OnProgress]:
     """Draw a bar, whose spinner and clock move even without news."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

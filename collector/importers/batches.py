@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
 
@@ -63,11 +63,12 @@ class _Draft:
 
     def add(self, made: ImportedTrajectory) -> None:
         """Add a trajectory."""
-        self._entries.append(replace(made, columns={}))
+        given, made.columns = made.columns, {}
+        self._entries.append(made)
         key, length = made.partition, made.num_steps
         columns, before = self._columns.setdefault(key, {}), self._num_steps[key]
         given = {
-            **made.columns,
+            **given,
             "task_id": [made.task_id] * length,
             "trajectory_id": [made.trajectory_id] * length,
             "step_index": range(length),
@@ -79,10 +80,10 @@ class _Draft:
         for name in columns.keys() - given.keys():
             columns[name].extend(repeat(DEFAULTS.get(name), length))
         self._num_steps[key] += length
-        self.num_characters += sum(map(len, chain(made.columns["state"], made.columns["extra"])))
+        self.num_characters += sum(map(len, chain(given["state"], given["extra"])))
         contents = (image.content for image in made.images)
         self.num_characters += sum(len(each) for each in contents if isinstance(each, bytes))
-        paths = made.columns.get("images", ())
+        paths = given.get("images", ())
         self.num_characters += PATH_CHARACTERS * sum(len(images or ()) for images in paths)
 
     def finished(self) -> TrajectoryBatch:

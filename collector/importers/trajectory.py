@@ -26,9 +26,9 @@ class Origin:
 UNKNOWN = Origin()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class ImportedTrajectory:
-    """A trajectory, ready for the store."""
+    """A trajectory, ready for the store. In a batch, its columns are those of the batch's table."""
 
     run_id: str
     iteration: int

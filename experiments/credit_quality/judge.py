@@ -94,12 +94,12 @@ def judge(condition: Condition) -> pl.DataFrame:
         with connect(store, iteration=ITERATION) as connection:
             rows = [row for name in estimators for row in _rows(connection, name)]
     of_condition = {"environment": condition.world, "lists": condition.lists}
-    found = pl.DataFrame(
+    table = pl.DataFrame(
         [of_condition | row for row in rows],
         schema_overrides=dict.fromkeys(STATISTICS, pl.Float64),
     )
     # The last digits of a sum depend on the order of the threads.
-    return found.with_columns(pl.col(STATISTICS).round(12))
+    return table.with_columns(pl.col(STATISTICS).round(12))
 
 
 def _rows(connection: Connection, estimator: str) -> list[dict[str, Any]]:
@@ -144,12 +144,12 @@ def write_steps(condition: Condition, root: Path) -> Store:
 
 def _with_lists(steps: pa.Table, lists: str) -> pa.Table:
     """Return steps with other lists of admissible actions; see `LISTS`."""
-    place = steps.schema.get_field_index("admissible_actions")
-    field = steps.field(place)
+    column = steps.schema.get_field_index("admissible_actions")
+    field = steps.field(column)
     if lists == "none":
-        return steps.set_column(place, field, pa.nulls(len(steps), field.type))
+        return steps.set_column(column, field, pa.nulls(len(steps), field.type))
     if lists == "constant":
-        given: list[list[str] | None] = steps.column(place).to_pylist()
+        given: list[list[str] | None] = steps.column(column).to_pylist()
         every = sorted({action for actions in given for action in actions or ()})
-        return steps.set_column(place, field, pa.array([every] * len(steps), field.type))
+        return steps.set_column(column, field, pa.array([every] * len(steps), field.type))
     return steps

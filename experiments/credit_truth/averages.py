@@ -36,9 +36,9 @@ def averages(
     """
     worlds = by_world(rows, statistics, keys)
     return {
-        key: {name: mean(own[name].to_list()) for name in statistics}
+        key: {name: mean(of_key[name].to_list()) for name in statistics}
         for key in rows.select(keys).unique(maintain_order=True).iter_rows()
-        for own in [_of(worlds, keys, key)]
+        for of_key in [_of(worlds, keys, key)]
     }
 
 

@@ -95,13 +95,13 @@ def distances(world: World) -> Floats:
 
     States that cannot win any more are one action farther than the farthest that can.
     """
-    found = np.where(world.is_won, 0.0, np.inf)
+    distance = np.where(world.is_won, 0.0, np.inf)
     leads = np.where(
         world.probability > 0, world.target, np.arange(world.num_states)[:, None, None]
     )
     while True:
-        nearer = np.minimum(found, 1 + found[leads].min((1, 2)))
-        if np.array_equal(nearer, found):
+        nearer = np.minimum(distance, 1 + distance[leads].min((1, 2)))
+        if np.array_equal(nearer, distance):
             break
-        found = nearer
-    return np.where(np.isfinite(found), found, found[np.isfinite(found)].max() + 1)
+        distance = nearer
+    return np.where(np.isfinite(distance), distance, distance[np.isfinite(distance)].max() + 1)

@@ -108,14 +108,14 @@ def judge(unit: Unit) -> pl.DataFrame:
     world, policy, exact, rollouts = played.world, played.policy, played.exact, played.rollouts
     best = played.best_gain()
     of_unit = {"world": unit.world, "policy": unit.policy, "seed": unit.seed}
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for (name, lists), credit in credits_of(world, rollouts, judged(unit.estimators), exact):
         gradients = group_gradients(world, policy, rollouts, credit)
         spearman = _spearman(world, rollouts, credit, exact)
         for num_groups in (1, MANY):
             summed = gradients.reshape(-1, num_groups, *policy.shape).sum(1)
             gains = [played.gain(gradient) for gradient in summed]
-            found.append(
+            rows.append(
                 of_unit
                 | {"credit": name, "lists": lists, "num_groups": num_groups}
                 | {"success": exact.success, "best_gain": best}
@@ -123,7 +123,7 @@ def judge(unit: Unit) -> pl.DataFrame:
                 | {"cosine": _cosine(summed, exact.gradient), "spearman": spearman}
                 | {"silent": float(np.mean(np.abs(summed).max((1, 2)) == 0))}
             )
-    return pl.DataFrame(found, schema_overrides={"spearman": pl.Float64})
+    return pl.DataFrame(rows, schema_overrides={"spearman": pl.Float64})
 
 
 def group_gradients(world: World, policy: Floats, rollouts: Rollouts, credit: Floats) -> Floats:
@@ -137,9 +137,9 @@ def group_gradients(world: World, policy: Floats, rollouts: Rollouts, credit: Fl
         credit: [num_steps] advantages A.
     """
     group = rollouts.episode // GROUP_SIZE
-    found = np.zeros((int(group.max()) + 1, *policy.shape[-2:]))
-    np.add.at(found, (group, world.view[rollouts.state], rollouts.action), credit)
-    return found - found.sum(2, keepdims=True) * policy
+    summed = np.zeros((int(group.max()) + 1, *policy.shape[-2:]))
+    np.add.at(summed, (group, world.view[rollouts.state], rollouts.action), credit)
+    return summed - summed.sum(2, keepdims=True) * policy
 
 
 def _cosine(gradients: Floats, exact: Floats) -> float:
@@ -156,8 +156,8 @@ def _spearman(world: World, rollouts: Rollouts, credit: Floats, exact: Exact) ->
     """
     view = world.view[rollouts.state]
     cell = rollouts.episode // GROUP_SIZE * len(world.views) + view
-    found, weight = spearman_within(credit, exact.view_advantage[view, rollouts.action], cell)
-    counts = np.isfinite(found)
+    correlation, weight = spearman_within(credit, exact.view_advantage[view, rollouts.action], cell)
+    counts = np.isfinite(correlation)
     if not counts.any():
         return None
-    return float(np.average(found[counts], weights=weight[counts]))
+    return float(np.average(correlation[counts], weights=weight[counts]))

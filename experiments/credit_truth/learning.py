@@ -121,13 +121,13 @@ def credit_of(curves: Curves, world: World, policies: Floats, rollouts: Rollouts
 
 def _true_advantage(world: World, policies: Floats, rollouts: Rollouts, *, of_view: bool) -> Floats:
     run, view = rollouts.episode // GROUP_SIZE, world.view[rollouts.state]
-    found = np.empty(len(run))
+    advantage = np.empty(len(run))
     for number, policy in enumerate(policies):
-        own, exact = run == number, Exact.of(world, policy)
-        time, state, action = rollouts.time[own], rollouts.state[own], rollouts.action[own]
-        found[own] = (
-            exact.view_advantage[view[own], action]
+        of_run, exact = run == number, Exact.of(world, policy)
+        time, state, action = rollouts.time[of_run], rollouts.state[of_run], rollouts.action[of_run]
+        advantage[of_run] = (
+            exact.view_advantage[view[of_run], action]
             if of_view
             else exact.advantage[time, state, action]
         )
-    return found
+    return advantage

@@ -76,8 +76,8 @@ def _with_mistakes(world: World, logits: Floats, rng: np.random.Generator) -> Fl
         return changed
 
     for num_views in range(1, len(views) + 1):
-        found = success_of(world, policy_of(world, mistaken(num_views, _STRONG_MISTAKE)))
-        if found <= POLICIES["mistaken"]:
+        success = success_of(world, policy_of(world, mistaken(num_views, _STRONG_MISTAKE)))
+        if success <= POLICIES["mistaken"]:
             break
     else:
         raise ValueError(f"{world.name}: mistakes in all views must make it lose")

@@ -66,8 +66,8 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
 
 def first_table(rows: pl.DataFrame) -> str:
     """Return the mean over worlds of every statistic, the best fraction with one group first."""
-    found = averages(rows, STATISTICS, [*CREDIT, "num_groups"])
-    one = {key[:2]: of for key, of in found.items() if key[2] == 1}
+    means = averages(rows, STATISTICS, [*CREDIT, "num_groups"])
+    one = {key[:2]: of for key, of in means.items() if key[2] == 1}
     return table(
         [
             *("credit", "lists", "fraction, 1 group", f"fraction, {MANY} groups"),
@@ -77,7 +77,7 @@ def first_table(rows: pl.DataFrame) -> str:
             [
                 *names(key),
                 interval(of["fraction"]),
-                interval(found[*key, MANY]["fraction"]),
+                interval(means[*key, MANY]["fraction"]),
                 interval(of["cosine"]),
                 interval(of["spearman"]),
                 f"{of['silent'].value:.0%}",
@@ -121,9 +121,11 @@ def _grid(rows: pl.DataFrame, column: str, statistic: str = "fraction") -> str:
 
 
 def _by_rate(curves: pl.DataFrame) -> str:
-    found = averages(reported(curves), ["mean"], [*CREDIT, "rate"])
+    means_at = averages(reported(curves), ["mean"], [*CREDIT, "rate"])
     rates: list[float] = curves["rate"].unique().sort().to_list()
-    means = {key[:-1]: [found[*key[:-1], rate]["mean"].value for rate in rates] for key in found}
+    means = {
+        key[:-1]: [means_at[*key[:-1], rate]["mean"].value for rate in rates] for key in means_at
+    }
     return table(
         ["credit", "lists", *(f"rate {rate:g}" for rate in rates)],
         [
@@ -134,8 +136,8 @@ def _by_rate(curves: pl.DataFrame) -> str:
 
 
 def _learning(chosen: pl.DataFrame) -> str:
-    found = averages(chosen, ["mean", "final", "stuck"], CREDIT)
-    order = sorted(found.items(), key=lambda item: -item[1]["mean"].value)
+    means = averages(chosen, ["mean", "final", "stuck"], CREDIT)
+    order = sorted(means.items(), key=lambda item: -item[1]["mean"].value)
     judged = [name for name in REFERENCES if name in set(chosen["credit"])]
     gaps = [differences(chosen, name, "mean") for name in judged]
     return table(

@@ -24,8 +24,10 @@ def spearman_within(credit: Floats, truth: Floats, cell: Ints) -> tuple[Floats, 
     count = np.bincount(cell)
     x, y = (_centred(ranks_within(values, cell), cell) for values in (credit, truth.round(_DIGITS)))
     both, xx, yy = (np.bincount(cell, product) for product in (x * y, x * x, y * y))
-    found = np.divide(both, np.sqrt(xx * yy), out=np.zeros(len(count)), where=(xx > 0) & (yy > 0))
-    return np.where(yy > 0, found, np.nan), count
+    correlation = np.divide(
+        both, np.sqrt(xx * yy), out=np.zeros(len(count)), where=(xx > 0) & (yy > 0)
+    )
+    return np.where(yy > 0, correlation, np.nan), count
 
 
 def ranks_within(values: Floats, cell: Ints) -> Floats:
@@ -34,11 +36,11 @@ def ranks_within(values: Floats, cell: Ints) -> Floats:
     sorted_values, sorted_cells = values[order], cell[order]
     is_new_cell = np.diff(sorted_cells, prepend=-1) != 0
     is_new = is_new_cell | (np.diff(sorted_values, prepend=np.nan) != 0)
-    place = np.arange(len(values)) - np.maximum.accumulate(
+    rank = np.arange(len(values)) - np.maximum.accumulate(
         np.where(is_new_cell, np.arange(len(values)), 0)
     )
     tie = is_new.cumsum() - 1
-    mean = np.bincount(tie, place) / np.bincount(tie)
+    mean = np.bincount(tie, rank) / np.bincount(tie)
     ranks = np.empty(len(values))
     ranks[order] = mean[tie]
     return ranks

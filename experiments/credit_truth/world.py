@@ -109,9 +109,9 @@ def enumerate_world(
 
 
 def _playable(view: Ints, admissible: Bools, num_views: int) -> Bools:
-    found = np.zeros((num_views, admissible.shape[1]), bool)
-    np.logical_or.at(found, view, admissible)
-    return found | ~found.any(1, keepdims=True)
+    playable = np.zeros((num_views, admissible.shape[1]), bool)
+    np.logical_or.at(playable, view, admissible)
+    return playable | ~playable.any(1, keepdims=True)
 
 
 def _transitions(

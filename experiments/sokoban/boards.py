@@ -46,19 +46,19 @@ class Boards:
     @classmethod
     def of(cls, names: Sequence[str]) -> "Boards":
         """Return the boards of some tasks, such as `6x6b2-s1`."""
-        parts = [_Part.of(name) for name in names]
-        starts = np.cumsum([0, *(len(part.positions) for part in parts)])
-        shifted = zip(starts, parts, strict=False)
+        each = [_Part.of(name) for name in names]
+        starts = np.cumsum([0, *(len(part.positions) for part in each)])
+        shifted = zip(starts, each, strict=False)
         return cls(
             names=tuple(names),
             start=starts[:-1].astype(np.int64),
-            board=np.repeat(np.arange(len(parts)), np.diff(starts)),
+            board=np.repeat(np.arange(len(each)), np.diff(starts)),
             target=np.concatenate([part.target + first for first, part in shifted]),
-            admissible=np.concatenate([part.admissible for part in parts]),
-            is_won=np.concatenate([part.distance == 0 for part in parts]),
-            distance=np.concatenate([part.distance for part in parts]),
-            text=tuple(text for part in parts for text in part.texts),
-            seen=np.concatenate([part.seen for part in parts]),
+            admissible=np.concatenate([part.admissible for part in each]),
+            is_won=np.concatenate([part.distance == 0 for part in each]),
+            distance=np.concatenate([part.distance for part in each]),
+            text=tuple(text for part in each for text in part.texts),
+            seen=np.concatenate([part.seen for part in each]),
         )
 
 
@@ -128,14 +128,14 @@ def drawn(
         unlike: Names of boards from which they must differ.
     """
     seen = {make_board(name) for name in unlike}
-    found: list[str] = []
+    names: list[str] = []
     for name in _names(size, first_seed):
         if (board := make_board(name)) not in seen:
             seen.add(board)
-            found.append(name)
-        if len(found) == number:
+            names.append(name)
+        if len(names) == number:
             break
-    return tuple(found)
+    return tuple(names)
 
 
 def _names(size: str, first_seed: int) -> Iterator[str]:

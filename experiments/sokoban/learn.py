@@ -72,9 +72,9 @@ def learn(cell: Cell, iterations: int = ITERATIONS) -> pl.DataFrame:
 
 def boards_played(cell: Cell, iteration: int, num_boards: int) -> Ints:
     """Return the boards of an iteration, the same for all arms; a pass plays each board once."""
-    number, place = divmod(iteration, num_boards // GROUPS)
+    number, part_of_pass = divmod(iteration, num_boards // GROUPS)
     order = np.random.default_rng([cell.warm, 5, number]).permutation(num_boards)
-    return order[place * GROUPS : (place + 1) * GROUPS]
+    return order[part_of_pass * GROUPS : (part_of_pass + 1) * GROUPS]
 
 
 def _of_credit(seen: list[Floats]) -> dict[str, float | None]:

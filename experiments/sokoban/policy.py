@@ -35,12 +35,12 @@ def log_probabilities(policy: nn.Module, boards: Boards, positions: Ints) -> Ten
 @torch.no_grad()
 def probabilities(policy: nn.Module, boards: Boards, positions: Ints) -> Floats:
     """Return [len(positions), 4] π(a | position)."""
-    parts = [
+    chunks = [
         log_probabilities(policy, boards, positions[first : first + _CHUNK]).exp().double()
         for first in range(0, len(positions), _CHUNK)
     ]
-    found = torch.cat(parts).numpy()
-    return found / found.sum(1, keepdims=True)
+    chance = torch.cat(chunks).numpy()
+    return chance / chance.sum(1, keepdims=True)
 
 
 def success_of(policy: nn.Module, boards: Boards) -> Floats:

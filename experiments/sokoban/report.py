@@ -29,10 +29,10 @@ def tables(rows: pl.DataFrame) -> str:
     """Return all tables of the rows of `learn.learn`."""
     sections: dict[str, str] = {}
     for size in rows["size"].unique(maintain_order=True).sort().to_list():
-        own = rows.filter(size=size)
-        sections[f"{size}: success on unseen boards"] = _arms(repeated(own))
-        sections[f"{size}: differences, paired by warm start"] = _gaps(repeated(own))
-        sections[f"{size}: success at the end, by rate, on the boards for tuning"] = _sweep(own)
+        of_size = rows.filter(size=size)
+        sections[f"{size}: success on unseen boards"] = _arms(repeated(of_size))
+        sections[f"{size}: differences, paired by warm start"] = _gaps(repeated(of_size))
+        sections[f"{size}: success at the end, by rate, on the boards for tuning"] = _sweep(of_size)
     return "\n".join(f"## {title}\n\n{table}" for title, table in sections.items())
 
 
@@ -78,11 +78,11 @@ def ends(rows: pl.DataFrame) -> pl.DataFrame:
 def repeated(rows: pl.DataFrame) -> pl.DataFrame:
     """Return a row of `ends` for each reported run at the rate that was chosen for its arm."""
     best = best_rates(rows)
-    found = ends(rows.filter(~pl.col("warm").is_in(TUNING_WARMS)))
+    reported = ends(rows.filter(~pl.col("warm").is_in(TUNING_WARMS)))
     kept = [
-        best.get((row["size"], row["arm"])) == row["rate"] for row in found.iter_rows(named=True)
+        best.get((row["size"], row["arm"])) == row["rate"] for row in reported.iter_rows(named=True)
     ]
-    return found.filter(pl.Series(kept, dtype=pl.Boolean)).sort("arm", "warm")
+    return reported.filter(pl.Series(kept, dtype=pl.Boolean)).sort("arm", "warm")
 
 
 def gaps(runs: pl.DataFrame, reference: str, column: str) -> dict[str, Mean]:
@@ -104,8 +104,8 @@ def gaps(runs: pl.DataFrame, reference: str, column: str) -> dict[str, Mean]:
 
 
 def _arms(runs: pl.DataFrame) -> str:
-    found = {str(arm): own for (arm,), own in runs.group_by("arm", maintain_order=True)}
-    order = sorted(found.items(), key=lambda item: -_of(item[1], "end").value)
+    by_arm = {str(arm): own for (arm,), own in runs.group_by("arm", maintain_order=True)}
+    order = sorted(by_arm.items(), key=lambda item: -_of(item[1], "end").value)
     return table(
         [
             *("arm", "rate", "pairs", "at first", "**at the end**", "mean of the curve"),
@@ -138,7 +138,7 @@ def _gaps(runs: pl.DataFrame) -> str:
         [
             [
                 f"`{arm}`",
-                *(ranged(found[arm], 3) for _, _, found in of.values()),
+                *(ranged(gap[arm], 3) for _, _, gap in of.values()),
                 *(_ahead(runs, arm, reference) for reference in judged),
             ]
             for arm in arms

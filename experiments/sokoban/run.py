@@ -72,9 +72,9 @@ def main() -> None:
 
 def quick() -> float:
     """Return how much the success on unseen boards rises in a short run."""
-    found = learn(QUICK, QUICK_ITERATIONS)["held_out"]
-    print(f"success on unseen boards: {', '.join(f'{value:.2f}' for value in found)}")
-    return float(found[-1] - found[0])
+    success = learn(QUICK, QUICK_ITERATIONS)["held_out"]
+    print(f"success on unseen boards: {', '.join(f'{value:.2f}' for value in success)}")
+    return float(success[-1] - success[0])
 
 
 def _swept(size: str, arms: Sequence[str]) -> list[Cell]:

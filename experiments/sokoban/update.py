@@ -65,7 +65,7 @@ class Learner:
             torch.from_numpy(np.log(episodes.chance[rows])).float(),
             torch.from_numpy(advantage[rows]).float(),
         )
-        found = policy_loss(
+        result = policy_loss(
             tokens,
             objective=_OBJECTIVE,
             correction=_NO_CORRECTION,
@@ -74,7 +74,7 @@ class Learner:
             entropy_coefficient=0.0,
         )
         self.optimizer.zero_grad()
-        found.loss.backward()
+        result.loss.backward()
         nn.utils.clip_grad_norm_(self.policy.parameters(), MAX_NORM)
         self.optimizer.step()
 

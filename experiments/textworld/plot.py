@@ -68,14 +68,14 @@ def plot(runs: pl.DataFrame, setting: Setting, path: Path) -> None:
 
 
 def _alone(axes: Axes, arm: str, x: Floats, curves: dict[str, Floats], colour: str) -> None:
-    own = curves[arm]
-    axes.fill_between(x, own.min(axis=0), own.max(axis=0), color=colour, alpha=0.2, linewidth=0)
-    axes.plot(x, own.T, color=colour, alpha=0.4, linewidth=0.7)
-    axes.plot(x, own.mean(axis=0), color=colour)
+    runs = curves[arm]
+    axes.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2, linewidth=0)
+    axes.plot(x, runs.T, color=colour, alpha=0.4, linewidth=0.7)
+    axes.plot(x, runs.mean(axis=0), color=colour)
     if BASELINE in curves:
         axes.plot(x, curves[BASELINE].mean(axis=0), color="#000000", linestyle="--", linewidth=0.8)
-    band = f"s, {coverage(len(own)):.0%} band" if len(own) > 1 else ""
-    axes.set_title(f"{arm}, {len(own)} run{band}", fontsize=10)
+    band = f"s, {coverage(len(runs)):.0%} band" if len(runs) > 1 else ""
+    axes.set_title(f"{arm}, {len(runs)} run{band}", fontsize=10)
     axes.grid(alpha=0.3)
     axes.set_ylim(0, 1)
     axes.locator_params(axis="x", nbins=4)

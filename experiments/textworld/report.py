@@ -70,10 +70,10 @@ def main() -> None:
     arms_done = done["arm"].unique().to_list() if len(done) else []
     if options.baseline not in {BASELINE, *arms_done}:
         parser.error(f"--baseline must have a run that is done: {', '.join(arms_done) or 'none'}")
-    found = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
-    print(f"{len(found)} of {len(swept)} runs of the sweep are done\n")
-    if found:
-        print(frame(sweep_table(found)))
+    swept_runs = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
+    print(f"{len(swept_runs)} of {len(swept)} runs of the sweep are done\n")
+    if swept_runs:
+        print(frame(sweep_table(swept_runs)))
     for arm in older_formulas(runs, [*swept, *wanted, *explaining]):
         print(f"{arm}: made by an older version of its formula, see docs/store.md\n")
     num_done = done.select("arm", "seed").n_unique() if len(done) else 0

@@ -63,15 +63,15 @@ class Runs:
         kept = self._table(cell.setting)
         if kept is None:
             return None
-        own = kept.filter(*[pl.col(name) == getattr(cell, name) for name in _KEY])
-        if not any(_ends(row, cell) for row in own.iter_rows(named=True)):
+        rows = kept.filter(*[pl.col(name) == getattr(cell, name) for name in _KEY])
+        if not any(_ends(row, cell) for row in rows.iter_rows(named=True)):
             return None
-        return own.filter(pl.col("env_steps") < cell.budget)
+        return rows.filter(pl.col("env_steps") < cell.budget)
 
     def done(self, cells: Iterable[Cell]) -> pl.DataFrame:
         """Return the rows of the finished runs of a list."""
-        found = [run for cell in cells if (run := self.of(cell)) is not None]
-        return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
+        runs = [run for cell in cells if (run := self.of(cell)) is not None]
+        return pl.concat(runs, how="diagonal_relaxed") if runs else pl.DataFrame()
 
     def table(self, setting: str, cells: Iterable[Cell]) -> pl.DataFrame:
         """Return the rows of all runs of a setting: made here, or else kept."""

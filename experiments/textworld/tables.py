@@ -122,45 +122,34 @@ def held_out_table(runs: pl.DataFrame, setting: Setting, baseline: str = BASELIN
         setting: Setting of the runs.
         baseline: Arm that others are compared with.
     """
-    key = ["arm", "warm", "seed"]
-    success = pl.col("success_rate")
-    held_out = pl.col("sampled_held_out_success_rate").drop_nulls()
-    areas = _held_out_areas(runs, setting)
-    each = (
-        runs.sort("iteration")
-        .group_by(key, maintain_order=True)
-        .agg(
-            success.head(setting.window).mean().alias("training, first"),
-            success.tail(setting.window).mean().alias("training, last"),
-            held_out.first().alias("held out, first"),
-            held_out.tail(2).mean().alias("held out, last"),
-        )
-        .join(areas, on=key)
-    )
-    means = each.group_by("arm", maintain_order=True).agg(
-        pl.len().alias("runs"), pl.exclude(*key).mean()
-    )
-    of_pair: dict[str, dict[Pair, float]] = {}
-    for arm, warm, seed, mean in areas.iter_rows():
-        of_pair.setdefault(arm, {})[warm, seed] = mean
-    gaps = [{"arm": arm} | _against(baseline, of_pair, arm) for arm in means["arm"]]
-    return means.join(pl.DataFrame(gaps, infer_schema_length=None), on="arm", maintain_order="left")
-
-
-def _held_out_areas(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:
     held_out = "sampled_held_out_success_rate"
-    evaluated = runs.drop_nulls(held_out).group_by("arm", "warm", "seed", maintain_order=True)
-    return pl.DataFrame(
-        [
+    rows: list[dict[str, Any]] = []
+    areas: dict[str, dict[Pair, float]] = {}
+    by_run = runs.sort("iteration", maintain_order=True).group_by(
+        "arm", "warm", "seed", maintain_order=True
+    )
+    for (arm, warm, seed), run in by_run:
+        training, evaluated = run["success_rate"], run.drop_nulls(held_out)
+        seen = evaluated[held_out]
+        mean = area(evaluated["env_steps"], seen, setting.budget, 1)
+        areas.setdefault(str(arm), {})[int(warm), int(seed)] = mean
+        rows.append(
             {
                 "arm": arm,
-                "warm": warm,
-                "seed": seed,
-                "held out, mean": area(run["env_steps"], run[held_out], setting.budget, 1),
+                "training, first": training.head(setting.window).mean(),
+                "training, last": training.tail(setting.window).mean(),
+                "held out, first": seen.first(),
+                "held out, last": seen.tail(2).mean(),
+                "held out, mean": mean,
             }
-            for (arm, warm, seed), run in evaluated
-        ]
+        )
+    means = (
+        pl.DataFrame(rows)
+        .group_by("arm", maintain_order=True)
+        .agg(pl.len().alias("runs"), pl.exclude("arm").mean())
     )
+    gaps = [{"arm": arm} | _against(baseline, areas, arm) for arm in means["arm"]]
+    return means.join(pl.DataFrame(gaps, infer_schema_length=None), on="arm", maintain_order="left")
 
 
 def sweep_table(runs: Mapping[Cell, pl.DataFrame]) -> pl.DataFrame:

@@ -42,11 +42,11 @@ def unseen_report(runs: pl.DataFrame, setting: Setting, best: Mapping[str, Tunin
     pairs = whole_pairs(runs, setting)
     num_pairs = pairs["seed"].n_unique() if len(pairs) else 0
     unfinished = "" if num_pairs >= setting.seeds else "unfinished, nothing is decided: "
-    parts = [f"{unfinished}{num_pairs} of {setting.seeds} planned pairs are whole\n"]
+    texts = [f"{unfinished}{num_pairs} of {setting.seeds} planned pairs are whole\n"]
     if num_pairs:
         ends = ends_of(pairs)
-        parts += [frame(endpoint_table(ends, best)), frame(gaps_table(ends))]
-    return "\n".join(parts)
+        texts += [frame(endpoint_table(ends, best)), frame(gaps_table(ends))]
+    return "\n".join(texts)
 
 
 def whole_pairs(runs: pl.DataFrame, setting: Setting) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """The rules about files, declared as data: to add a rule, add a row.
 
-The code that reads files finds the violations and names the rule. `row_rules.py` has the rules
-about rows.
+The code that reads files finds the violations and names the rule. `step_relations.py` and
+`table_relations.py` have the rules about rows.
 """
 
 from dataclasses import dataclass

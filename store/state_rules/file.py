@@ -17,6 +17,8 @@ from graphcredit.store.layout import Store
 
 if TYPE_CHECKING:
     from graphcredit.store.state_rules.rule import StateRule
+else:
+    StateRule = Any  # most stores have no rules, and pydantic takes long to load
 
 STATE_RULES_KEY = "state_rules"
 """Where the configuration of credit has the digest of the rules; missing where there were none."""
@@ -29,9 +31,9 @@ VERBS: tuple[Verb, ...] = ("ignore", "keep")
 class StateRules:
     """The rules of a store; none by default."""
 
-    ignore: "tuple[StateRule, ...]" = ()
+    ignore: tuple[StateRule, ...] = ()
     """What says nothing of a state, in the order in which it is taken away."""
-    keep: "tuple[StateRule, ...]" = ()
+    keep: tuple[StateRule, ...] = ()
     """What always tells states apart, whatever `ignore` and the merge make of it."""
 
     def __bool__(self) -> bool:
@@ -107,9 +109,8 @@ def parse_state_rules(text: str, *, where: str) -> StateRules:
     return StateRules(*(tuple(_rules(content, verb, text, where)) for verb in VERBS))
 
 
-def _rules(content: Mapping[str, Any], verb: Verb, text: str, where: str) -> "Iterator[StateRule]":
-    # Only now: most stores have no rules, and pydantic takes long to load.
-    from graphcredit.store.state_rules.rule import StateRule
+def _rules(content: Mapping[str, Any], verb: Verb, text: str, where: str) -> Iterator[StateRule]:
+    from graphcredit.store.state_rules import rule
 
     entries = content.get(verb, [])
     if not isinstance(entries, list):
@@ -123,7 +124,7 @@ def _rules(content: Mapping[str, Any], verb: Verb, text: str, where: str) -> "It
         if not isinstance(entry, dict):
             raise OptionError(f"{entry_name}: an entry must be a table: found {entry!r}")
         try:
-            yield StateRule(**cast("dict[str, Any]", entry))
+            yield rule.StateRule(**cast("dict[str, Any]", entry))
         except OptionError as error:
             raise OptionError(f"{entry_name}: {error}") from None
 

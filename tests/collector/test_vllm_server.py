@@ -163,7 +163,7 @@ def test_a_server_that_does_not_run_or_answer_is_told_of():
         ("/server_info", 404, r"Is it vLLM 0.32 or later\? Start it with VLLM_SERVER_DEV_MODE=1"),
         (GENERATE, 403, "Start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out"),
         (GENERATE, 302, "must answer /inference/v1/generate with status 200"),
-        ("/collective_rpc", 500, "'.*it is broken.*'. Look at its log and start it again"),
+        ("/collective_rpc", 500, "'.*it is broken.*'. Look at its log, then give"),
     ],
 )
 def test_an_error_of_the_server_is_shown_with_what_to_do(

@@ -294,7 +294,10 @@ def test_the_stage_learns_from_the_whole_iteration_before_it_merges(tmp_path: Pa
     noisy = disturb_steps(step_table(rows), NOISES["identifiers"], 0).to_pylist()
     store = write_store(tmp_path / "s", noisy)
     assert len(plan_batches(store.shards(), 200).shards_of_batch) > 1
-    wanted = {"estimators": configure(["graphgpo"]), "merge": MergeSettings(merge="segments")}
+    wanted: dict[str, Any] = {
+        "estimators": configure(["graphgpo"]),
+        "merge": MergeSettings(merge="segments"),
+    }
     tables: list[Any] = []
     for batch_rows in (200, 10_000):
         assign_credit(store, CreditSettings(**wanted, batch_rows=batch_rows))

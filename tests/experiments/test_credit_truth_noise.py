@@ -18,7 +18,7 @@ UNIT = Unit(world="lift", policy="quarter", seed=0, num_groups=16, estimators=()
 
 @pytest.fixture(scope="module")
 def rows() -> pl.DataFrame:
-    chosen = [of for of in noisy([UNIT]) if of.noise in (NONE, "json")]
+    chosen = [of for of in noisy([UNIT]) if of.noise in (NONE, "sensed")]
     return pl.concat([judge_noisy(of) for of in chosen])
 
 
@@ -35,8 +35,8 @@ def test_without_noise_the_merge_changes_nothing(rows: pl.DataFrame):
 
 def test_noise_takes_what_the_graph_gave_and_segments_give_it_back(rows: pl.DataFrame):
     clean = fractions(rows, noise=NONE, merge="exact")
-    lost = fractions(rows, noise="json", merge="exact")
-    found = fractions(rows, noise="json", merge="segments")
+    lost = fractions(rows, noise="sensed", merge="exact")
+    found = fractions(rows, noise="sensed", merge="segments")
     assert lost["graphgpo"] == pytest.approx(clean["grpo"], abs=0.02)
     assert found["graphgpo"] == pytest.approx(clean["graphgpo"])
     assert found["reach"] == pytest.approx(clean["reach"], abs=0.05)
@@ -45,17 +45,15 @@ def test_noise_takes_what_the_graph_gave_and_segments_give_it_back(rows: pl.Data
 
 
 def test_pairs_of_steps_are_counted(rows: pl.DataFrame):
-    noisy_rows = rows.filter(noise="json", credit="grpo", lists="none")
+    noisy_rows = rows.filter(noise="sensed", credit="grpo", lists="none")
     of = {row["merge"]: row for row in noisy_rows.iter_rows(named=True)}
     assert (of["exact"]["precision"], of["exact"]["recall"]) == (1.0, 0.0)
     assert (of["segments"]["precision"], of["segments"]["recall"]) == (1.0, 1.0)
-    assert of["ngram 0.9"]["precision"] < 1
 
 
 def test_the_tables_show_each_noise_and_name_worlds_with_wrong_pairs(rows: pl.DataFrame):
     text = noise_tables(rows)
-    assert "| json | " in text
-    assert "| ngram 0.9 | lift | " in text
+    assert "| sensed | " in text
     assert "| segments | lift | " not in text
 
 

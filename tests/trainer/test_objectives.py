@@ -249,12 +249,6 @@ def test_reinforce_does_not_look_at_the_ratio():
 
 
 @each_objective
-def test_every_objective_has_a_slow_one_and_variants(row: ObjectiveRow):
-    assert row.name in oracle.OBJECTIVES
-    assert VARIANTS[row.name]
-
-
-@each_objective
 def test_the_table_says_whether_the_loss_depends_on_the_old_policy(row: ObjectiveRow):
     slopes = [
         gradient_of(tokens, loss_of(tokens, row.options()))

@@ -145,7 +145,8 @@ def test_another_reference_is_there_before_the_first_update(tmp_path: Path):
     found = preview(config, num_processes=2)["memory"]
     count = sum(p.numel() for p in load_shapes(other, config.changed(lora_rank=0)).parameters())
     assert found["reference"] == 4 * count // 2
-    assert found["on_cpu"] == found["on_device"]
+    assert found["loading"] == 4 * count
+    assert found["on_cpu"] == sum(found[x] for x in ("loading", "parameters", "reference"))
     assert found["on_device"] == sum(found[x] for x in ("parameters", "reference", "gathered"))
     with pytest.raises(InputError, match="the model must be a directory"):
         preview(config.changed(reference=str(tmp_path / "none")), num_processes=2)

@@ -222,15 +222,15 @@ def refuse_nothing_left(outcomes: Ints) -> None:
     if outcomes[KEPT]:
         return
     counts = {name: int(n) for name, n in zip(REASONS, outcomes, strict=False) if n}
-    found = ", ".join(f"{count} {name}" for name, count in counts.items())
+    reasons = ", ".join(f"{count} {name}" for name, count in counts.items())
     others = counts.keys() - _WITHOUT_SIGNAL
     if others < counts.keys() and others <= {"no_credit"}:
         raise NothingToTrainError(
-            f"training needs steps with a signal: of {num_steps}, all are left out ({found}). "
+            f"training needs steps with a signal: of {num_steps}, all are left out ({reasons}). "
             "Choose another iteration or advantage; or let an entropy bonus or the divergence from "
             "another --reference teach them"
         )
     raise InputError(
-        f"training needs steps that are not left out: of {num_steps}, all are ({found}). "
+        f"training needs steps that are not left out: of {num_steps}, all are ({reasons}). "
         "Relax the filter that took them, or choose another iteration or advantage"
     )

@@ -139,18 +139,18 @@ def _num_bytes(tensors: Mapping[str, Tensor]) -> int:
     return sum(tensor.nbytes for tensor in tensors.values())
 
 
-def _name_files(directory: Path, files: list[list[str]]) -> None:
+def _name_files(directory: Path, names: list[list[str]]) -> None:
     """Give the files the names that transformers looks for, with an index if they are several."""
-    if len(files) == 1:
+    if len(names) == 1:
         (directory / "part-0").rename(directory / "model.safetensors")
         return
     files: dict[str, str] = {}
     num_bytes = 0
-    for number, names in enumerate(files):
-        file = f"model-{number + 1:05d}-of-{len(files):05d}.safetensors"
+    for number, of_file in enumerate(names):
+        file = f"model-{number + 1:05d}-of-{len(names):05d}.safetensors"
         num_bytes += (directory / f"part-{number}").stat().st_size
         (directory / f"part-{number}").rename(directory / file)
-        files |= dict.fromkeys(names, file)
+        files |= dict.fromkeys(of_file, file)
     index = {"metadata": {"total_size": num_bytes}, "weight_map": files}
     text = json.dumps(index, indent=2) + "\n"
     (directory / "model.safetensors.index.json").write_text(text, encoding="utf-8")

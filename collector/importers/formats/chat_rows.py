@@ -121,11 +121,11 @@ _HAS_ERROR = "some rows have an `error`; they are trajectories like the others"
 
 def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, int]]:
     """Return a row whose images beside the messages are in them, and what is left out of it."""
-    name, pair = _list_of(row), _pair_of(row)
+    name = _list_of(row)
     if name is not None:
         lists = {name: as_list(_chat(row[name]), name)}
     else:
-        roles = zip(pair or (), ("user", "assistant"), strict=False)
+        roles = zip(_pair_of(row) or (), ("user", "assistant"), strict=False)
         lists = {field: as_list(_as_chat(row[field], role), field) for field, role in roles}
     placed, num_left = with_images_placed(row, lists)
     return placed, {"image of a row without a place in its messages": num_left} if num_left else {}
@@ -177,7 +177,8 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     Raises:
         RecordError: The row has none.
     """
-    name, pair = _list_of(row), _pair_of(row)
+    name = _list_of(row)
+    pair = _pair_of(row) if name is None else None
     if name is None and pair is None:  # the error says what is wrong with a list
         name = next((name for name in LISTS if name in row), None)
     if name is not None:

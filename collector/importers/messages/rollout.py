@@ -216,7 +216,7 @@ def turns_of(messages: tuple[Message, ...]) -> Turns:
     turns: list[Turn] = []
     seen: list[Message] = []
     for message in messages:
-        if message.is_answer:
+        if message.role == ASSISTANT and not message.is_context:
             turns.append(Turn(tuple(seen), message))
             seen = []
         else:

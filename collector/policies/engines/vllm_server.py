@@ -73,9 +73,9 @@ class VllmServerEngine:
         if found != label:
             # Weights of an unknown label may be the same: it may have been started with them.
             is_known = found.startswith(_OURS) and found != _LOADING
-            before = self._probe(found) if is_known else []
+            before = self._probe(found, len(tokenizer)) if is_known else []
             self._replace_weights(path)
-            if self._probe(_LOADING) == before:
+            if self._probe(_LOADING, len(tokenizer)) == before:
                 raise EngineError(
                     "a vLLM server must have other weights after it has loaded others: "
                     f"{self._address.url} was told to load {path}, and samples exactly as before. "
@@ -136,10 +136,10 @@ class VllmServerEngine:
                 "loop or collection at a time use it, then give the same command again"
             )
 
-    def _probe(self, label: str) -> list[Response]:
+    def _probe(self, label: str, num_tokens: int) -> list[Response]:
         """Return what weights with this label answer to a fixed request."""
         self._label, self.end_ids = label, frozenset()
-        request = Request(prompt_ids=tuple(range(16)), seed=0)
+        request = Request(prompt_ids=tuple(n % num_tokens for n in range(16)), seed=0)
         return self.generate([request], Sampling(temperature=2.0, max_new_tokens=16))
 
     def _label_weights(self, label: str) -> None:

@@ -79,7 +79,8 @@ class _Evidence:
 
     def _kept(self, learned: Irrelevant) -> Ints:
         """Return [num_observations] equal where the same is kept; 0 where nothing is."""
-        reader, code_of = Reader(learned), {(): 0}
+        reader = Reader(learned)
+        code_of: dict[tuple[str, ...], int] = {(): 0}
         codes = [code_of.setdefault(reader.keep(own), len(code_of)) for own in self.texts]
         return np.array(codes, np.int64)[self.observations.node]
 
@@ -112,7 +113,9 @@ def _verdicts(rules: Sequence[Rule], statistics: PlaceStatistics, kinds: Sequenc
     """Return 1 for what is irrelevant, -1 for a part of the state, 0 where nothing is known."""
     kind = np.array(kinds, np.str_)
     agreeing, pairs = statistics.within
-    verdict = np.where((pairs >= AGREEING) & (agreeing == pairs), -1, 0)
+    # What is the same everywhere says nothing of itself, and nothing against its line.
+    tells = statistics.between[0] < statistics.between[1]
+    verdict = np.where(tells & (pairs >= AGREEING) & (agreeing == pairs), -1, 0)
     is_open = np.ones(len(kind), np.bool_)
     for rule in rules:
         is_meant = is_open & np.isin(kind, list(rule.kinds))

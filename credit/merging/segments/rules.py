@@ -40,7 +40,7 @@ ALIKE = 0.5
 LOOPS = 0.7
 """Share of the steps that may lead back to the same text."""
 COMPARISONS = 100
-"""Outcomes that were compared before a value that lasts is called harmless."""
+"""Outcomes that were compared before a value that lasts is left out."""
 
 
 def always(statistics: PlaceStatistics) -> Bools:
@@ -90,15 +90,9 @@ def counts(statistics: PlaceStatistics) -> Bools:
     return is_timed & goes_on & (_differing(*statistics.within) <= 1 - NEARLY_ALL)
 
 
-def harmless(statistics: PlaceStatistics) -> Bools:
-    """Hold where values vary and last, and many outcomes were compared without a difference."""
-    enough = statistics.comparisons >= COMPARISONS
-    return varies(statistics) & (statistics.differing[0] >= DEALT) & enough
-
-
-def comes_and_goes(statistics: PlaceStatistics) -> Bools:
-    """Hold where something is there or not within a class as often as between classes."""
-    return drawn(statistics)
+def lasts(statistics: PlaceStatistics) -> Bools:
+    """Hold where numbers differ within many classes, though each stays near the one before."""
+    return varies(statistics) & (statistics.differing[0] >= DEALT)
 
 
 def used(statistics: PlaceStatistics) -> Bools:
@@ -119,6 +113,11 @@ def guides(statistics: PlaceStatistics) -> Bools:
 def driven(statistics: PlaceStatistics) -> Bools:
     """Veto values that some actions change otherwise than others do."""
     return statistics.driven
+
+
+def untested(statistics: PlaceStatistics) -> Bools:
+    """Veto values with which few outcomes were compared."""
+    return statistics.comparisons < COMPARISONS
 
 
 def unites(statistics: PlaceStatistics) -> Bools:
@@ -194,11 +193,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         name="levels",
         kinds=frozenset({"number", "bar"}),
-        evidence=(harmless,),
-        vetoes=(*_MATTERS, driven),
+        evidence=(lasts,),
+        vetoes=(*_MATTERS, driven, untested),
     ),
-    Rule(
-        name="lines", kinds=frozenset({LINES}), evidence=(comes_and_goes,), vetoes=(decides, unites)
-    ),
+    Rule(name="lines", kinds=frozenset({LINES}), evidence=(drawn,), vetoes=(decides, unites)),
 )
 """Applied in this order."""

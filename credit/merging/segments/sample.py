@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -122,7 +123,7 @@ def _joined(groups: list[_Group]) -> SampledGroups:
     def joined(name: str) -> Ints:
         return np.concatenate([np.empty(0, np.int64), *(getattr(of, name) for of in parts)])
 
-    arrays = {field.name: joined(field.name) for field in fields(Observations)}
+    arrays: dict[str, Any] = {field.name: joined(field.name) for field in fields(Observations)}
     arrays["is_valid"] = arrays["is_valid"].astype(np.bool_)
     return SampledGroups(
         texts=[text for group in groups for text in group.texts],

@@ -6,8 +6,10 @@ A place is where a value stands, such as the second number of a line. All arrays
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphcredit.credit.merging.segments.observations import Observations
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
@@ -38,7 +40,12 @@ def agreement(place: Ints, cell: Ints, value: Ints, num_places: int) -> tuple[Fl
     equal, of_cell, _ = factorise_pairs(among, value)
     times = np.bincount(equal).astype(np.float64)
     pairs = np.bincount(of_place, size * (size - 1) / 2, num_places)
-    return np.bincount(of_place[of_cell], times * (times - 1) / 2, num_places), pairs
+    agreeing = np.bincount(of_place[of_cell], times * (times - 1) / 2, num_places)
+    return _floats(agreeing), _floats(pairs)
+
+
+def _floats(counts: NDArray[Any]) -> Floats:
+    return counts.astype(np.float64)
 
 
 def dependence(
@@ -68,7 +75,8 @@ def dependence(
     expected = np.bincount(of_place, (size - 1) * chance, num_places)
     variance = np.bincount(of_place, (size - 1) * chance * (1 - chance), num_places)
     comparisons = np.bincount(of_place, size - 1, num_places)
-    return (observed - expected) / np.sqrt(np.maximum(variance, 1e-9)), comparisons
+    excess = (observed - expected) / np.sqrt(np.maximum(variance, 1e-9))
+    return _floats(excess), _floats(comparisons)
 
 
 def partners(cell: Ints) -> Ints:
@@ -145,7 +153,8 @@ class PlaceStatistics:
         group_of_class[of.equivalence] = of.group
         place, group = place[differs], group_of_class[cell[differs]]
         _, of_group, _ = factorise_pairs(place, group)
-        return tuple(np.bincount(own, minlength=seen.num_places) for own in (place, of_group))
+        length = seen.num_places
+        return np.bincount(place, minlength=length), np.bincount(of_group, minlength=length)
 
     @cached_property
     def _sighting_of(self) -> tuple[Ints, Ints]:
@@ -168,7 +177,7 @@ class PlaceStatistics:
         here = np.flatnonzero(after >= 0)
         return here, after[here]
 
-    def _share(self, sightings: Ints, which: Bools) -> Floats:
+    def _share(self, sightings: Ints, which: Bools | Floats) -> Floats:
         place, length = self._seen.place[sightings], self._seen.num_places
         return np.bincount(place, which, length) / np.maximum(np.bincount(place, None, length), 1)
 

@@ -27,14 +27,14 @@ def _lake(name: str, slip: float, horizon: int) -> World:
     sides = {"up": ("left", "right"), "down": ("left", "right")}
 
     def outcomes(state: _Cell, action: str) -> dict[_Cell, float]:
-        found: dict[_Cell, float] = {}
+        chances: dict[_Cell, float] = {}
         ways = {action: 1 - slip} | dict.fromkeys(sides.get(action, ("up", "down")), slip / 2)
         for way, chance in ways.items():
             there = _beside(state, way)
             there = there if there in cells else state
             if chance:
-                found[there] = found.get(there, 0.0) + chance
-        return found
+                chances[there] = chances.get(there, 0.0) + chance
+        return chances
 
     return enumerate_world(
         name=name,

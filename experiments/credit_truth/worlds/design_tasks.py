@@ -78,8 +78,8 @@ def flat() -> World:
         if action in idle:
             return {(key, room, hand, on ^ {action}): 1.0}
         if action in ("left drawer", "right drawer"):
-            found = "key" if hand != "key" and action.startswith(key) else hand
-            return {(key, room, found, on): 1.0} if room == "hall" else {}
+            held = "key" if hand != "key" and action.startswith(key) else hand
+            return {(key, room, held, on): 1.0} if room == "hall" else {}
         if action == "walk":
             return {(key, "porch" if room == "hall" else "hall", hand, on): 1.0}
         is_out = room == "porch" and hand == "key"

@@ -19,7 +19,7 @@ def _cells(board: str) -> dict[Cell, str]:
 
 
 def _find(cells: Mapping[Cell, str], mark: str) -> Cell:
-    return next(cell for cell, found in cells.items() if found == mark)
+    return next(cell for cell, own_mark in cells.items() if own_mark == mark)
 
 
 def _next(cell: Cell, action: str) -> Cell:

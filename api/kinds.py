@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 
 from graphcredit.store.errors import InputError, SchemaError
@@ -73,6 +72,13 @@ def _read_duckdb(relation: Any, names: list[str]) -> pa.Table:
     return relation.project(", ".join(map(identifier, names))).to_arrow_table()
 
 
+def _write_polars(credit: pa.Table, frame: Any) -> Any:
+    import polars as pl  # loaded already, since the frame is one of its own
+
+    credited = pl.DataFrame(credit)
+    return credited.lazy() if isinstance(frame, pl.LazyFrame) else credited
+
+
 def _write_duckdb(credit: pa.Table, relation: Any) -> Any:
     """Return a relation of the same connection; DuckDB finds the local `credit` by its name."""
     return relation.query("steps", "FROM credit")
@@ -91,14 +97,14 @@ KINDS: tuple[Kind, ...] = (
         type="DataFrame",
         names=_columns,
         read=lambda frame, names: frame.select(names).to_arrow(),
-        write=lambda credit, frame: pl.from_arrow(credit),
+        write=_write_polars,
     ),
     Kind(
         library="polars",
         type="LazyFrame",
         names=lambda lazy: lazy.collect_schema().names(),
         read=lambda lazy, names: lazy.select(names).collect().to_arrow(),
-        write=lambda credit, lazy: pl.DataFrame(credit).lazy(),
+        write=_write_polars,
     ),
     Kind(
         library="pandas",

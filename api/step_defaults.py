@@ -1,14 +1,16 @@
 """Columns of steps that follow from the others, for logs that do not have them."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-import polars as pl
 import pyarrow as pa
 
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.parquet.shards import step_columns
 from graphcredit.store.schema import PARTITION_COLUMNS
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NEEDED = ("task_id", "trajectory_id", "state", "action", "reward", "success")
 """Columns that nothing else says."""
@@ -38,6 +40,8 @@ def with_defaults(steps: pa.Table) -> pa.Table:
     missing = DEFAULTS.keys() - set(steps.column_names)
     if not missing:
         return steps
+    import polars as pl  # here: most tables need no default, and it takes a while
+
     partitions = [c.name for c in PARTITION_COLUMNS if c.name in steps.column_names]
     trajectory = [*partitions, "trajectory_id"]
     frame = cast("pl.DataFrame", pl.from_arrow(steps))
@@ -58,8 +62,10 @@ def with_defaults(steps: pa.Table) -> pa.Table:
     return frame.to_arrow()
 
 
-def _ends(missing: set[str], is_last: pl.Expr) -> dict[str, pl.Expr]:
+def _ends(missing: set[str], is_last: "pl.Expr") -> "dict[str, pl.Expr]":
     """Return how trajectories end, by column."""
+    import polars as pl
+
     if missing >= {"terminated", "truncated"}:
         won = pl.col("success").cast(pl.Boolean)
         return {

@@ -3,9 +3,10 @@
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.table import HELP_NAMES, CommandTable
 from graphcredit.store.errors import (
     DamagedFileError,
+    ExtensionWarning,
     GraphcreditError,
     InputError,
     MissingDependencyError,
@@ -62,6 +64,7 @@ def main() -> None:
     try:
         with interrupts(), system_errors(), missing_extras(), _flushed():
             _refuse_undecodable(sys.argv)
+            warnings.showwarning = _show_warning
             app()
     except KeyboardInterrupt:
         sys.stderr.write("graphcredit: interrupted\n")
@@ -73,6 +76,17 @@ def main() -> None:
             error, DamagedFileError
         )
         raise SystemExit(2 if is_wrong_use else 1) from error
+
+
+_SHOW_WARNING = warnings.showwarning
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+    """Print a warning of our own as a notice, without the line of code that it came from."""
+    if issubclass(category, ExtensionWarning):
+        sys.stderr.write(f"notice: {plain_text(str(message))}\n")
+    else:
+        _SHOW_WARNING(message, category, *rest)
 
 
 def _refuse_undecodable(arguments: list[str]) -> None:

@@ -54,7 +54,8 @@ class EstimatorOptions(Options):
     estimators: Texts
     """Names of estimators, also with commas: grpo, rloo, gigpo, …"""
     set: Texts = ()
-    """Options of estimators, ESTIMATOR.OPTION=VALUE each."""
+    """Options of estimators, ESTIMATOR.OPTION=VALUE each, and of the merge: merge.normalise (a
+    rule), merge.substitute ('REGEX=>TEXT'), merge.guard, merge.min_merge_precision."""
 
     @field_validator("estimators")
     @classmethod

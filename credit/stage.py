@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.inputs.run_history.timeline import Timeline
+from graphcredit.credit.inputs.material import InputProvider, IterationSteps, Opening, StoredRun
+from graphcredit.credit.inputs.table import open_inputs
 from graphcredit.credit.iteration.credit_batch import BatchWork
 from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.engines.local import LOCAL, BatchEngine
@@ -23,16 +24,15 @@ from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.merging.merger import Merger, open_merger
 from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS
-from graphcredit.store.credit_marks.formulas import configuration_of
-from graphcredit.store.credit_marks.sources import Sources
-from graphcredit.store.credit_marks.summary import summary_paths
 from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.layout import AnyStore, Shard, Store, open_store
-from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import open_parquet, refuse_newer
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.provenance.configuration import configuration_of
+from graphcredit.store.provenance.sources import Sources
+from graphcredit.store.provenance.summary import summary_paths
 from graphcredit.store.schema import MERGE_KEY
 from graphcredit.store.state_rules.file import read_state_rules
 
@@ -104,8 +104,9 @@ def assign_credit(
                     waiting.push(written.pop_all())
         if reports:
             _refuse_nothing(store, reports)
-    for timeline in stage.timelines.values():
-        timeline.finish()
+    for of_run in stage.providers.values():
+        for provider in of_run.values():
+            provider.finish()
     return reports
 
 
@@ -118,11 +119,9 @@ class _Stage:
     engine: BatchEngine
     merger: Merger
     """Has not learned from any iteration."""
-    timelines: Mapping[str, Timeline]
-    """The past of each run; empty where no estimator needs it."""
     sources: Sources
-    er_graph: ErGraph | None
-    """The entities of all tasks; None where no estimator needs them."""
+    providers: Mapping[str, Mapping[str, InputProvider]]
+    """Run to input to what provides it."""
 
     @classmethod
     def open(
@@ -143,16 +142,30 @@ class _Stage:
             run_ids: The runs.
         """
         merger = open_merger(settings.merge, partial(CachedEmbedder, store))
-        timelines = _timelines(store, run_ids, settings, merger)
         sources = Sources(store, shards)
+        providers = {
+            run: open_inputs(
+                settings.inputs,
+                Opening(
+                    options=settings.estimators,
+                    stored=StoredRun(
+                        run_id=run,
+                        sources=sources,
+                        merge=settings.merge,
+                        teach=partial(_taught, merger),
+                        batch_rows=settings.batch_rows,
+                    ),
+                ),
+            )
+            for run in dict.fromkeys(run_ids)
+        }
         return cls(
             store=store,
             settings=settings,
             engine=engine,
             merger=merger,
-            timelines=timelines,
             sources=sources,
-            er_graph=sources.er_graph if settings.needs_entities else None,
+            providers=providers,
         )
 
     def is_current(self, shards: Sequence[Shard]) -> bool:
@@ -179,27 +192,25 @@ class _Stage:
             steps=self.sources.steps(run_id, iteration),
         )
         report = self._compute(work, written.enter_context(writer), on_progress)
-        if timeline := self.timelines.get(run_id):
-            timeline.leave()
+        for provider in self.providers[run_id].values():
+            provider.leave()
         return report
 
     def _work(self, run_id: str, iteration: int, shards: Sequence[Shard], plan: Plan) -> BatchWork:
         """Return what an engine needs to credit the batches of an iteration."""
         settings = self.settings
         outdated = partial(self.sources.outdated, run_id, iteration)
-        previous = PreviousCredit.load(
-            shards, settings.estimators, outdated, settings.graph_as_json()
-        )
+        previous = PreviousCredit.load(shards, settings, outdated)
         merger = _taught(self.merger, shards, plan)
-        timeline = self.timelines.get(run_id)
+        entered = IterationSteps(number=iteration, shards=shards, plan=plan, merger=merger)
+        providers = self.providers[run_id].items()
         return BatchWork(
             shards=shards,
             plan=plan,
             previous=previous,
             settings=settings,
             merger=merger,
-            past=timeline.enter(iteration, shards, plan, merger) if timeline else None,
-            er_graph=self.er_graph,
+            provided={name: provider.enter(entered) for name, provider in providers},
             window=Window.before(self.store, run_id, iteration, settings.graph_window),
         )
 
@@ -236,26 +247,6 @@ def _configuration(shard: Shard) -> dict[str, Any]:
         return {}
     with open_parquet(shard.credit_path, whole=False) as file:
         return configuration_of(file.schema_arrow)
-
-
-def _timelines(
-    store: Store, run_ids: Iterable[str], settings: CreditSettings, merger: Merger
-) -> dict[str, Timeline]:
-    """Return the past of each run, where an estimator asks for it."""
-    scores = settings.state_scores
-    if scores is None:
-        return {}
-    return {
-        run: Timeline(
-            store,
-            run,
-            scores,
-            merge=settings.merge,
-            teach=partial(_taught, merger),
-            batch_rows=settings.batch_rows,
-        )
-        for run in dict.fromkeys(run_ids)
-    }
 
 
 def _taught(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:

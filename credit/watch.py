@@ -20,6 +20,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store.errors import InputError, NothingToCreditError, OptionError
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.provenance.sources import SOURCES
 
 _Stamp: TypeAlias = tuple[tuple[str, int, int, int], ...]
 """Path, inode, size and modification time of each file that exists."""
@@ -95,24 +96,19 @@ class CreditWatch:
             GraphcreditError: Something failed that is not about the data of one iteration: the
                 disk, the engine, or a missing extra.
         """
-        entities = _stamp(sorted((self._store.root / "er_graph").glob("*.parquet")))
+        sources = hash(_stamp(path for row in SOURCES for path in row.files(self._store)))
         shards = self._store.shards(self._run_id)
         for run_id, of_run in groupby(shards, lambda shard: shard.run_id):
-            mark, changed = hash(entities), -math.inf
+            mark, changed = sources, -math.inf
             for iteration, members in groupby(of_run, lambda shard: shard.iteration):
                 listed = list(members)
                 seen = self._update((run_id, iteration), listed)
-                changed = max(changed, seen.since) if self._reads_earlier else seen.since
+                changed = max(changed, seen.since) if self._settings.reads_earlier else seen.since
                 is_wanted = self._iteration in (None, iteration)
                 if is_wanted and self._clock() - changed >= max(self._rest, seen.seconds):
                     yield from self._settle(seen, run_id, iteration, listed, mark)
-                if self._reads_earlier:
+                if self._settings.reads_earlier:
                     mark = _mark(mark, listed)
-
-    @property
-    def _reads_earlier(self) -> bool:
-        """Whether credit depends on earlier iterations of the run, too."""
-        return bool(self._settings.graph_window or self._settings.needing("read_past"))
 
     def _update(self, place: tuple[str, int], shards: Sequence[Shard]) -> _Seen:
         steps = _stamp(shard.path for shard in shards)

@@ -6,7 +6,7 @@ starts the three, prints their process ids, and starts again what is killed. Kil
 with `kill -9`: the policies come out the same. By hand, each in its own terminal, in any order:
 
     python examples/pipeline.py rollouts DIR
-    graphcredit credit DIR/store --estimator graphgpo --watch --every 0.5
+    graphcredit credit DIR/store --estimator graphgpo --watch 0.5
     python examples/pipeline.py train DIR
 
 - `rollouts` plays iteration n with policy n. Each trajectory is recorded whole or not at all. Its
@@ -32,9 +32,9 @@ from pathlib import Path
 
 from graphcredit.collector import StepRecorder
 from graphcredit.store import Store, connect, create_store, read_steps
-from graphcredit.store.credit_marks.state import credit_states
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.provenance.freshness import credit_freshness
 
 RUN, ESTIMATOR = "house", "graphgpo"
 ITERATIONS, GROUP_SIZE, MAX_STEPS = 4, 8, 12
@@ -115,7 +115,7 @@ def credited(store: Store, iteration: int) -> list[tuple[str, str, float]] | Non
     """Return state, action and advantage of each step; None until all are there and credited."""
     if len(trajectories(store, iteration)) < len(STARTS) * GROUP_SIZE:
         return None
-    found = credit_states(store, run_id=RUN, iteration=iteration)
+    found = credit_freshness(store, run_id=RUN, iteration=iteration)
     if [s.state for s in found if s.estimator == ESTIMATOR] != ["current"]:
         return None
     with connect(store) as connection:
@@ -165,7 +165,7 @@ def run(folder: Path, seconds_per_step: float) -> None:
     watch = [sys.executable, "-m", "graphcredit.cli.main", "credit", str(folder / "store")]
     commands = {
         "rollouts": [*me, "rollouts", str(folder), "--seconds-per-step", str(seconds_per_step)],
-        "credit": [*watch, "--estimator", ESTIMATOR, "--watch", "--every", "0.5"],
+        "credit": [*watch, "--estimator", ESTIMATOR, "--watch", "0.5"],
         "train": [*me, "train", str(folder)],
     }
     processes: dict[str, subprocess.Popen[bytes]] = {}

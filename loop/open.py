@@ -115,7 +115,7 @@ def _check_credit(loop: Loop) -> None:
 
     settings, training = loop.credit_settings(), loop.train_config(0)
     env = loop.config.collect.env
-    about_entities = settings.needing("er_graph")
+    about_entities = settings.needing("entities")
     if about_entities and environment_kind(env).er_graph is None:
         names = ", ".join(about_entities)
         raise OptionError(f"the estimator {names} needs tasks about entities: {env} has none")

@@ -124,6 +124,10 @@ class CreditWarning(UserWarning):
     """Credit is missing or less informative than it could be, because of data in the log."""
 
 
+class ExtensionWarning(UserWarning):
+    """An installed package offers a row of a table that cannot be used."""
+
+
 @contextmanager
 def interrupts() -> Generator[None]:
     """Raise KeyboardInterrupt at Ctrl-C, also inside DuckDB, which raises a RuntimeError."""

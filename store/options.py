@@ -87,17 +87,17 @@ class Options(BaseModel):
 
 
 def options_from_text(options: type[Any], settings: Mapping[str, str], *, owner: str) -> Any:
-    """Build an options dataclass from `{"gamma": "0.9", …}`.
+    """Build options from `{"gamma": "0.9", …}`.
 
     Args:
-        options: A dataclass of options.
+        options: A dataclass of options, or a class of `Options`.
         settings: Option to its value as text; the others keep their defaults.
         owner: Name of the estimator or objective, for messages.
 
     Raises:
         OptionError: An option is unknown, unreadable or out of its range.
     """
-    names = [field.name for field in dataclasses.fields(options)]
+    names = _names(options)
     unknown = sorted(settings.keys() - set(names))
     if unknown:
         raise OptionError(_unknown(owner, unknown[0], [f"{owner}.{name}" for name in names]))
@@ -146,11 +146,17 @@ def described(options: type[Any]) -> list[DescribedOption]:
     ]
 
 
+def _names(options: type[Any]) -> list[str]:
+    if issubclass(options, Options):
+        return list(options.model_fields)
+    return [field.name for field in dataclasses.fields(options)]
+
+
 @functools.cache
 def _model_of(options: type[Any]) -> type[BaseModel]:
-    """Return a model with the fields of a dataclass, to check their values."""
+    """Return a model with the fields of options, to check their values."""
     hints = get_type_hints(options, include_extras=True)
-    fields = {field.name: (hints[field.name], None) for field in dataclasses.fields(options)}
+    fields = {name: (hints[name], None) for name in _names(options)}
     config = ConfigDict(strict=True, allow_inf_nan=False, protected_namespaces=())
     return create_model(options.__name__, __config__=config, **cast("dict[str, Any]", fields))
 

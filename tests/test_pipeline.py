@@ -12,7 +12,7 @@ import pytest
 
 from graphcredit.store import open_store
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.credit_marks.state import credit_states
+from graphcredit.store.provenance.freshness import credit_freshness
 from tests.cli.in_process import run as graphcredit
 
 SCRIPT = Path(__file__).parent.parent / "examples" / "pipeline.py"
@@ -73,7 +73,7 @@ def test_killed_in_each_process_it_ends_with_the_same_policies(tmp_path: Path):
     store = open_store(tmp_path / "killed" / "store")
     graphcredit("check", store.root, "--recover")
     assert check_store(store).errors == ()
-    states = [(state.iteration, state.state) for state in credit_states(store)]
+    states = [(state.iteration, state.state) for state in credit_freshness(store)]
     assert states == [(number, "current") for number in range(4)]
 
 

@@ -44,13 +44,6 @@ def audit(
         raise typer.Exit(1)
 
 
-def show_findings(report: AuditReport) -> None:
-    """Print one line per finding: its severity, its size and its worst place."""
-    for finding in report.findings:
-        worst = finding.places[0]
-        say(f"{finding.severity}: {finding.check.name}: {finding.message}; {_at(worst)}")
-
-
 def _show(report: AuditReport) -> None:
     counts = [(report.count(severity), severity.value) for severity in AuditSeverity]
     counted = ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in counts[:2])

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from graphcredit.cli.output.console import say
-from graphcredit.credit.estimators.table import ESTIMATORS, Estimator, estimator_named
+from graphcredit.credit.estimators.table import Estimator, all_estimators, estimator_named
 from graphcredit.store.options import described
 
 
@@ -17,7 +17,7 @@ def estimators(
 
     Example: graphcredit estimators graphgpo
     """
-    lines = _in_full(estimator_named(name)) if name else map(_in_short, ESTIMATORS)
+    lines = _in_full(estimator_named(name)) if name else map(_in_short, all_estimators().values())
     for line in "\n".join(lines).split("\n"):
         say(line)
 
@@ -28,7 +28,7 @@ def _in_short(row: Estimator) -> str:
 
 
 def _in_full(row: Estimator) -> list[str]:
-    needs = ", ".join(row.inputs) or "nothing beyond the steps of its group"
+    needs = ", ".join(each.name for each in row.inputs) or "nothing beyond the steps of its group"
     lines = [_specification(row), "", f"columns: {', '.join(row.columns)}", f"needs: {needs}"]
     lines += [f"paper: {row.paper}", "", f"options, as --set {row.name}.NAME=VALUE:"]
     for option in described(row.options):

@@ -9,10 +9,10 @@ from graphcredit.cli.options import Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, progress, say, tell
 from graphcredit.collector.exporters.traces import TraceReport, export_traces
 from graphcredit.collector.exporters.turns import TurnsReport, export_turns
-from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.layout import open_store
 from graphcredit.store.parquet.export import ExportReport, export_store
 from graphcredit.store.plural import counted
+from graphcredit.store.provenance.freshness import credit_freshness, doubts
 
 _SHOWN = 10
 """Bad lines and other files that are named."""
@@ -69,7 +69,7 @@ def export(
         else:
             report = export_traces(opened, source, target, **chosen, on_progress=show)
     _show(report)
-    for doubt in doubts(credit_states(opened, run_id=run, iteration=iteration)):
+    for doubt in doubts(credit_freshness(opened, run_id=run, iteration=iteration)):
         tell(f"notice: {doubt}")
     if isinstance(report, TraceReport) and report.bad_lines:
         raise typer.Exit(1)

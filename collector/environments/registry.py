@@ -15,6 +15,7 @@ from graphcredit.collector.environments.search import questions
 from graphcredit.collector.environments.sokoban import names as sokoban_names
 from graphcredit.collector.environments.textworld import games as textworld_games
 from graphcredit.store.errors import MissingDependencyError, OptionError
+from graphcredit.store.extensions import installed
 from graphcredit.store.parquet.er_graph import ErGraph
 
 
@@ -104,6 +105,12 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
 }
 
 
+def all_environments() -> dict[str, EnvironmentKind]:
+    """Return our environments and those of installed packages, by name."""
+    group = "graphcredit.environments"
+    return {**ENVIRONMENTS, **installed(group, EnvironmentKind, ENVIRONMENTS)}
+
+
 def environment_kind(name: str) -> EnvironmentKind:
     """Return a row of the table.
 
@@ -111,9 +118,10 @@ def environment_kind(name: str) -> EnvironmentKind:
         OptionError: There is no environment of this name.
         MissingDependencyError: Its library is not installed.
     """
-    if name not in ENVIRONMENTS:
-        raise OptionError(f"environments are {', '.join(ENVIRONMENTS)}: got {name!r}")
-    kind = ENVIRONMENTS[name]
+    kinds = all_environments()
+    if name not in kinds:
+        raise OptionError(f"environments are {', '.join(kinds)}: got {name!r}")
+    kind = kinds[name]
     if kind.library is not None and find_spec(kind.library) is None:
         raise MissingDependencyError(
             f"playing {name} needs the package {kind.library!r}, which is not installed: "

@@ -23,6 +23,7 @@ from graphcredit.collector.importers.formats import (
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
+from graphcredit.store.extensions import installed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -190,13 +191,21 @@ FORMATS: tuple[LogFormat, ...] = (
 """Recognised in this order: the most particular first."""
 
 
+_NAMES = {row.name for row in FORMATS}
+
+
+def all_formats() -> tuple[LogFormat, ...]:
+    """Return the formats of installed packages, and after them ours."""
+    return (*installed("graphcredit.formats", LogFormat, _NAMES).values(), *FORMATS)
+
+
 def format_named(name: str) -> LogFormat:
     """Return a row of the table.
 
     Raises:
         OptionError: There is none of this name.
     """
-    rows = {row.name: row for row in FORMATS}
+    rows = {row.name: row for row in all_formats()}
     if name not in rows:
         raise OptionError(f"import.format must be one of {', '.join(rows)}: got {name!r}")
     return rows[name]
@@ -204,4 +213,4 @@ def format_named(name: str) -> LogFormat:
 
 def recognise(value: object, path: Path) -> LogFormat | None:
     """Return the format of a record; None if no reader knows it."""
-    return next((row for row in FORMATS if row.is_row(value, path)), None)
+    return next((row for row in all_formats() if row.is_row(value, path)), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.prefix_cache import Environments
-from graphcredit.collector.environments.registry import ENVIRONMENTS
+from graphcredit.collector.environments.registry import all_environments
 from graphcredit.collector.policies.language.policy import forget
 from graphcredit.collector.replaying.decisions import LoggedStep, read_trajectories
 from graphcredit.collector.replaying.retrace import Place, retrace
@@ -41,7 +41,7 @@ class TrajectoryWork:
 def task_of(task_id: str) -> Task | None:
     """Return the task that was recorded under an id; None if no environment has such ids."""
     name, _, spec = task_id.partition("-")
-    return Task(environment=name, spec=spec) if name in ENVIRONMENTS else None
+    return Task(environment=name, spec=spec) if name in all_environments() else None
 
 
 def replay_trajectories(

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from graphcredit.credit.audit.scope import Scope
+from graphcredit.credit.audit.thresholds import AuditThresholds
 
 Need: TypeAlias = Literal["steps", "credit", "distance"]
 """What a check reads: steps alone, credit columns, or distances to the goal (credit's or true)."""
@@ -43,6 +44,11 @@ class Check:
     limit: str | None = None
     """Field of the thresholds: up to this share, what is found is only INFO."""
     needs: Need = "steps"
+
+    def severity_of(self, number: int, total: int, thresholds: AuditThresholds) -> AuditSeverity:
+        """Return what it means that so many of a total are affected."""
+        is_rare = self.limit is not None and number <= getattr(thresholds, self.limit) * total
+        return AuditSeverity.INFO if is_rare else self.severity
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

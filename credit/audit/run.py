@@ -82,7 +82,6 @@ def audit(
     run_id: str | None = None,
     iteration: int | None = None,
     thresholds: AuditThresholds | None = None,
-    least: AuditSeverity = AuditSeverity.INFO,
     on_progress: OnProgress = silent,
 ) -> AuditReport:
     """Check the grouping, the trajectories and the credit of a store.
@@ -94,7 +93,6 @@ def audit(
         run_id: Only this run.
         iteration: Only this iteration.
         thresholds: From where on something is worth a warning.
-        least: Findings below it are left out; numbers are computed at INFO only.
         on_progress: Called with the checks done and their number.
 
     Raises:
@@ -113,7 +111,7 @@ def audit(
     with interrupts():
         return unchanged(
             store,
-            lambda: _audit(store, run_id, iteration, limits, least, on_progress),
+            lambda: _audit(store, run_id, iteration, limits, on_progress),
             run_id=run_id,
             iteration=iteration,
         )
@@ -124,7 +122,6 @@ def _audit(
     run_id: str | None,
     iteration: int | None,
     limits: AuditThresholds,
-    least: AuditSeverity,
     on_progress: OnProgress,
 ) -> AuditReport:
     views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
@@ -134,31 +131,25 @@ def _audit(
         spill = Path(gettempdir()) / f"graphcredit-audit-{token_hex(4)}"
         connection.execute("SET temp_directory = ?", [str(spill)])
         scope = prepare(connection, store, run_id, iteration, limits)
-        return _report(scope, limits, least, on_progress)
+        return _report(scope, limits, on_progress)
 
 
 def _report(
     scope: Scope,
     thresholds: AuditThresholds,
-    least: AuditSeverity,
     on_progress: OnProgress,
 ) -> AuditReport:
-    worth = _SEVERITIES[: _SEVERITIES.index(least) + 1]
-    asked = [check for check in CHECKS if check.severity in worth]
     findings: list[Finding] = []
-    for done, check in enumerate(asked):
-        on_progress("audit", done, len(asked))
+    for done, check in enumerate(CHECKS):
+        on_progress("audit", done, len(CHECKS))
         finding = _find(scope, check, thresholds) if scope.has(check.needs) else None
-        if finding and finding.severity in worth:
+        if finding:
             findings.append(finding)
-    replays: list[ReplayJudgement] = []
-    if least is AuditSeverity.INFO and scope.any("FROM replay"):
-        replays = judge_replays(scope.connection)
     return AuditReport(
         findings=tuple(sorted(findings, key=lambda f: _SEVERITIES.index(f.severity))),
-        numbers=_numbers(scope) if least is AuditSeverity.INFO else {},
-        skipped={check.name: check.needs for check in asked if not scope.has(check.needs)},
-        replays=tuple(replays),
+        numbers=_numbers(scope),
+        skipped={check.name: check.needs for check in CHECKS if not scope.has(check.needs)},
+        replays=tuple(judge_replays(scope.connection)),
     )
 
 
@@ -177,10 +168,9 @@ def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | 
         return None
     number, num_places = rows[0][-2:]
     ((total,),) = _rows(scope, _text(scope, TOTALS[check.of]))
-    is_rare = check.limit is not None and number <= getattr(thresholds, check.limit) * total
     return Finding(
         check=check,
-        severity=AuditSeverity.INFO if is_rare else check.severity,
+        severity=check.severity_of(number, total, thresholds),
         number=number,
         total=total,
         places=tuple(

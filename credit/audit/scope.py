@@ -8,8 +8,8 @@ Beside the views of the catalog (only the audited run and iteration are in them)
                    actions and rewards), `clock` (hash of all times)
     groups         of complete trajectories: run_id, iteration, task_id, size, num_steps, num_won,
                    effective_size, lowest and highest return, is_even (they are equal)
-    made_by        per run, iteration and estimator: stat_over, inputs (names), is_outdated
-                   (another version of its formula made it)
+    made_by        per run, iteration and estimator: stat_over, is_outdated (another version of its
+                   formula made it)
     merges         per run and iteration whose merge has an estimate: precision, standard_error,
                    num_pairs, num_groups (see `merging/precision.py`), is_low
     credited       credit of complete trajectories, with task_id, `is_finite` (all its numbers
@@ -27,11 +27,15 @@ from typing import Any
 import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
+from graphcredit.credit.estimators.table import all_estimators, is_of_other_version
 from graphcredit.credit.merging.precision import MergePrecision
-from graphcredit.store.credit_marks.described import BALANCES, balanced_of, inputs_of
-from graphcredit.store.credit_marks.formulas import is_of_other_formula, stated_configuration
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.provenance.configuration import (
+    BALANCED_KEY,
+    BALANCES,
+    stated_configuration,
+)
 from graphcredit.store.schema import ROUNDING, split_estimator_column
 from graphcredit.store.sql.views import identifier
 
@@ -102,7 +106,7 @@ class Scope:
     columns: tuple[str, ...]
     """Columns of `credit` that an estimator wrote."""
     balanced: Mapping[str, str]
-    """Those of them whose mean is 0, and over what: see `described.BALANCED_KEY`."""
+    """Those of them whose mean is 0, and over what: see `BALANCES`."""
     has_credit: bool
     """Whether any complete trajectory has credit."""
     has_truth: bool
@@ -191,31 +195,33 @@ def _any(connection: duckdb.DuckDBPyConnection, rows: str) -> bool:
 def _write_made_by(
     connection: duckdb.DuckDBPyConnection, store: Store, run_id: str | None, iteration: int | None
 ) -> Mapping[str, Any]:
-    """Make the table `made_by`, and return one way in which each estimator's columns were made."""
-    found: dict[tuple[str, int, str], set[str]] = {}
-    outdated: set[tuple[str, int, str]] = set()
+    """Make the table `made_by`, and return one configuration of each estimator."""
+    texts: dict[tuple[str, int, str], set[str]] = {}
     for shard in store.shards(run_id, iteration):
         if not shard.credit_path.exists():
             continue
         with open_parquet(shard.credit_path) as file:
             configuration = stated_configuration(file.schema_arrow, shard.credit_path)
-        for estimator, made_by in configuration.items():
+        for estimator, said in configuration.items():
             key = (shard.run_id, shard.iteration, estimator)
-            found.setdefault(key, set()).add(json.dumps(made_by, sort_keys=True))
-            if is_of_other_formula(estimator, made_by):
-                outdated.add(key)
+            texts.setdefault(key, set()).add(json.dumps(said, sort_keys=True))
     connection.execute(
         "CREATE TEMP TABLE made_by (run_id VARCHAR, iteration INTEGER, estimator VARCHAR, "
-        "stat_over VARCHAR, inputs VARCHAR[], is_outdated BOOLEAN)"
+        "stat_over VARCHAR, is_outdated BOOLEAN)"
     )
-    made_by = {key: json.loads(min(texts)) for key, texts in found.items()}
+    made_by = {key: [_object(json.loads(text)) for text in sorted(of)] for key, of in texts.items()}
     rows = [
-        (*key, _stat_over(way), list(inputs_of(key[2], way)), key in outdated)
-        for key, way in made_by.items()
+        (*key, _stat_over(said[0]), any(is_of_other_version(key[2], each) for each in said))
+        for key, said in made_by.items()
     ]
     if rows:
-        connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?, ?)", rows)
-    return {estimator: way for (_, _, estimator), way in made_by.items()}
+        connection.executemany("INSERT INTO made_by VALUES (?, ?, ?, ?, ?)", rows)
+    return {estimator: said[0] for (_, _, estimator), said in made_by.items()}
+
+
+def _object(said: Any) -> dict[str, Any]:
+    """Return what another program may have written as something else."""
+    return said if isinstance(said, dict) else {}
 
 
 def _write_merges(
@@ -241,15 +247,16 @@ def _write_merges(
             connection.execute("INSERT INTO merges VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def _balanced(columns: Iterable[str], ways: Mapping[str, Any]) -> dict[str, str]:
+def _balanced(columns: Iterable[str], made_by: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns whose mean is 0, by what their file says, or the estimator's row."""
+    rows = all_estimators()
     splits = {name: split for name in columns if (split := split_estimator_column(name))}
-    over = {
-        name: balanced_of(estimator, ways.get(estimator)).get(part)
-        for name, (estimator, part) in splits.items()
-    }
+    over: dict[str, Any] = {}
+    for name, (estimator, part) in splits.items():
+        default = rows[estimator].balanced if estimator in rows else {}
+        over[name] = _object(made_by.get(estimator, {}).get(BALANCED_KEY, default)).get(part)
     return {name: what for name, what in over.items() if what in BALANCES}
 
 
-def _stat_over(made_by: Any) -> str:
-    options = made_by.get("options") if isinstance(made_by, dict) else None
-    return options.get("stat_over", "trajectories") if options else "trajectories"
+def _stat_over(made_by: Mapping[str, Any]) -> str:
+    return _object(made_by.get("options")).get("stat_over", "trajectories")

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.graph.distances import StateGraph
-from graphcredit.credit.inputs.analogies.untried_actions import Analogies
-from graphcredit.credit.inputs.entities.mentions import Mentions
-from graphcredit.credit.inputs.run_history.before import Past
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, sum_per_run
+from graphcredit.store.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,13 +53,18 @@ class StepBatch:
     """Transitions and distances of all groups."""
     columns: Mapping[str, pa.ChunkedArray] = field(default_factory=dict[str, pa.ChunkedArray])
     """Name to [num_steps] values of each step column that an estimator declares in `reads`."""
-    past: Past | None = None
-    """What had happened in the run before. An input, as all that follow: see `inputs/table.py`;
-    None where no estimator needs it."""
-    mentions: Mentions | None = None
-    """Which step comes across which entity."""
-    analogies: Analogies | None = None
-    """What untried actions would do, and how new each node is."""
+    inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What estimators need besides, by name: rows of `inputs/table.py`."""
+
+    def input(self, name: str) -> Any:
+        """Return an input that the estimator's row names.
+
+        Raises:
+            InputError: The batch was assembled without it.
+        """
+        if name not in self.inputs:
+            raise InputError(f"an estimator needs the input {name}: assemble the batch with it")
+        return self.inputs[name]
 
     @property
     def num_steps(self) -> int:

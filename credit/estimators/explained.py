@@ -1,12 +1,12 @@
 """How each estimator explains its credit: functions from its options, one for each table row.
 
-What they return goes into the metadata of the credit; `store/credit_marks/explained.py` has its
+What they return goes into the metadata of the credit; `store/provenance/explained.py` has its
 words.
 """
 
 from typing import Any
 
-from graphcredit.store.credit_marks.explained import Compared, Explanation
+from graphcredit.store.provenance.explained import Compared, Explanation
 
 
 def whole_trajectory(options: Any) -> Explanation:

@@ -9,8 +9,8 @@ from graphcredit.credit.estimators.hidden_state import hidden_share
 from graphcredit.credit.estimators.outlook import chance_of_nodes, horizon_of_group, outlook
 from graphcredit.credit.estimators.progress import progress
 from graphcredit.credit.estimators.relative import Normalize
+from graphcredit.credit.inputs.analogies.untried_actions import Analogies
 from graphcredit.credit.steps.arrays import Floats
-from graphcredit.store.errors import InputError
 from graphcredit.store.options import Positive
 
 _FAR = 5
@@ -76,11 +76,8 @@ class Reach:
         Raises:
             InputError: The batch was made without analogies.
         """
-        if batch.analogies is None:
-            raise InputError(
-                "reach needs to know what is untried in a group: assemble the batch with analogies"
-            )
-        chance, novelty = self._chance_of_success(batch), batch.analogies.novelty
+        analogies: Analogies = batch.input("analogies")
+        chance, novelty = self._chance_of_success(batch), analogies.novelty
         unknown = chance[batch.group_of_node] * novelty / (1 + novelty)
         found = outlook(batch, unknown=unknown, doubt=self.doubt)
         gain = found.after - found.before
@@ -90,7 +87,7 @@ class Reach:
             credit *= _scale(batch, chance)[batch.group_of_step]
         parts = {
             "step_reward": gain,
-            "step_advantage": progress(batch, batch.analogies),
+            "step_advantage": progress(batch, analogies),
             "advantage": credit,
         }
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}

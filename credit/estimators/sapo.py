@@ -11,7 +11,6 @@ from graphcredit.credit.estimators.parts import episode_part
 from graphcredit.credit.estimators.relative import Normalize, StatOver, relative
 from graphcredit.credit.inputs.entities.mentions import Mentions
 from graphcredit.credit.steps.arrays import Floats, Ints
-from graphcredit.store.errors import InputError
 from graphcredit.store.options import Weight
 
 Decay: TypeAlias = Annotated[float, Field(ge=1)]
@@ -50,9 +49,7 @@ class Sapo:
         Raises:
             InputError: The batch was made without the mentions of entities.
         """
-        if batch.mentions is None:
-            raise InputError("sapo needs the mentions of entities: give the batch an ErGraph")
-        reward = self._reward(batch, batch.mentions)
+        reward = self._reward(batch, batch.input("mentions"))
         compared = relative(
             reward, batch.trajectory_of_step, len(batch.is_success), normalize=self.normalize
         )

@@ -63,12 +63,11 @@ class Spo3:
         """Return the parts of the advantage, each [num_steps].
 
         Raises:
-            ValueError: The batch has no `past`.
+            InputError: The batch was made without the past.
         """
-        if batch.past is None:
-            raise ValueError("3SPO needs StepBatch.past: the order in which trajectories ended")
-        visits = _Visits.count(batch, batch.past)
-        ended = batch.past.num_ended_before[visits.trajectory]
+        past: Past = batch.input("past")
+        visits = _Visits.count(batch, past)
+        ended = past.num_ended_before[visits.trajectory]
         score = self.score(visits.num_total, visits.num_success, ended)
         novelty = 0.5 * np.exp(-self.omega_k * visits.num_total[visits.of_state])
         last = batch.trajectory_start[1:] - 1

@@ -18,11 +18,13 @@ from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST, Input
 from graphcredit.credit.steps.arrays import Floats
-from graphcredit.store.credit_marks.explained import Explanation
-from graphcredit.store.credit_marks.formulas import SUCCESSORS
 from graphcredit.store.errors import OptionError
+from graphcredit.store.extensions import installed
 from graphcredit.store.options import check_options, options_from_text
+from graphcredit.store.provenance.configuration import VERSION_KEY, CreditConfiguration
+from graphcredit.store.provenance.explained import Explanation
 from graphcredit.store.schema import STEP_COLUMNS
 
 
@@ -63,8 +65,11 @@ class Estimator:
     """Parts it defines: columns `<name>_<part>`."""
     balanced: Mapping[str, Balance] = field(default_factory=dict[str, Balance])
     """Those parts whose mean is 0, and over what: the audit checks it."""
-    inputs: tuple[str, ...] = ()
-    """Rows of `inputs/table.py` that it needs."""
+    version: int = 1
+    """Of its formula. It goes up where the formula comes to give other numbers: what an earlier one
+    made is then recognised by its metadata, and made again."""
+    inputs: tuple[Input, ...] = ()
+    """What it needs besides the steps, rows of `inputs/table.py`."""
     reads: tuple[str, ...] = ()
     """Step columns that it reads itself, from `StepBatch.columns`."""
     where_missing: str = ""
@@ -150,7 +155,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Spo3,
         explains=explained.spo3,
         writes=("step_reward", "step_advantage", "advantage"),
-        inputs=("past",),
+        version=2,
+        inputs=(PAST,),
         balanced=_STATES,
         paper="3SPO, Eq. 1-4",
     ),
@@ -159,7 +165,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Sapo,
         explains=explained.sapo,
         writes=("step_reward", *_BOTH),
-        inputs=("mentions",),
+        inputs=(MENTIONS,),
         where_missing="sapo's step reward is 0 there",
         balanced=_TRAJECTORIES,
         paper="SAPO, Eq. 4-14",
@@ -193,7 +199,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Reach,
         explains=explained.reach,
         writes=("step_reward", "step_advantage", "advantage"),
-        inputs=("analogies",),
+        version=2,
+        inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",
         node_values=(
@@ -204,7 +211,11 @@ ESTIMATORS: tuple[Estimator, ...] = (
     ),
 )
 
-_BY_NAME = {estimator.name: estimator for estimator in ESTIMATORS}
+
+def all_estimators() -> Mapping[str, Estimator]:
+    """Return our estimators, and after them those of installed packages, by name."""
+    rows = {row.name: row for row in ESTIMATORS}
+    return {**rows, **installed("graphcredit.estimators", Estimator, rows)}
 
 
 def estimator_named(name: str) -> Estimator:
@@ -214,15 +225,27 @@ def estimator_named(name: str) -> Estimator:
         OptionError: There is none of that name; the message lists those there are. Or its row
             declares a column that steps do not have.
     """
-    if name in SUCCESSORS:
-        raise OptionError(f"there is no {name} any more: {SUCCESSORS[name]} has taken its place")
-    if name not in _BY_NAME:
-        raise OptionError(f"no estimator is called {name!r}; there are {', '.join(_BY_NAME)}")
-    row = _BY_NAME[name]
+    rows = all_estimators()
+    if name not in rows:
+        raise OptionError(f"no estimator is called {name!r}; there are {', '.join(rows)}")
+    row = rows[name]
     unknown = sorted({*row.reads} - {column.name for column in STEP_COLUMNS})
     if unknown:
         raise OptionError(f"an estimator may read columns of steps: {name} reads {unknown[0]!r}")
     return row
+
+
+def is_of_other_version(name: str, configuration: CreditConfiguration) -> bool:
+    """Return whether credit was made by another version of an estimator's formula.
+
+    Args:
+        name: The estimator; one of another program has no versions.
+        configuration: How its credit was made; nothing where that is not known.
+    """
+    row = all_estimators().get(name)
+    if row is None or not configuration:
+        return False
+    return configuration.get(VERSION_KEY, 1) != row.version
 
 
 def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:
@@ -277,12 +300,13 @@ def chosen(estimators: EstimatorChoice) -> dict[str, Assigner]:
 
 
 def _name_of(options: object) -> str:
-    for row in ESTIMATORS:
+    rows = all_estimators().values()
+    for row in rows:
         if type(options) is row.options:
             return row.name
     raise OptionError(
         f"an estimator must be a name or an object of its options: got {options!r}; there are "
-        f"{', '.join(row.options.__name__ for row in ESTIMATORS)}"
+        f"{', '.join(row.options.__name__ for row in rows)}"
     )
 
 

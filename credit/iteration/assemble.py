@@ -1,7 +1,8 @@
 """From a table of steps to a batch, and what is needed to name its nodes again."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,7 +10,8 @@ import pyarrow as pa
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.graph.distances import StateGraph, build_graph
-from graphcredit.credit.inputs.table import Input, InputSources, Material
+from graphcredit.credit.inputs.material import Material
+from graphcredit.credit.inputs.table import Input
 from graphcredit.credit.merging.merger import EXACT, Merger, MergeReport
 from graphcredit.credit.steps.complete import (
     LeftOut,
@@ -18,8 +20,6 @@ from graphcredit.credit.steps.complete import (
     select_trajectories,
 )
 from graphcredit.credit.steps.nodes import Nodes
-
-NO_SOURCES = InputSources()
 
 ReadWindow: TypeAlias = Callable[[pa.Array], pa.Table | None]
 """Returns the steps that some tasks had in earlier iterations."""
@@ -45,25 +45,26 @@ def assemble(
     invalid_action_penalty: float = 0.0,
     read_window: ReadWindow | None = None,
     inputs: Sequence[Input] = (),
-    sources: InputSources = NO_SOURCES,
+    provided: Mapping[str, Any] = MappingProxyType({}),
+    number: int = 0,
     columns: Sequence[str] = (),
 ) -> Assembly:
     """Build the batch of all complete trajectories in a table.
 
     Args:
-        table: Whole groups of one run and iteration, `trajectories.COLUMNS`, in any row order, and
+        table: Whole groups of one run and iteration, `complete.COLUMNS`, in any row order, and
             what the merger needs besides.
         merger: Makes nodes of the states; by default one of each distinct text.
         invalid_action_penalty: Taken off the reward of every invalid step before anything else.
         read_window: Returns the steps of some tasks in earlier iterations. Distances are found on
             their transitions too; groups and statistics stay those of `table`.
         inputs: What estimators need besides; the tables must have the columns that these read.
-        sources: Where inputs come from that steps do not contain.
+        provided: Input to what its provider gives for the iteration.
+        number: Of the batch in its iteration.
         columns: Step columns that estimators read themselves.
 
     Raises:
         SchemaError: A key column holds a null.
-        InputError: A source of an input is missing.
     """
     steps, left_out = complete_trajectories(table)
     window = read_window(steps.task_texts.take(np.unique(steps.task))) if read_window else None
@@ -77,7 +78,8 @@ def assemble(
         steps=merged.steps,
         nodes=merged.nodes,
         identify=merged.identify,
-        sources=sources,
+        number=number,
+        provided=provided,
     )
     graph, own = _graph(material), material
     if window is not None:
@@ -112,12 +114,11 @@ def _without_window(
     """Return the same without the steps of earlier iterations: their rows follow the table's."""
     steps = material.steps
     is_own = steps.row < table.num_rows
-    own = Material(
+    own = replace(
+        material,
         table=table,
         steps=select_trajectories(steps, is_own[steps.trajectory_start[:-1]]),
         nodes=material.nodes.of_steps(is_own),
-        identify=material.identify,
-        sources=material.sources,
     )
     return own, graph.of_steps(is_own)
 
@@ -147,5 +148,5 @@ def _batch(
         goal_of_group=nodes.goal_of_group,
         graph=graph,
         columns=columns,
-        **inputs,
+        inputs=inputs,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,9 @@ from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import CREDIT_COLUMNS, CREDIT_KEY_COLUMNS
+
+Columns: TypeAlias = Mapping[str, NDArray[np.generic]]
+"""Name of a column to its values, [num_steps]."""
 
 NULL_INT = -1
 """Stands for null in integer and boolean columns until they are written; NaN does in floats."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,16 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.table import (
-    ESTIMATORS,
     Estimator,
     NodeValue,
+    all_estimators,
     options_as_made,
 )
-from graphcredit.credit.inputs.run_history.timeline import IterationPast
-from graphcredit.credit.inputs.table import InputSources
 from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.earlier_steps import Window
-from graphcredit.credit.iteration.graph_tables import edge_schema, edge_table, node_table
+from graphcredit.credit.iteration.faults import count_faults
+from graphcredit.credit.iteration.graph_tables import Edges, edge_schema, edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -30,7 +28,6 @@ from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.credit.steps.batches import Piece, Plan
 from graphcredit.store.layout import Shard
-from graphcredit.store.parquet.er_graph import ErGraph
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +53,8 @@ class BatchWork:
     previous: PreviousCredit
     settings: CreditSettings
     merger: Merger
-    past: IterationPast | None
-    er_graph: ErGraph | None
+    provided: Mapping[str, Any]
+    """Input to what its provider gives for the iteration."""
     window: Window
 
     def columns(self) -> tuple[str, ...]:
@@ -66,29 +63,29 @@ class BatchWork:
 
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
-        past = self.past
         table = pa.concat_tables([piece.steps for piece in pieces])
         credited = credit_steps(
             table,
             self.settings,
             merger=self.merger,
-            sources=InputSources(
-                read_past=partial(past.of_batch, number) if past else None,
-                er_graph=self.er_graph,
-            ),
+            provided=self.provided,
+            number=number,
             read_window=self._read_window if self.window.shards else None,
         )
         assembly = credited.assembly
         kept = self.previous.read(self.shards, pieces)
         columns = credited.columns
         columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
+        report = credited.report
+        edges = Edges.of(assembly.batch)
+        report.faults, report.totals = count_faults(assembly, edges, columns)
         return CreditedBatch(
             columns={name: scatter(assembly, values) for name, values in columns.items()},
-            edges=edge_table(assembly, columns, edge_schema(list(columns))),
+            edges=edge_table(assembly, edges, columns, edge_schema(list(columns))),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
             trajectories=trajectory_rows(assembly, table, columns),
             advantages=advantage_rows(assembly, table, columns),
-            report=credited.report,
+            report=report,
         )
 
     def _read_window(self, tasks: pa.Array) -> pa.Table | None:
@@ -96,12 +93,12 @@ class BatchWork:
 
     def _node_values(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the node columns of the estimators whose columns are made or kept."""
-        found: dict[str, Floats] = {}
-        for row in ESTIMATORS:
+        columns: dict[str, Floats] = {}
+        for row in all_estimators().values():
             for value in row.node_values:
                 if options := self._options(row, value):
-                    found[value.column] = value.of(options, batch)
-        return found
+                    columns[value.column] = value.of(options, batch)
+        return columns
 
     def _options(self, row: Estimator, value: NodeValue) -> Any:
         """Return an estimator's options as its columns were or will be made; None without any."""

@@ -1,12 +1,13 @@
 """The one road from steps to credit: `compute` and the stage call this."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.inputs.table import InputSources
 from graphcredit.credit.iteration.assemble import Assembly, ReadWindow, assemble
 from graphcredit.credit.iteration.columns import common_columns, estimator_columns
 from graphcredit.credit.iteration.report import CreditReport, report_of
@@ -29,7 +30,8 @@ def credit_steps(
     settings: CreditSettings,
     *,
     merger: Merger,
-    sources: InputSources,
+    provided: Mapping[str, Any],
+    number: int = 0,
     read_window: ReadWindow | None = None,
 ) -> CreditedSteps:
     """Build the graphs of whole groups, and compute the credit of their steps.
@@ -38,12 +40,13 @@ def credit_steps(
         table: Whole groups of one iteration with `settings.columns`, rows in any order.
         settings: What to compute, and how.
         merger: Makes nodes of the states.
-        sources: Where inputs come from that steps do not contain.
+        provided: Input to what its provider gives for the iteration.
+        number: Of the batch in its iteration.
         read_window: Returns the steps of some tasks in earlier iterations.
 
     Raises:
         SchemaError: A key column holds a null.
-        InputError: A source is missing, or a number is too large for its column.
+        InputError: A number is too large for its column.
     """
     assembly = assemble(
         table,
@@ -51,7 +54,8 @@ def credit_steps(
         invalid_action_penalty=settings.invalid_action_penalty,
         read_window=read_window,
         inputs=settings.inputs,
-        sources=sources,
+        provided=provided,
+        number=number,
         columns=settings.reads,
     )
     batch = assembly.batch

@@ -2,9 +2,7 @@
 
 import sys
 import warnings
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -13,21 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphcredit.credit.estimators.table import EstimatorChoice, chosen
-from graphcredit.credit.inputs.run_history.before import Past
-from graphcredit.credit.inputs.run_history.counts import RunHistory
-from graphcredit.credit.inputs.run_history.timeline import past_of_table
-from graphcredit.credit.inputs.table import InputSources
+from graphcredit.credit.inputs.material import InputProvider, Opening
+from graphcredit.credit.inputs.table import open_inputs
 from graphcredit.credit.iteration.columns import scatter, to_arrow
 from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.report import CreditReport, incomplete_notice, notices_of
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.merger import open_merger
-from graphcredit.credit.merging.recognise import Identify
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.credit.steps.codes import encode
-from graphcredit.credit.steps.complete import Steps
-from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.shards import conform, step_columns
@@ -84,52 +77,33 @@ def compute(
         merge=merge or MergeSettings(),
         invalid_action_penalty=invalid_action_penalty,
     )
-    _check_arguments(settings, er_graph, on_incomplete)
-    steps = _steps(pa.table(table), settings)
+    if on_incomplete not in get_args(OnIncomplete):
+        words = ", ".join(get_args(OnIncomplete))
+        raise OptionError(f"on_incomplete must be one of {words}: got {on_incomplete!r}")
+    # `pa.table` would import pandas to ask whether the table is one of its frames.
+    steps = _steps(table if isinstance(table, pa.Table) else pa.table(table), settings)
     merger = open_merger(settings.merge)
-    histories: defaultdict[str, RunHistory] = defaultdict(RunHistory)
+    opening = Opening(options=settings.estimators, given={"mentions": er_graph})
+    providers: dict[str, dict[str, InputProvider]] = {}
     report = CreditReport()
     parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
     for run, rows in _iterations(steps):
         part = steps if len(rows) == steps.num_rows else steps.take(rows)
-        sources = InputSources(
-            read_past=partial(_past_of_table, histories, run),
-            er_graph=er_graph,
-        )
+        if run not in providers:
+            providers[run] = open_inputs(settings.inputs, opening)
         taught = merger.learn([part], part.num_rows)
-        credited = credit_steps(part, settings, merger=taught, sources=sources)
+        credited = credit_steps(
+            part,
+            settings,
+            merger=taught,
+            provided={name: each.enter(None) for name, each in providers[run].items()},
+        )
         report.add(credited.report)
         report.add(CreditReport(state_rules=taught.rules_met))
         columns = credited.columns.items()
         parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
     _say(report, settings, on_incomplete)
     return _in_order(steps, parts)
-
-
-def _past_of_table(
-    histories: defaultdict[str, RunHistory],
-    run: str,
-    table: pa.Table,
-    steps: Steps,
-    nodes: Nodes,
-    identify: Identify | None,
-) -> Past:
-    """Return what had happened in a run; its history opens a database, so it is made here only."""
-    return past_of_table(table, steps, nodes, identify, histories[run])
-
-
-def _check_arguments(
-    settings: CreditSettings, er_graph: ErGraph | None, on_incomplete: OnIncomplete
-) -> None:
-    if on_incomplete not in get_args(OnIncomplete):
-        raise OptionError(
-            f"on_incomplete must be one of {', '.join(get_args(OnIncomplete))}: got "
-            f"{on_incomplete!r}"
-        )
-    if er_graph is None and (names := settings.needing("er_graph")):
-        raise InputError(
-            f"{', '.join(names)} needs to know the entities of each task: give er_graph"
-        )
 
 
 def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomplete) -> None:

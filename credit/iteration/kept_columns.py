@@ -1,31 +1,38 @@
 """Credit that an earlier run left, of estimators that this run does not touch."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from graphcredit.credit.estimators.table import is_of_other_version
 from graphcredit.credit.iteration.columns import read_keys
+from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Piece, read_rows
-from graphcredit.store.credit_marks.formulas import (
-    is_of_other_formula,
-    stated_configuration,
-    successor,
-)
-from graphcredit.store.credit_marks.sources import MARKS, Way
-from graphcredit.store.credit_marks.state import State, judge
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.provenance.configuration import (
+    BALANCED_KEY,
+    SOURCES_KEY,
+    VERSION_KEY,
+    CreditConfiguration,
+    stated_configuration,
+)
+from graphcredit.store.provenance.explained import EXPLAINED_KEY
+from graphcredit.store.provenance.freshness import judge
+from graphcredit.store.provenance.sources import SOURCES
 from graphcredit.store.schema import split_estimator_column
+from graphcredit.store.state_rules.file import STATE_RULES_KEY
 
-_NOT_OF_GRAPH = MARKS | {"options", "invalid_action_penalty"}
+_NOT_OF_GRAPH = {
+    *(VERSION_KEY, SOURCES_KEY, BALANCED_KEY, EXPLAINED_KEY, "options", "invalid_action_penalty"),
+    *(row.name for row in SOURCES if row.name != STATE_RULES_KEY),
+}
 """What else the configuration of an estimator says."""
 
 
@@ -33,7 +40,7 @@ _NOT_OF_GRAPH = MARKS | {"options", "invalid_action_penalty"}
 class PreviousCredit:
     """Which columns to keep, from which shards, and how they were made."""
 
-    configuration: dict[str, Any]
+    configuration: dict[str, CreditConfiguration]
     """Per kept estimator, all that its columns depended on."""
     columns: tuple[str, ...]
     """Names of the kept columns, over all shards."""
@@ -46,47 +53,38 @@ class PreviousCredit:
     def load(
         cls,
         shards: Sequence[Shard],
-        replaced: Collection[str],
-        outdated: Callable[[str, Way], Sequence[str]],
-        graph: Mapping[str, Any],
+        settings: CreditSettings,
+        outdated: Callable[[CreditConfiguration], Sequence[str]],
     ) -> "PreviousCredit":
         """Look at the credit shards of an iteration.
 
         Args:
             shards: The iteration's shards.
-            replaced: Estimators whose columns are made anew.
+            settings: What is made anew, and the graph that it is made on. An iteration has one
+                graph, so step parts that are of another one are not kept.
             outdated: `Sources.outdated` of the iteration.
-            graph: How states are merged now, and over how many iterations distances are found. An
-                iteration has one graph, so step parts that are of another one are not kept.
         """
-        found, notices = _find(shards, replaced)
-        configuration: dict[str, Any] = {}
-        kept: set[str] = set()
-        for name in sorted({owner for there in found.values() for owner in there.owners.values()}):
-            ways = [_made_by(name, found.get(shard.credit_path)) for shard in shards]
-            way = next(way for way in ways if way is not None)
-            state, reason = judge(ways, partial(outdated, name))
-            other = _differences(way, graph) if way and _has_steps(name, found) else ""
-            if refusal := _refusal(name, way, state, reason, other):
-                notices.append(refusal)
-                continue
-            if state == "stale":
-                notices.append(
-                    f"the {name} columns that were kept are stale: {reason}. {_again(name)}"
-                )
-            kept.add(name)
-            if way:
-                configuration[name] = way
-        columns = {
-            column
-            for there in found.values()
-            for column, owner in there.owners.items()
-            if owner in kept
-        }
+        left, notices = _read_footers(shards, settings)
+        configuration: dict[str, CreditConfiguration] = {}
+        columns: list[str] = []
+        for name in sorted({owner for shard in left.values() for owner in shard.owners.values()}):
+            made_by = [
+                left[shard.credit_path].made_by(name) if shard.credit_path in left else None
+                for shard in shards
+            ]
+            own = {
+                c for shard in left.values() for c, owner in shard.owners.items() if owner == name
+            }
+            is_kept, reason = _judge(name, made_by, own, settings, outdated)
+            if reason:
+                notices.append(f"{reason}. Run credit again with --estimator {name}")
+            if is_kept:
+                columns += own
+                configuration[name] = next(each for each in made_by if each is not None)
         return cls(
-            configuration=configuration,
+            configuration={name: made_by for name, made_by in configuration.items() if made_by},
             columns=tuple(sorted(columns)),
-            paths=frozenset(found),
+            paths=frozenset(left),
             notices=tuple(notices),
         )
 
@@ -105,121 +103,92 @@ class PreviousCredit:
             return nulls
         with open_parquet(shard.credit_path) as file:
             table = pa.concat_tables(read_rows(file, self.columns, rows))
-        found = {name: table[name].to_numpy() for name in table.column_names}
-        return nulls | {name: values.astype(np.float32) for name, values in found.items()}
+        present = {name: table[name].to_numpy() for name in table.column_names}
+        return nulls | {name: values.astype(np.float32) for name, values in present.items()}
 
 
-def _refusal(name: str, way: Way, state: State, reason: str, other: str) -> str:
-    """Return why the columns of an estimator are not kept; an empty string if they are.
-
-    Args:
-        name: The estimator.
-        way: How its columns were made.
-        state: From `judge`.
-        reason: From `judge`.
-        other: How the graph of its states differs from the present one.
-    """
+def _judge(
+    name: str,
+    made_by: Sequence[CreditConfiguration | None],
+    columns: set[str],
+    settings: CreditSettings,
+    outdated: Callable[[CreditConfiguration], Sequence[str]],
+) -> tuple[bool, str]:
+    """Return whether to keep the columns of an estimator, and what is wrong with them."""
+    freshness, reason = judge(made_by, outdated)
     start = f"the {name} columns were not kept:"
     # They would get one configuration, and nulls where they were missing: whoever reads them later
     # could not tell half of a result from all of it.
-    if state == "mixed":
-        return (
+    if freshness == "mixed":
+        return False, (
             f"{start} a run that was killed, or a credit shard that was lost, left them in some "
-            f"shards only, or made in different ways ({reason}). {_again(name)}"
+            f"shards only, or made in different ways ({reason})"
         )
-    if is_of_other_formula(name, way):
-        return (
-            f"{start} another version of its formula made them, and its numbers are others now. "
-            f"{_again(name)}"
+    configuration = next(each for each in made_by if each is not None)
+    if is_of_other_version(name, configuration):
+        return False, (
+            f"{start} another version of its formula made them, and its numbers are others now"
         )
-    if other:
-        return (
-            f"{start} their states are of another graph ({other}), and an iteration has one. "
-            f"{_again(name)} too"
+    if configuration and any(column.startswith(f"{name}_step") for column in columns):
+        graph = settings.graph_as_json()
+        was = {key: value for key, value in configuration.items() if key not in _NOT_OF_GRAPH}
+        changes = ", ".join(
+            f"{key} was {was.get(key)}, is {graph.get(key)}"
+            for key in sorted(was.keys() | graph.keys())
+            if was.get(key) != graph.get(key)
         )
-    return ""
-
-
-def _again(name: str) -> str:
-    if (today := successor(name)) != name:
-        return f"Run credit with --estimator {today}, which has taken its place"
-    return f"Run credit again with --estimator {name}"
+        if changes:
+            return False, (
+                f"{start} their states are of another graph ({changes}), and an iteration has one"
+            )
+    if freshness == "stale":
+        return True, f"the {name} columns that were kept are stale: {reason}"
+    return True, ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Found:
+class _Left:
     """What a credit shard has of the estimators that this run does not touch."""
 
-    owners: dict[str, str]
+    owners: Mapping[str, str]
     """Name of a column to its estimator's."""
-    made_by: dict[str, Any]
+    configuration: Mapping[str, CreditConfiguration]
     """Per estimator, all that its columns depended on; nothing where another program wrote them."""
 
+    def made_by(self, name: str) -> CreditConfiguration | None:
+        """Return how the columns of an estimator were made; None where there are none."""
+        return self.configuration.get(name, {}) if name in self.owners.values() else None
 
-def _find(
-    shards: Sequence[Shard], replaced: Collection[str]
-) -> tuple[dict[Path, _Found], list[str]]:
+
+def _read_footers(
+    shards: Sequence[Shard], settings: CreditSettings
+) -> tuple[dict[Path, _Left], list[str]]:
     """Return what the credit shards have that can be kept, and a notice for each that cannot."""
-    found: dict[Path, _Found] = {}
+    left: dict[Path, _Left] = {}
     notices: list[str] = []
     for shard in shards:
         path = shard.credit_path
         if not path.exists():
             continue
         try:
-            there = _describe(path, replaced)
+            with open_parquet(path) as file:
+                schema = file.schema_arrow
+            configuration = stated_configuration(schema, path)
+            if not all(isinstance(made_by, dict) for made_by in configuration.values()):
+                raise SchemaError(
+                    f"{path} must say how each estimator was configured: found {configuration!r}"
+                )
         except SchemaError as error:
             notices.append(f"what it held is not kept, it is written anew: {error}")
             continue
-        if there.owners and not _same_rows(shard):
+        splits = {name: split_estimator_column(name) for name in schema.names}
+        owners = {name: split[0] for name, split in splits.items() if split}
+        owners = {name: owner for name, owner in owners.items() if owner not in settings.estimators}
+        if owners and not read_keys(shard.path).equals(read_keys(path)):
             notices.append(
                 f"{path} does not have the rows of its step shard: its columns of other "
                 "estimators are not kept"
             )
             continue
-        found[path] = there
-    return found, notices
-
-
-def _describe(path: Path, replaced: Collection[str]) -> _Found:
-    with open_parquet(path) as file:
-        schema = file.schema_arrow
-    splits = {name: split_estimator_column(name) for name in schema.names}
-    owners = {name: split[0] for name, split in splits.items() if split}
-    return _Found(
-        owners={name: owner for name, owner in owners.items() if owner not in replaced},
-        made_by=_configuration(path, schema),
-    )
-
-
-def _configuration(path: Path, schema: pa.Schema) -> dict[str, Any]:
-    found = stated_configuration(schema, path)
-    if all(isinstance(way, dict) for way in found.values()):
-        return found
-    raise SchemaError(f"{path} must say how each estimator was configured: found {found!r}")
-
-
-def _has_steps(name: str, found: Mapping[Path, _Found]) -> bool:
-    """Return whether an estimator credits single steps, by the states that they lead to."""
-    columns = {column for there in found.values() for column in there.owners}
-    splits = filter(None, map(split_estimator_column, columns))
-    return any(owner == name and part.startswith("step") for owner, part in splits)
-
-
-def _differences(way: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
-    """Return how the graph that columns were made on differs from the present one, as text."""
-    was = {key: value for key, value in way.items() if key not in _NOT_OF_GRAPH}
-    return ", ".join(
-        f"{key} was {was.get(key)}, is {graph.get(key)}"
-        for key in sorted(was.keys() | graph.keys())
-        if was.get(key) != graph.get(key)
-    )
-
-
-def _made_by(name: str, there: _Found | None) -> Way | None:
-    """Return how an estimator's columns in a shard were made; None where there are none."""
-    return there.made_by.get(name, {}) if there and name in there.owners.values() else None
-
-
-def _same_rows(shard: Shard) -> bool:
-    return read_keys(shard.path).equals(read_keys(shard.credit_path))
+        left[path] = _Left(owners=owners, configuration=configuration)
+    return left, notices

@@ -9,6 +9,9 @@ import numpy as np
 from graphcredit.credit.estimators.relative import has_spread
 from graphcredit.credit.estimators.table import Estimator
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
+from graphcredit.credit.inputs.analogies.untried_actions import Analogies
+from graphcredit.credit.inputs.entities.mentions import Mentions
+from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.precision import GroupEvidence, MergePrecision, estimate
@@ -78,6 +81,10 @@ class CreditReport:
     action_lists: dict[str, int] = field(default_factory=dict[str, int])
     """Groups by what their lists of admissible actions are worth (`Worth`, in lower case); empty
     where no estimator needs them."""
+    faults: dict[str, int] = field(default_factory=dict[str, int])
+    """Check of the audit to how much it affects, where a batch alone says it."""
+    totals: dict[str, int] = field(default_factory=dict[str, int])
+    """What these checks count, to how much of it there is."""
     evidence: list[GroupEvidence] = field(default_factory=list[GroupEvidence])
     """What sampled groups say of the merge."""
     notices: list[str] = field(default_factory=list[str])
@@ -107,7 +114,7 @@ class CreditReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and the numbers made of them."""
-        counts = {k: v for k, v in asdict(self).items() if k != "evidence"}
+        counts = {k: v for k, v in asdict(self).items() if k not in ("evidence", "totals")}
         return counts | {
             "unreachable_share": self.unreachable_share,
             "merge_precision": self.merge_as_json()["precision"],
@@ -152,8 +159,8 @@ def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
     lists, entities, rows = _found_lists(report), _found_entities(report), settings.rows
     return [
         *_merge_notices(report.merge_precision, settings.merge.min_merge_precision),
-        *(notice for row in rows if "analogies" in row.inputs for notice in _notices(lists, row)),
-        *(notice for row in rows if "mentions" in row.inputs for notice in _notices(entities, row)),
+        *(notice for row in rows if ANALOGIES in row.inputs for notice in _notices(lists, row)),
+        *(notice for row in rows if MENTIONS in row.inputs for notice in _notices(entities, row)),
     ]
 
 
@@ -211,8 +218,9 @@ def _some(count: int, total: int, noun: str, verb: str, plural_verb: str) -> str
 def report_of(assembly: Assembly) -> CreditReport:
     """Count what a batch holds and what it left out."""
     merged = assembly.merged
-    batch, left_out, mentions = assembly.batch, assembly.left_out, assembly.batch.mentions
-    analogies = batch.analogies
+    batch, left_out = assembly.batch, assembly.left_out
+    mentions: Mentions | None = batch.inputs.get("mentions")
+    analogies: Analogies | None = batch.inputs.get("analogies")
     size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
     num_successes = np.bincount(batch.group_of_trajectory, batch.is_success, batch.num_groups)
     is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)

@@ -1,21 +1,25 @@
 """What a credit run computes, and how; written into the metadata of all that it makes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from graphcredit.credit.estimators.table import Estimator, configure, estimator_named
-from graphcredit.credit.inputs.run_history.counts import StateScores
-from graphcredit.credit.inputs.table import INPUTS, Input, Source
+from graphcredit.credit.inputs.table import Input
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.options import CreditOptions, GraphOptions, MergeOptions
 from graphcredit.credit.steps.batches import BATCH_ROWS
 from graphcredit.credit.steps.complete import COLUMNS
-from graphcredit.store.credit_marks.described import BALANCED_KEY, INPUTS_KEY
-from graphcredit.store.credit_marks.explained import EXPLAINED_KEY
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import AtLeastOne, check_options, options_as_json
+from graphcredit.store.options import AtLeastOne, check_options, options_as_json, options_from_text
+from graphcredit.store.provenance.configuration import (
+    BALANCED_KEY,
+    SOURCES_KEY,
+    VERSION_KEY,
+    CreditConfiguration,
+)
+from graphcredit.store.provenance.explained import EXPLAINED_KEY
 
 
 class CreditSettings(GraphOptions):
@@ -40,8 +44,7 @@ class CreditSettings(GraphOptions):
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The inputs that the estimators need."""
-        needed = {name for row in self.rows for name in row.inputs}
-        return tuple(row for row in INPUTS if row.name in needed)
+        return tuple({row.name: row for of in self.rows for row in of.inputs}.values())
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -59,50 +62,44 @@ class CreditSettings(GraphOptions):
         """The estimators' rows of the table."""
         return [estimator_named(name) for name in self.estimators]
 
-    @property
-    def needs_entities(self) -> bool:
-        """Whether an estimator needs the entities of `er_graph/`."""
-        return bool(self.needing("er_graph"))
-
-    def needing(self, source: Source) -> list[str]:
-        """Return the estimators with an input that is built from a source."""
-        built = {row.name for row in self.inputs if row.source == source}
-        return [row.name for row in self.rows if not built.isdisjoint(row.inputs)]
+    def needing(self, source: str) -> list[str]:
+        """Return the estimators with an input that is built of a source."""
+        return [row.name for row in self.rows if any(source in each.sources for each in row.inputs)]
 
     @property
-    def state_scores(self) -> StateScores | None:
-        """The options of the estimator that scores states by the run's history, if one does."""
-        scores = (
-            options for options in self.estimators.values() if isinstance(options, StateScores)
-        )
-        return next(scores, None)
+    def reads_earlier(self) -> bool:
+        """Whether credit depends on earlier iterations of the run, too."""
+        return bool(self.graph_window or self.needing("earlier"))
 
     def graph_as_json(self) -> dict[str, Any]:
-        """Return what the states of an iteration and the distances between them depend on."""
+        """Return how the graph is made, for the metadata of the columns made on it."""
         return {**self.merge.as_json(), "graph_window": self.graph_window}
 
     def as_json(
-        self, mark: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-    ) -> dict[str, Any]:
+        self, mark: Callable[[CreditConfiguration], Mapping[str, str | None]]
+    ) -> dict[str, CreditConfiguration]:
         """Return, per estimator, all that its columns depend on.
 
         Args:
-            mark: From an estimator and its settings to the marks of what it reads; see
-                `store/credit_marks/sources.py`.
+            mark: From a configuration to the marks of its sources: `Sources.marks`.
         """
-        configuration: dict[str, Any] = {}
-        for name, options in self.estimators.items():
-            row = estimator_named(name)
-            way = {
-                "options": options_as_json(options),
-                INPUTS_KEY: list(row.inputs),
-                BALANCED_KEY: dict(row.balanced),
-                **({EXPLAINED_KEY: row.explains(options).model_dump()} if row.explains else {}),
-                **self.graph_as_json(),
-                "invalid_action_penalty": self.invalid_action_penalty,
-            }
-            configuration[name] = {**way, **mark(name, way)}
-        return configuration
+        return {row.name: self._configuration(row, mark) for row in self.rows}
+
+    def _configuration(
+        self, row: Estimator, mark: Callable[[CreditConfiguration], Mapping[str, str | None]]
+    ) -> CreditConfiguration:
+        options = self.estimators[row.name]
+        made_by = {
+            VERSION_KEY: row.version,
+            "options": options_as_json(options),
+            SOURCES_KEY: sorted({source for each in row.inputs for source in each.sources}),
+            BALANCED_KEY: dict(row.balanced),
+            **({EXPLAINED_KEY: row.explains(options).model_dump()} if row.explains else {}),
+            **self.graph_as_json(),
+            "invalid_action_penalty": self.invalid_action_penalty,
+        }
+        # The rules of states are those that are used, which may be older than the store's.
+        return {**mark(made_by), **made_by}
 
 
 def settings_of(options: CreditOptions) -> CreditSettings:
@@ -111,8 +108,34 @@ def settings_of(options: CreditOptions) -> CreditSettings:
     Raises:
         OptionError: An estimator, a merge or an option of theirs is not right.
     """
-    values = dict(options)
-    merge = {name: values[name] for name in MergeOptions.model_fields}
-    graph = {name: values[name] for name in GraphOptions.model_fields}
-    estimators = configure(options.estimators, options.set)
-    return CreditSettings(estimators=estimators, merge=MergeSettings(**merge), **graph)
+    of_merge = [each for each in options.set if each.startswith(_OF_MERGE)]
+    of_estimators = [each for each in options.set if each not in of_merge]
+    return CreditSettings(
+        estimators=configure(options.estimators, of_estimators),
+        merge=_merge_settings(options, of_merge),
+        **{name: getattr(options, name) for name in GraphOptions.model_fields},
+    )
+
+
+_OF_MERGE = "merge."
+
+
+def _merge_settings(options: MergeOptions, settings: Sequence[str]) -> MergeSettings:
+    """Return the settings of the merge.
+
+    Args:
+        options: All options.
+        settings: `merge.OPTION=VALUE`; values of options that are lists are added to them.
+    """
+    merge = {name: getattr(options, name) for name in MergeOptions.model_fields}
+    texts: dict[str, str] = {}
+    for setting in settings:
+        name, equals, value = setting.removeprefix(_OF_MERGE).partition("=")
+        if not equals:
+            raise OptionError(f"a setting must read merge.OPTION=VALUE: got {setting!r}")
+        if isinstance(merge.get(name), tuple):
+            merge[name] = (*merge[name], value)
+        else:
+            texts[name] = value
+    read = options_from_text(MergeOptions, texts, owner="merge")
+    return MergeSettings(**merge | {name: getattr(read, name) for name in texts})

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from graphcredit.credit.iteration.assemble import Assembly
+from graphcredit.credit.iteration.columns import Columns
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.schema import (
     BARS_PER_SIDE,
@@ -27,8 +28,6 @@ from graphcredit.store.schema import (
 
 _TRAJECTORIES = arrow_schema(SUMMARY_TRAJECTORY_COLUMNS)
 _ADVANTAGES = arrow_schema(SUMMARY_ADVANTAGE_COLUMNS)
-
-Columns = Mapping[str, NDArray[np.generic]]
 
 
 def trajectory_rows(assembly: Assembly, table: pa.Table, credit: Columns) -> pa.Table:

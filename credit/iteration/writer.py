@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graphcredit.credit.iteration.columns import empty_column, read_keys, to_arrow
-from graphcredit.store.credit_marks.summary import summary_mark, summary_paths
 from graphcredit.store.files.atomic import (
     naming,
     remove_left_overs,
@@ -33,6 +32,7 @@ from graphcredit.store.files.atomic import (
 from graphcredit.store.files.tables import parquet_writer, write_table_unsynced
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.snapshot import replacing
+from graphcredit.store.provenance.summary import summary_mark, summary_paths
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     RULES_MET_KEY,

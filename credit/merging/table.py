@@ -15,9 +15,9 @@ from graphcredit.credit.merging.embedding.merge import (
 from graphcredit.credit.merging.exact import ExactMerge
 from graphcredit.credit.merging.method import MergeMethod
 from graphcredit.credit.merging.rules import rules_of
-from graphcredit.credit.merging.segments.merge import SegmentMerge
 from graphcredit.credit.options import MergeOptions
 from graphcredit.store.errors import OptionError
+from graphcredit.store.extensions import installed
 from graphcredit.store.state_rules.file import STATE_RULES_KEY, StateRules
 
 GUARD_COLUMN = "admissible_actions"
@@ -49,13 +49,14 @@ class MergeSettings(MergeOptions):
 
     def as_json(self) -> dict[str, Any]:
         """Return what the states depend on, for the metadata of the columns made from them."""
-        described: dict[str, Any] = {"merge": self.merge}
+        described: dict[str, Any] = {
+            "merge": self.merge,
+            STATE_RULES_KEY: self.state_rules.digest,
+        }
         row = merge_named(self.merge)
         described |= {name: getattr(self, name) for name in row.options}
         if row.version > 1:
             described["merge_version"] = row.version
-        if self.state_rules:
-            described[STATE_RULES_KEY] = self.state_rules.digest
         if self.is_exact:
             return described
         rules = {"rules": list(self.normalise), "substitutions": list(self.substitute)}
@@ -83,11 +84,18 @@ class Merge:
     """Raises an error where something it needs is not on this machine."""
 
 
+def _open_segments(settings: MergeSettings, keep: KeepVectors | None) -> MergeMethod[Any]:
+    from graphcredit.credit.merging.segments.merge import SegmentMerge  # with many expressions
+
+    del settings, keep
+    return SegmentMerge()
+
+
 MERGES: tuple[Merge, ...] = (
     Merge(name="exact", open=lambda settings, keep: ExactMerge(), goes_on=False),
     Merge(
         name="segments",
-        open=lambda settings, keep: SegmentMerge(),
+        open=_open_segments,
         version=2,
         is_python=True,
     ),
@@ -101,18 +109,18 @@ MERGES: tuple[Merge, ...] = (
     ),
 )
 
-_BY_NAME = {merge.name: merge for merge in MERGES}
-
 
 def merge_named(name: str) -> Merge:
-    """Return the row of a merge.
+    """Return a row of the table, or of an installed package.
 
     Raises:
         OptionError: There is none of that name.
     """
-    if name not in _BY_NAME:
-        raise OptionError(f"--merge must be one of {', '.join(_BY_NAME)}: got {name!r}")
-    return _BY_NAME[name]
+    rows = {row.name: row for row in MERGES}
+    rows |= installed("graphcredit.merges", Merge, rows)
+    if name not in rows:
+        raise OptionError(f"--merge must be one of {', '.join(rows)}: got {name!r}")
+    return rows[name]
 
 
 def check_merger(settings: MergeSettings) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from experiments.credit_quality.worlds import ITERATION, WORLDS
 from graphcredit.credit.audit.agreement import agreements
 from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
+from graphcredit.credit.inputs.table import MENTIONS
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store
@@ -73,7 +74,7 @@ class Condition:
 def estimators_of(world: str) -> dict[str, Assigner]:
     """Return the judged estimators: all whose inputs the world has. Questions have entities."""
     has_entities = world == "search"
-    return configure(row.name for row in ESTIMATORS if has_entities or "mentions" not in row.inputs)
+    return configure(row.name for row in ESTIMATORS if has_entities or MENTIONS not in row.inputs)
 
 
 def made_by(condition: Condition) -> str:

@@ -8,7 +8,7 @@ from experiments.credit_truth.rollouts import LISTS, Lists, step_table
 from experiments.credit_truth.world import World
 from experiments.episodes import GROUP_SIZE, Floats, Rollouts, advantages
 from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
-from graphcredit.credit.inputs.table import INPUT_NAMED
+from graphcredit.credit.inputs.table import MENTIONS
 
 Key = tuple[str, str]
 """Name of a credit, and the lists that it saw; no lists if it does not read them."""
@@ -22,13 +22,13 @@ REFERENCES: tuple[Key, ...] = (Q_MINUS_V, OF_VIEW, PROGRESS)
 
 def judged(names: Sequence[str] = ()) -> dict[str, Assigner]:
     """Return the named estimators; by default all that need no entities, which worlds lack."""
-    return configure(names or [row.name for row in ESTIMATORS if "mentions" not in row.inputs])
+    return configure(names or [row.name for row in ESTIMATORS if MENTIONS not in row.inputs])
 
 
 def reads_lists(name: str) -> bool:
     """Return whether an estimator reads the lists of admissible actions."""
     row = estimator_named(name)
-    read = {*row.reads}.union(*(INPUT_NAMED[name].reads for name in row.inputs))
+    read = {*row.reads}.union(*(each.reads for each in row.inputs))
     return "admissible_actions" in read
 
 

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Sequence
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import Violation
-from graphcredit.store.credit_marks.sources import Sources
-from graphcredit.store.credit_marks.state import states_of
-from graphcredit.store.credit_marks.summary import summary_state
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.provenance.freshness import freshness_of
+from graphcredit.store.provenance.sources import Sources
+from graphcredit.store.provenance.summary import summary_state
 
 _RULES = {"stale": "stale_credit", "mixed": "mixed_credit"}
 
@@ -37,7 +37,7 @@ def check_age(
     assert run_id is not None, "it is in the path of a step shard"
     assert iteration is not None, "likewise"
     folders = sorted({path.parent.relative_to(store.root).as_posix() for path in there})
-    for state in states_of(sources, store, run_id, iteration, paths):
+    for state in freshness_of(sources, run_id, iteration, paths):
         if state.state in _RULES:
             rule = FILE_RULES[_RULES[state.state]]
             found = f"credit by {state.estimator}: {state.reason}"

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
-from graphcredit.store.credit_marks.formulas import history_configuration
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.parquet.shards import conform, open_parquet, read_table
+from graphcredit.store.provenance.configuration import history_configuration
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
 from graphcredit.store.sql.views import BASE_VIEWS
 

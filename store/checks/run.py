@@ -20,11 +20,11 @@ from graphcredit.store.checks.find_files import TableFile, find_files
 from graphcredit.store.checks.images import check_images
 from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.checks.violations import CheckReport, Violation
-from graphcredit.store.credit_marks.sources import Sources
 from graphcredit.store.errors import InputError, NewerSchemaError, SchemaError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import is_verified, open_parquet
 from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.provenance.sources import Sources
 from graphcredit.store.state_rules.file import read_state_rules
 
 _PAIRS = (

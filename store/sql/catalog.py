@@ -12,12 +12,17 @@ from typing import cast
 import duckdb
 import pyarrow as pa
 
-from graphcredit.store.credit_marks.state import CreditState, credit_states, doubts, state_table
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.parquet.snapshot import read_once
+from graphcredit.store.provenance.freshness import (
+    CreditFreshness,
+    credit_freshness,
+    doubts,
+    freshness_table,
+)
 from graphcredit.store.sql.sandbox import QueryResult
 from graphcredit.store.sql.views import (
     ANY_ITERATION,
@@ -70,8 +75,8 @@ def connect(
     try:
         connection.execute("SET TimeZone='UTC'")
         _create_views(connection, store, _files, run_id, iteration, is_verified=is_verified)
-        states = credit_states(store, run_id=run_id, iteration=iteration)
-        connection.register("found", state_table(states))
+        states = credit_freshness(store, run_id=run_id, iteration=iteration)
+        connection.register("found", freshness_table(states))
         connection.execute(f"CREATE TABLE {CREDIT_STATE} AS FROM found")
         connection.unregister("found")
     except BaseException:
@@ -146,7 +151,7 @@ def _answer(
             table = pa.table({}) if relation is None else relation.to_arrow_table()
         except duckdb.Error as error:
             raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
-    return table, tuple(doubts(CreditState(**state) for state in states))
+    return table, tuple(doubts(CreditFreshness(**state) for state in states))
 
 
 def rebuild_catalog(store: Store) -> None:
@@ -176,7 +181,7 @@ def rebuild_catalog(store: Store) -> None:
         with duckdb.connect(str(made)) as connection:
             _create_views(connection, store, _patterns_of_later_files)
             stamps = connection.execute(run_stamps_sql(store.root)).fetchall()
-            states = [tuple(asdict(state).values()) for state in credit_states(store)]
+            states = [tuple(asdict(state).values()) for state in credit_freshness(store)]
             sql = remembered_states_sql(store.root, states, stamps)
             connection.execute(f"CREATE VIEW {CREDIT_STATE} AS {sql}")
         shutil.copyfile(made, temporary)

@@ -59,7 +59,7 @@ class QueryResult:
     seconds: float
     """Duration of the query."""
     doubts: tuple[str, ...] = ()
-    """Warnings for the reader, for example about stale credit (see `credit_marks.state.doubts`)."""
+    """Warnings for the reader, for example about stale credit (`provenance.freshness.doubts`)."""
 
 
 def run_query(

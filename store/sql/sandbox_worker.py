@@ -19,10 +19,15 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from graphcredit.store.credit_marks.state import CreditState, credit_states, doubts, state_table
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.provenance.freshness import (
+    CreditFreshness,
+    credit_freshness,
+    doubts,
+    freshness_table,
+)
 from graphcredit.store.schema import arrow_schema
 from graphcredit.store.sql.sandbox import MIB, ROWS, TOO_LARGE, QueryRequest
 from graphcredit.store.sql.views import (
@@ -138,7 +143,7 @@ def _run(request: QueryRequest) -> dict[str, Any]:
     """
     started = time.perf_counter()
     try:
-        states = credit_states(Store(Path(request.root)))
+        states = credit_freshness(Store(Path(request.root)))
         connection = _open_locked(Path(request.root), request.memory, states)
         limit_memory(request.memory)  # again: thread stacks count, though they stay empty
         _check_statement(connection, request.sql)
@@ -159,7 +164,9 @@ def _run(request: QueryRequest) -> dict[str, Any]:
     }
 
 
-def _open_locked(root: Path, memory: int, states: list[CreditState]) -> duckdb.DuckDBPyConnection:
+def _open_locked(
+    root: Path, memory: int, states: list[CreditFreshness]
+) -> duckdb.DuckDBPyConnection:
     pa.set_cpu_count(_THREADS)
     pa.set_io_thread_count(_THREADS)
     connection = duckdb.connect(
@@ -175,7 +182,7 @@ def _open_locked(root: Path, memory: int, states: list[CreditState]) -> duckdb.D
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {sql}")
     for name, sql in DERIVED_VIEWS.items():
         connection.execute(f"CREATE TEMP VIEW {name} AS {sql}")
-    connection.register(CREDIT_STATE, state_table(states))
+    connection.register(CREDIT_STATE, freshness_table(states))
     return connection
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from graphcredit.store.credit_marks.summary import TABLES, summary_paths, summary_state
 from graphcredit.store.layout import Store
+from graphcredit.store.provenance.summary import TABLES, summary_paths, summary_state
 from graphcredit.store.schema import (
     PARTITION_COLUMNS,
     SUMMARY_ADVANTAGE_COLUMNS,

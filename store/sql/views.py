@@ -215,7 +215,7 @@ DERIVED_VIEWS: dict[str, str] = {
 """Name to SQL, in the order in which to create the views: each reads only earlier ones."""
 
 CREDIT_STATE = "credit_state"
-"""Name of the view of `credit_marks.state.state_table`."""
+"""Name of the view of `provenance.freshness.freshness_table`."""
 
 VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIEWS, CREDIT_STATE)
 

@@ -19,7 +19,7 @@ from tests.worlds import worked_example, write_store
 @contextmanager
 def watching(store: Path, *arguments: str) -> "Generator[subprocess.Popen[str]]":
     command = [sys.executable, "-m", "graphcredit.cli.main", "credit", str(store), "-e", "grpo"]
-    command += ["--watch", "--every", "0.05", *arguments]
+    command += ["--watch", "0.05", *arguments]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -72,6 +72,6 @@ def test_a_line_says_what_was_credited_or_why_not(tmp_path: Path):
 
 def test_a_directory_that_is_no_store_is_refused_at_once(tmp_path: Path):
     (tmp_path / "notes.txt").touch()
-    ended = run("credit", tmp_path, "-e", "grpo", "--watch")
+    ended = run("credit", tmp_path, "-e", "grpo", "--watch", 1)
     assert ended.exit_code == 2
     assert "has no store.json" in ended.err

@@ -54,7 +54,12 @@ def test_the_help_lists_every_command_with_its_whole_first_sentence():
             (GameOptions.model_fields | CollectOptions.model_fields).keys() - {"games_dir"},
             {},
         ),
-        ("credit", CreditOptions.model_fields, {"estimators": "--estimator"}),
+        (
+            "credit",
+            CreditOptions.model_fields,
+            dict.fromkeys(("normalise", "substitute", "guard", "min_merge_precision"), "--set")
+            | {"estimators": "--estimator"},
+        ),
     ],
 )
 def test_every_option_is_a_flag(command: str, fields: Iterable[str], own: dict[str, str]):

@@ -14,7 +14,7 @@ def _store(root: Path) -> str:
         *trajectory("z", ["The hall", "fall", "evil\x1b[2J hall"]),
     ]
     store = str(write_store(root, rows).root)
-    given = ("-e", "grpo", "--normalise", "casefold", "--no-audit")
+    given = ("-e", "grpo", "--set", "merge.normalise=casefold", "--no-audit")
     assert graphcredit("credit", store, *given).returncode == 0
     return store
 

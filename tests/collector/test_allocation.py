@@ -12,7 +12,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError
-from tests.credit.old_formula import as_made_before
+from tests.credit.other_version import as_made_before
 from tests.worlds import trajectory, worked_example, write_store
 
 

@@ -1,6 +1,5 @@
 """Every check finds its planted fault, and is silent on a store without it."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,15 +13,13 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.audit.check import AuditSeverity, Finding
+from graphcredit.credit.audit.counted import counted_findings
 from graphcredit.credit.audit.run import CHECKS, AuditReport, AuditThresholds, audit
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store
-from graphcredit.store.checks.run import check_store
-from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.errors import InputError, NothingToCreditError, OptionError, SchemaError
-from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.credit.audit_worlds import (
     START,
     Row,
@@ -40,7 +37,7 @@ from tests.credit.audit_worlds import (
     sound_group,
     win,
 )
-from tests.credit.old_formula import as_made_before
+from tests.credit.other_version import as_made_before
 from tests.credit.strategies import logs
 from tests.examples import examples
 from tests.worlds import write_store
@@ -68,21 +65,6 @@ class Fault:
     """Of the worst place."""
     task: str | None = "t0"
     thresholds: dict[str, Any] = field(default_factory=dict[str, Any])
-
-
-def _of_analogy(root: Path) -> Store:
-    """Write a store whose gigpo columns are called analogy's, which the program had before."""
-    store = credited(root, sound_group())
-    for path in store.root.glob("*/*/*/*.parquet"):
-        table = pq.ParquetFile(path).read()
-        if CONFIGURATION_KEY in (table.schema.metadata or {}):
-            said = json.loads(table.schema.metadata[CONFIGURATION_KEY])
-            said["analogy"] = said.pop("gigpo") | {"formula": 2}
-            names = [name.replace("gigpo", "analogy") for name in table.column_names]
-            table = table.rename_columns(names)
-            metadata = {CONFIGURATION_KEY: json.dumps(said).encode()}
-            pq.write_table(table.replace_schema_metadata(metadata), path)
-    return store
 
 
 def _plain(*shards: list[Row]) -> Callable[[Path], Store]:
@@ -416,14 +398,6 @@ FAULTS = (
         detail="2 of 8 steps have no list",
     ),
     Fault(
-        check="retired_estimators",
-        make=_of_analogy,
-        severity=INFO,
-        counted=(1, 7),
-        detail="analogy: reach has taken its place",
-        task=None,
-    ),
-    Fault(
         # S → M is progress, in one of the 6 steps of failures.
         check="progress_in_failures",
         make=_credited([*sound_group(), *rollout("e", "S up M wait M")]),
@@ -455,21 +429,6 @@ def test_a_planted_fault_is_found_with_its_task_its_number_and_its_remedy(
     assert (place.run_id, place.iteration, place.task_id) == ("r0", 0, fault.task)
     assert place.detail == fault.detail
     assert finding.check.remedy
-
-
-def test_credit_of_an_estimator_that_is_gone_is_read_and_kept_and_not_made(tmp_path: Path):
-    store = _of_analogy(tmp_path / "s")
-    assert check_store(store).errors == ()
-    assert {found.state for found in credit_states(store)} == {"current"}
-    (report,) = assign_credit(store, CreditSettings(estimators=configure(["grpo"]))).values()
-    assert report.notices == []
-    assert "analogy_advantage" in pq.ParquetFile(store.shards()[0].credit_path).schema_arrow.names
-    with pytest.raises(OptionError, match="there is no analogy any more: reach has taken its"):
-        configure(["analogy"])
-    # What it was made of has changed: what can be done is said in the words of today.
-    write_store(tmp_path / "s", sound_group("t0"))
-    (line,) = doubts([found for found in credit_states(store) if found.estimator == "analogy"])
-    assert "Run `graphcredit credit STORE -e reach --run r0 --iteration 0` again" in line
 
 
 def test_every_check_has_a_planted_fault():
@@ -641,13 +600,31 @@ def test_only_the_worst_places_are_named_and_all_are_counted(tmp_path: Path):
     assert (finding.number, finding.num_places) == (7, 7)
 
 
-def test_least_leaves_out_lesser_findings_and_numbers(tmp_path: Path):
-    rows = [*sound_group(), *win("e"), *win("f", rewards=[0, 0])]
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [*sound_group(), *win("e"), *win("f", rewards=[0, 0])],
+        [*sound_group(), *rollout("dead", "S up M", success=None), *win("e", LONG)],
+        [*sound_group(), *rollout("e", LONG), *rollout("f", LONG)],
+        [*sound_group(), *win("x", task="t1"), *win("y", "other up M win G")],
+        [*_dead_group(), *win("z", "S up M", task="t2", rewards=[-1])],
+    ],
+)
+def test_what_the_credit_counts_is_what_the_audit_finds(tmp_path: Path, rows: list[Row]):
     store = write_store(tmp_path / "s", rows)
-    assert finding_named(audit(store), "equal_short_trajectories") is not None
-    report = audit(store, least=WARNING)
-    assert [finding.check.name for finding in report.findings] == ["success_without_reward"]
-    assert report.numbers == {}
+    settings = CreditSettings(estimators=configure(["grpo", "graphgpo"]))
+    (report,) = assign_credit(store, settings).values()
+    counted = {
+        finding.check.name: (finding.severity, finding.number, finding.total)
+        for finding in counted_findings(report.faults, report.totals)
+    }
+    found = {
+        finding.check.name: (finding.severity, finding.number, finding.total)
+        for finding in audit(store).findings
+        if finding.severity is not INFO
+        and finding.check.name not in ("unequal_group_sizes", "copied_trajectories")
+    }
+    assert counted == found
 
 
 def test_one_run_or_iteration_is_audited_alone(tmp_path: Path):

@@ -358,9 +358,9 @@ def test_the_command_starts_a_cluster_of_its_own(tmp_path: Path, monkeypatch: py
     ("arguments", "message", "exit_code"),
     [
         (["--engine", "spark"], "--engine must be one of local, ray: got 'spark'", 2),
-        (["--ray-address", "h:1"], "--ray-address goes with --engine ray", 2),
-        (["--engine", "ray", "--ray-address", "127.0.0.1:1"], "answer at '127.0.0.1:1'", 1),
-        (["--engine", "ray", "--ray-address", "nonsense"], "answer at 'nonsense'", 2),
+        (["--engine", "local:none"], "local:N must name 1 process or more: got 'local:none'", 2),
+        (["--engine", "ray:127.0.0.1:1"], "answer at '127.0.0.1:1'", 1),
+        (["--engine", "ray:nonsense"], "answer at 'nonsense'", 2),
     ],
 )
 def test_an_engine_that_is_not_there_is_said_to_be_so(

@@ -9,14 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import ESTIMATORS, Estimator
-from graphcredit.credit.inputs.run_history.before import Past
-from graphcredit.credit.inputs.run_history.counts import RunHistory
-from graphcredit.credit.inputs.run_history.timeline import past_of_table
-from graphcredit.credit.inputs.table import INPUT_NAMED, InputSources
-from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.options import options_from_text
 from tests.credit import reference, reference_reach, reference_sapo
+from tests.credit.assembled import assembled
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
 from tests.examples import examples
@@ -69,7 +65,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "reach": [{}, {"normalize": "none", "doubt": 2.5}],
 }
-CASES = [(row, options) for row in ESTIMATORS for options in VARIANTS[row.name]]
+CASES = [(row, options) for row in ESTIMATORS for options in VARIANTS.get(row.name, [{}])]
 
 WORLD = world_of_the_random_logs()
 
@@ -92,17 +88,11 @@ def compute_parts(
         row.options, {name: str(value) for name, value in options.items()}, owner=row.name
     )
     table = step_table(rows)
-    sources = InputSources(read_past=_no_past, er_graph=WORLD)
-    inputs = [INPUT_NAMED[name] for name in row.inputs]
-    assembly = assemble(table, inputs=inputs, sources=sources, columns=row.reads)
+    assembly = assembled(table, row.inputs, WORLD, columns=row.reads)
     parts = estimator.assign(assembly.batch)
     assert tuple(parts) == row.writes
     keys = [(r["task_id"], r["trajectory_id"], r["step_index"]) for r in rows]
     return [keys[origin] for origin in assembly.steps.row.tolist()], parts
-
-
-def _no_past(*batch: Any) -> Past:
-    return past_of_table(*batch, history=RunHistory())
 
 
 def slow_advantages(

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.store.credit_marks.summary import summary_paths, summary_state
+from graphcredit.store.provenance.summary import summary_paths, summary_state
 from tests.worlds import worked_example, write_store
 
 NUM_SHARDS, NUM_KILLS = 40, 8

@@ -15,6 +15,7 @@ from graphcredit.credit import assign, compute
 from graphcredit.credit.estimators import table as table_module
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.table import ESTIMATORS, Estimator, configure
+from graphcredit.credit.inputs.table import ANALOGIES, Input
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import CreditWarning, InputError, OptionError, SchemaError
@@ -151,10 +152,10 @@ class _Made:
         letters = np.zeros(batch.num_steps)
         for values in batch.columns.values():
             letters += [len(value or "") for value in values.to_pylist()]
-        return {"advantage": letters + 100.0 * (batch.analogies is not None)}
+        return {"advantage": letters + 100.0 * ("analogies" in batch.inputs)}
 
 
-def _made(monkeypatch: pytest.MonkeyPatch, *reads: str, inputs: tuple[str, ...] = ()) -> None:
+def _made(monkeypatch: pytest.MonkeyPatch, *reads: str, inputs: tuple[Input, ...] = ()) -> None:
     row = Estimator(
         name="made",
         options=_Made,
@@ -163,7 +164,7 @@ def _made(monkeypatch: pytest.MonkeyPatch, *reads: str, inputs: tuple[str, ...] 
         inputs=inputs,
         paper="none",
     )
-    monkeypatch.setitem(table_module._BY_NAME, "made", row)
+    monkeypatch.setattr(table_module, "ESTIMATORS", (*ESTIMATORS, row))
 
 
 def test_a_row_that_reads_no_column_of_steps_is_refused_by_name(
@@ -186,8 +187,8 @@ def test_a_row_that_reads_no_column_of_steps_is_refused_by_name(
     [
         (("observation",), ()),
         (("observation", "thought"), ()),
-        (("state",), ("analogies",)),
-        ((), ("analogies",)),
+        (("state",), (ANALOGIES,)),
+        ((), (ANALOGIES,)),
         ((), ()),
     ],
 )
@@ -196,7 +197,7 @@ def test_a_row_gets_the_columns_and_inputs_it_names_with_and_without_a_store(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     reads: tuple[str, ...],
-    inputs: tuple[str, ...],
+    inputs: tuple[Input, ...],
     batch_rows: int,
 ):
     _made(monkeypatch, *reads, inputs=inputs)

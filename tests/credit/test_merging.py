@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.report import CreditReport
-from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.iteration.settings import CreditSettings, settings_of
 from graphcredit.credit.merging.admissible import UNKNOWN, signature_of_nodes, signatures
 from graphcredit.credit.merging.merger import MergeReport, open_merger
 from graphcredit.credit.merging.nearest import join_most_similar
 from graphcredit.credit.merging.table import MergeSettings
+from graphcredit.credit.options import CreditOptions
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.credit.steps.complete import complete_trajectories
@@ -283,3 +284,23 @@ def test_only_a_merge_reads_the_admissible_actions():
     assert MergeSettings().columns == ()
     assert MergeSettings(merge="embedding", guard=False).columns == ()
     assert MergeSettings(merge="embedding").columns == ("admissible_actions",)
+
+
+def test_options_of_the_merge_may_be_set_like_those_of_estimators():
+    texts = ("merge.normalise=casefold", "merge.normalise=whitespace", "merge.guard=no")
+    texts += ("merge.substitute=a=b=>c", "merge.min_merge_precision=0.5", "gigpo.gamma=0.5")
+    settings = settings_of(CreditOptions(estimators=("gigpo",), set=texts))
+    assert settings.merge == MergeSettings(
+        normalise=("casefold", "whitespace"),
+        substitute=("a=b=>c",),
+        guard=False,
+        min_merge_precision=0.5,
+    )
+    assert settings.estimators == configure(["gigpo"], ["gigpo.gamma=0.5"])
+    for wrong, message in (
+        ("merge.gard=no", "merge has no option 'gard'"),
+        ("merge.guard=maybe", "merge.guard must be true or false: got 'maybe'"),
+        ("merge.guard", "a setting must read merge.OPTION=VALUE"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            settings_of(CreditOptions(estimators=("gigpo",), set=(wrong,)))

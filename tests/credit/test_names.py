@@ -55,9 +55,15 @@ def _numbered(text: str, rng: random.Random) -> str:
 
 
 MERGES: dict[str, tuple[MergeSettings, Disturb]] = {
-    "rules": (MergeSettings(normalise=("casefold", "whitespace")), _shouted),
+    "rules": (
+        MergeSettings(normalise=("casefold", "whitespace"), min_merge_precision=0.0),
+        _shouted,
+    ),
     "segments": (MergeSettings(merge="segments", min_merge_precision=0.0), _advertised),
-    "embedding": (MergeSettings(merge="embedding", threshold=0.8), _numbered),
+    "embedding": (
+        MergeSettings(merge="embedding", threshold=0.8, min_merge_precision=0.0),
+        _numbered,
+    ),
 }
 every_merge = pytest.mark.parametrize("kind", MERGES)
 

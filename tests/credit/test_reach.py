@@ -14,7 +14,7 @@ from graphcredit.credit.estimators.hidden_state import hidden_share
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
-from graphcredit.credit.inputs.table import INPUT_NAMED
+from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import Assembly, assemble
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 def assembled(rows: list[Row]) -> Assembly:
-    return assemble(step_table(rows), inputs=[INPUT_NAMED["analogies"]])
+    return assemble(step_table(rows), inputs=[ANALOGIES])
 
 
 def parts(rows: list[Row], **options: Any) -> dict[str, list[float]]:
@@ -156,7 +156,7 @@ def test_chance_is_not_taken_for_something_hidden():
 
 def test_what_reach_reads_must_be_there():
     batch = assemble(step_table(trajectory("p", "A a B"))).batch
-    with pytest.raises(InputError, match="assemble the batch with analogies"):
+    with pytest.raises(InputError, match="needs the input analogies"):
         Reach().assign(batch)
 
 
@@ -195,9 +195,8 @@ def test_imagination_that_makes_what_is_known_look_idle_is_not_believed():
     ]
     rows = [row | {"admissible_actions": lists[row["state"]]} for row in rows]
     batch = assembled(rows).batch
-    assert batch.analogies is not None
     # From each of the four rooms, at 1 / (2/3 · 1/3): 4.5 and 1 beside the walked 5, 4, 3 and 2.
-    assert batch.analogies.cost.tolist() == pytest.approx([4.5] * 4)
+    assert batch.input("analogies").cost.tolist() == pytest.approx([4.5] * 4)
     assert steps_of(rows) == [1, 1, 1, 1, 1, 1, 0]
     far = [f"room {n} of 30" for n in range(1, 31)]
     walk = [word for room in far[:-1] for word in (room, "go")]

@@ -1,7 +1,6 @@
 """SAPO worked out by hand, and the stage that gives it its entities."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.table import configure
-from graphcredit.credit.inputs.entities.mentions import find_mentions
+from graphcredit.credit.inputs.table import MENTIONS
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -22,6 +21,7 @@ from graphcredit.store.errors import InputError, OptionError, SchemaError
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.credit import reference, reference_sapo
+from tests.credit.assembled import assembled
 from tests.credit.entity_world import entity, er_graph, relations, world_of_the_random_logs
 from tests.credit.strategies import logs
 from tests.examples import examples
@@ -53,10 +53,8 @@ def example() -> list[dict[str, Any]]:
 def parts(
     rows: list[dict[str, Any]], graph: ErGraph = GRAPH, **options: Any
 ) -> dict[str, list[float]]:
-    table = step_table(rows)
-    assembly = assemble(table)
-    mentions = find_mentions(graph, assembly.steps, table["thought"])
-    found = Sapo(**options).assign(replace(assembly.batch, mentions=mentions))
+    batch = assembled(step_table(rows), [MENTIONS], graph).batch
+    found = Sapo(**options).assign(batch)
     return {name: values.tolist() for name, values in found.items()}
 
 
@@ -171,7 +169,7 @@ def test_an_option_out_of_range_is_refused(setting: str):
 
 
 def test_a_batch_without_mentions_is_refused():
-    with pytest.raises(InputError, match="needs the mentions of entities"):
+    with pytest.raises(InputError, match="needs the input mentions"):
         Sapo().assign(assemble(step_table(example())).batch)
 
 

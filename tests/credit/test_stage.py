@@ -32,7 +32,7 @@ from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
 from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.data.credit_columns import check_credit
-from tests.credit.old_formula import as_made_before
+from tests.credit.other_version import as_made_before
 from tests.credit.test_estimators import slow_advantages
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -273,7 +273,7 @@ def test_step_parts_of_another_graph_are_not_kept(tmp_path: Path):
     assert [notice for notice in report.notices if "not kept" in notice] == [
         "the graphgpo columns were not kept: their states are of another graph (guard was True, "
         "is None, rules was ['casefold'], is None, substitutions was [], is None), and an "
-        "iteration has one. Run credit again with --estimator graphgpo too"
+        "iteration has one. Run credit again with --estimator graphgpo"
     ]
     names = set(read_credit(store)[0])
     assert {"grpo_advantage", "gigpo_advantage"} <= names

@@ -25,8 +25,8 @@ from graphcredit.credit.merging.recognise import Looks
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
-from graphcredit.store.credit_marks.state import credit_states
 from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.provenance.freshness import credit_freshness
 from graphcredit.store.schema import RULES_MET_KEY
 from graphcredit.store.state_rules.file import parse_state_rules, read_state_rules
 from graphcredit.store.state_rules.rule import StateRule
@@ -210,17 +210,17 @@ def test_a_draft_takes_the_place_of_rules_only_when_told(tmp_path: Path):
 def test_credit_by_other_rules_is_stale(tmp_path: Path):
     store = write_store(tmp_path / "s", _rooms())
     _credit(store, MERGES["segments"])
-    assert [found.state for found in credit_states(store)] == ["current"]
+    assert [found.state for found in credit_freshness(store)] == ["current"]
     store.state_rules_path.write_text(IGNORE)
-    (found,) = credit_states(store)
+    (found,) = credit_freshness(store)
     assert (found.state, "rules of states" in found.reason) == ("stale", True)
     _credit(store, MERGES["segments"])
-    assert [found.state for found in credit_states(store)] == ["current"]
+    assert [found.state for found in credit_freshness(store)] == ["current"]
     # A comment and a reason are for people.
     store.state_rules_path.write_text(IGNORE + 'why = "weather"\n# so it is\n')
-    assert [found.state for found in credit_states(store)] == ["current"]
+    assert [found.state for found in credit_freshness(store)] == ["current"]
     store.state_rules_path.unlink()
-    assert [found.state for found in credit_states(store)] == ["stale"]
+    assert [found.state for found in credit_freshness(store)] == ["stale"]
 
 
 def test_a_broken_file_stops_credit_before_it_writes(tmp_path: Path):

@@ -15,7 +15,7 @@ from graphcredit.credit.iteration import summary
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
-from graphcredit.store.credit_marks.summary import summary_paths, summary_state
+from graphcredit.store.provenance.summary import summary_paths, summary_state
 from graphcredit.store.sql.catalog import run_trusted_query
 from tests.worlds import trajectory, worked_example, write_store
 

@@ -15,7 +15,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import NothingToCreditError
 from tests.credit import reference
-from tests.credit.old_formula import as_made_before
+from tests.credit.other_version import as_made_before
 from tests.credit.strategies import logs
 from tests.examples import examples
 from tests.worlds import step_table, trajectory, worked_example, write_store

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from graphcredit.credit.inputs.analogies import jaccard
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
-from graphcredit.credit.inputs.table import INPUT_NAMED
+from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import assemble
 from tests.credit.strategies import logs
 from tests.credit.untried_worlds import CARROT, EVERYTHING, HALL, POSSIBLE, example
@@ -20,9 +20,7 @@ Row = dict[str, Any]
 
 
 def found(rows: list[Row]) -> Analogies:
-    analogies = assemble(step_table(rows), inputs=[INPUT_NAMED["analogies"]]).batch.analogies
-    assert analogies is not None
-    return analogies
+    return assemble(step_table(rows), inputs=[ANALOGIES]).batch.input("analogies")
 
 
 def imagined(rows: list[Row]) -> list[tuple[int, int, float]]:

@@ -11,7 +11,7 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.watch import CreditWatch, Watched, is_awaited
 from graphcredit.store import Store, create_store, open_store
-from graphcredit.store.credit_marks.state import credit_states
+from graphcredit.store.provenance.freshness import credit_freshness
 from tests.worlds import trajectory, worked_example, write_store
 
 REST = 10.0
@@ -118,7 +118,7 @@ def test_an_earlier_iteration_that_grows_makes_the_later_ones_old(tmp_path: Path
     write_store(tmp_path / "s", worked_example(), late, iteration=1)
     assert after(0, watch, clock) == []
     assert list(places(after(10, watch, clock))) == [(1, True), (2, True)]
-    assert [state.state for state in credit_states(store)] == ["current"] * 3
+    assert [state.state for state in credit_freshness(store)] == ["current"] * 3
 
 
 def test_bad_data_is_said_once_and_stops_no_other_iteration(tmp_path: Path, clock: Clock):

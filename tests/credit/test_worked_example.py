@@ -1,15 +1,12 @@
 """A worked example of every estimator, to four digits."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 from graphcredit.credit.estimators.table import configure
-from graphcredit.credit.inputs.run_history.counts import RunHistory
-from graphcredit.credit.inputs.run_history.timeline import past_of_table
-from graphcredit.credit.inputs.table import INPUTS, InputSources
+from graphcredit.credit.inputs.table import ANALOGIES, PAST
 from graphcredit.credit.iteration.assemble import assemble
+from tests.credit.assembled import assembled
 from tests.worlds import step_table, worked_example
 
 EXPECTED = {
@@ -29,9 +26,7 @@ EXPECTED = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_advantages_of_the_worked_example(name: str):
     table = step_table(worked_example())
-    needed = [row for row in INPUTS if row.name != "mentions"]
-    sources = InputSources(read_past=partial(past_of_table, history=RunHistory()))
-    assembly = assemble(table, inputs=needed, sources=sources, columns=["terminated"])
+    assembly = assembled(table, [ANALOGIES, PAST], columns=["terminated"])
     assert assembly.steps.row.tolist() == list(range(8))
     (options,) = configure([name]).values()
     advantage = options.assign(assembly.batch)["advantage"]

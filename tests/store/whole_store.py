@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store import Store
-from graphcredit.store.credit_marks.summary import summary_mark
 from graphcredit.store.parquet.shards import fingerprint
+from graphcredit.store.provenance.summary import summary_mark
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.store.credit_marks.summary import summary_paths
+from graphcredit.store.provenance.summary import summary_paths
 from graphcredit.viewer.queries.iterations import iteration_facts
 from graphcredit.viewer.queries.tasks import task_facts
 from graphcredit.viewer.queries.trajectories import OUTCOMES, against_outcome, found_trajectories

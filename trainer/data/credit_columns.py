@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.store.credit_marks.formulas import successor
-from graphcredit.store.credit_marks.sources import Sources
-from graphcredit.store.credit_marks.state import states_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.provenance.freshness import freshness_of
+from graphcredit.store.provenance.sources import Sources
 from graphcredit.store.schema import (
     CREDIT_KEY_COLUMNS,
     Column,
@@ -105,7 +104,7 @@ def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
     """
     parts = split_estimator_column(column)
     estimator = parts[0] if parts else column
-    again = f"Run `graphcredit credit STORE -e {successor(estimator)}`"
+    again = f"Run `graphcredit credit STORE -e {estimator}`"
     _refuse_missing(shards, column, again)
     for shard in shards:
         num_rows, num_credited = _num_rows(shard.path), _num_rows(shard.credit_path)
@@ -117,7 +116,7 @@ def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
     run_id, iteration = shards[0].run_id, shards[0].iteration
     paths = [shard.credit_path for shard in shards]
     sources = Sources(store, store.shards(run_id))
-    for found in states_of(sources, store, run_id, iteration, paths):
+    for found in freshness_of(sources, run_id, iteration, paths):
         if found.estimator == estimator and found.is_doubtful:
             raise InputError(
                 "credit must be made of the steps that are there, in all shards in one way: "

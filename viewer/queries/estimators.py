@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from graphcredit.store.credit_marks.explained import Explanation, explanation_of
-from graphcredit.store.credit_marks.formulas import configuration_of
-from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.provenance.configuration import configuration_of
+from graphcredit.store.provenance.explained import Explanation, explanation_of
+from graphcredit.store.provenance.freshness import credit_freshness, doubts
 from graphcredit.store.schema import split_estimator_column
 from graphcredit.store.sql.views import identifier
 from graphcredit.viewer.queries.views import columns
@@ -68,7 +68,7 @@ def credit_doubts(store: Store, *, run_id: str, iteration: None, number: int) ->
     """
     return unchanged(
         store,
-        lambda: doubts(credit_states(store, run_id=run_id, iteration=number)),
+        lambda: doubts(credit_freshness(store, run_id=run_id, iteration=number)),
         run_id=run_id,
         iteration=iteration,
     )

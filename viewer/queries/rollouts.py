@@ -9,8 +9,8 @@ trajectories that credit has not seen, or not with all steps, are compared here.
 Where an iteration has a summary that is made of what there is now, not even the steps are read.
 """
 
-from graphcredit.store.credit_marks.summary import SummaryState, summary_state
 from graphcredit.store.layout import Store
+from graphcredit.store.provenance.summary import SummaryState, summary_state
 from graphcredit.store.schema import ROUNDING
 from graphcredit.store.sql.summaries import Summarised
 from graphcredit.store.sql.views import HAS_VALUES

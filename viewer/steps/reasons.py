@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from graphcredit.store.credit_marks.explained import Compared, Explanation
+from graphcredit.store.provenance.explained import Compared, Explanation
 from graphcredit.viewer.steps.facts import value_of
 
 _Floats = NDArray[np.float64]

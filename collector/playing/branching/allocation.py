@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from graphcredit.collector.environments.base import Transition
 from graphcredit.store import Store
-from graphcredit.store.credit_marks.formulas import history_configuration
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.provenance.configuration import history_configuration
 from graphcredit.store.schema import STATE_SCORE_COLUMNS
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, NOTHING, TRAJECTORY, Scope
-from graphcredit.store.credit_marks.formulas import SUCCESSORS
 from graphcredit.store.sql.views import identifier, quoted
 
 
@@ -170,28 +169,7 @@ _OLD_FORMULA = """
     FROM made_by WHERE is_outdated
 """
 
-_NO_ESTIMATOR = " ".join(
-    f"WHEN {quoted(name)} THEN {quoted(f'{name}: {today} has taken its place')}"
-    for name, today in SUCCESSORS.items()
-)
-
-_RETIRED = f"""
-    SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1 AS badness,
-        CASE estimator {_NO_ESTIMATOR} END AS detail
-    FROM made_by WHERE estimator IN ({", ".join(map(quoted, SUCCESSORS))})
-"""
-
 CHECKS: tuple[Check, ...] = (
-    Check(
-        name="retired_estimators",
-        severity=AuditSeverity.INFO,
-        means="are by an estimator that this program no longer has: they can be read, and not be "
-        "made again",
-        remedy="run what has taken its place: `graphcredit credit STORE --estimator …`",
-        of="estimators of iterations",
-        places=_RETIRED,
-        needs="credit",
-    ),
     Check(
         name="stale_credit",
         severity=AuditSeverity.ERROR,
@@ -213,8 +191,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="outdated_credit",
         severity=AuditSeverity.ERROR,
-        means="are stale: made of other step shards or entities than there are now, or by another "
-        "version of the formula",
+        means="are stale: made of other step shards, entities or rules of states than there are "
+        "now",
         remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
         of="estimators of iterations",
         places=_in_state("stale"),

@@ -15,14 +15,14 @@ import pyarrow as pa
 
 from graphcredit.credit.merging.recognise import NAME_SCHEMA
 from graphcredit.credit.steps.arrays import Floats, Ints
-from graphcredit.store.credit_marks.formulas import (
-    FORMULA_KEY,
-    HISTORY_FORMULA,
-    history_configuration,
-)
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.options import options_as_json
 from graphcredit.store.parquet.shards import conform, open_parquet
+from graphcredit.store.provenance.configuration import (
+    HISTORY_VERSION,
+    VERSION_KEY,
+    history_configuration,
+)
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
 
 _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
@@ -174,7 +174,7 @@ class RunHistory:
 
     def _made_by(self, scores: StateScores) -> dict[str, Any]:
         return {
-            FORMULA_KEY: HISTORY_FORMULA,
+            VERSION_KEY: HISTORY_VERSION,
             "options": options_as_json(scores),
             "merge": self.merge,
             "steps": self.iterations,

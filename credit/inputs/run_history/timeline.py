@@ -8,82 +8,67 @@ the steps where it has not.
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.credit.inputs.material import (
+    InputProvider,
+    IterationSteps,
+    Material,
+    Opening,
+    StoredRun,
+)
 from graphcredit.credit.inputs.run_history.before import Past, count_trajectories
 from graphcredit.credit.inputs.run_history.counts import RunHistory, StateScores
 from graphcredit.credit.inputs.run_history.state_names import Names
 from graphcredit.credit.merging.merger import Merger
-from graphcredit.credit.merging.recognise import Identify
-from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS, Steps, complete_trajectories
 from graphcredit.credit.steps.nodes import Nodes
-from graphcredit.store.layout import Shard, Store
+from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.shards import fingerprint
 
-Teach: TypeAlias = Callable[[Sequence[Shard], Plan], Merger]
-"""Returns the merger that has learned from an iteration: of its step shards and batches."""
+
+def open_history(opening: Opening) -> InputProvider:
+    """Return the past of a run: of its store, or of the iterations that are in memory."""
+    if opening.stored is None:
+        return PastInMemory()
+    scores = (each for each in opening.options.values() if isinstance(each, StateScores))
+    return Timeline(opening.stored, next(scores))
 
 
-class Timeline:
+class Timeline(InputProvider):
     """The past of a run, moved on iteration by iteration."""
 
-    def __init__(
-        self,
-        store: Store,
-        run_id: str,
-        scores: StateScores,
-        *,
-        merge: MergeSettings,
-        teach: Teach,
-        batch_rows: int,
-    ) -> None:
+    def __init__(self, run: StoredRun, scores: StateScores) -> None:
         """Look at which iterations there are.
 
         Args:
-            store: The store.
-            run_id: The run.
+            run: The run.
             scores: What a state is worth by its counts.
-            merge: Which texts are one state.
-            teach: Makes the mergers of iterations that are counted on the way.
-            batch_rows: Rows that are processed together.
         """
-        self._store, self._run_id, self._scores = store, run_id, scores
-        self._merge, self._teach, self._batch_rows = merge.as_json(), teach, batch_rows
-        self._path = store.history_path(run_id)
+        store = run.sources.store
+        self._run, self._scores, self._merge = run, scores, run.merge.as_json()
+        self._path = store.history_path(run.run_id)
         self._history: RunHistory | None = None
         self._present = {
             number: fingerprint(shard.path for shard in shards)
-            for number, shards in groupby(store.shards(run_id), lambda shard: shard.iteration)
+            for number, shards in groupby(store.shards(run.run_id), lambda shard: shard.iteration)
         }
 
-    def enter(
-        self, iteration: int, shards: Sequence[Shard], plan: Plan, merger: Merger
-    ) -> "IterationPast":
-        """Return the past of an iteration's trajectories.
-
-        Iterations are entered in ascending order; those between are counted on the way.
-
-        Args:
-            iteration: Its number.
-            shards: Its step shards.
-            plan: Its batches.
-            merger: Has learned from it.
-        """
-        history = self._before(iteration)
-        scan = _scan(shards, plan, merger, history)
-        past = IterationPast(scan=scan, history=history)
-        self._entered = (iteration, self._present[iteration], scan)
-        return past
+    def enter(self, iteration: IterationSteps | None) -> "IterationPast":
+        """Return the past of an iteration's trajectories; those between are counted on the way."""
+        assert iteration is not None, "a store's iteration has shards"
+        history = self._before(iteration.number)
+        scan = _scan(iteration.shards, iteration.plan, iteration.merger, history)
+        self._entered = (iteration.number, self._present[iteration.number], scan)
+        return IterationPast(scan=scan, history=history)
 
     def leave(self) -> None:
         """Count the iteration that was entered last."""
@@ -106,9 +91,9 @@ class Timeline:
         if history.merge != self._merge or not history.starts(earlier):
             history = RunHistory(self._merge)
         for number in sorted(earlier.keys() - history.iterations.keys()):
-            shards = self._store.shards(self._run_id, number)
-            plan = plan_batches(shards, self._batch_rows)
-            scan = _scan(shards, plan, self._teach(shards, plan), history)
+            shards = self._run.sources.store.shards(self._run.run_id, number)
+            plan = plan_batches(shards, self._run.batch_rows)
+            scan = _scan(shards, plan, self._run.teach(shards, plan), history)
             history.add(number, earlier[number], scan.counts, scan.num_trajectories)
         self._history = history
         return history
@@ -132,33 +117,32 @@ class IterationPast:
     scan: _Scan
     history: RunHistory
 
-    def of_batch(
-        self, number: int, table: pa.Table, steps: Steps, nodes: Nodes, identify: Identify | None
-    ) -> Past:
-        """Return the past of a batch's trajectories and nodes; its table is not needed."""
-        del table
-        names = Names.after(self.history, steps, nodes, identify)
-        return _past(self.history, names, self.scan.num_ended_before[number])
+    def of_batch(self, material: Material) -> Past:
+        """Return the past of a batch's trajectories and nodes."""
+        names = Names.after(self.history, material.steps, material.nodes, material.identify)
+        return _past(self.history, names, self.scan.num_ended_before[material.number])
 
 
-def past_of_table(
-    table: pa.Table, steps: Steps, nodes: Nodes, identify: Identify | None, history: RunHistory
-) -> Past:
-    """Return the past of a whole iteration in memory, and count the iteration.
+class PastInMemory(InputProvider):
+    """The past of a run whose iterations are in memory, each in one batch."""
 
-    Args:
-        table: The rows that the steps were made of, with `logged_at`.
-        steps: All steps of the iteration.
-        nodes: Their nodes.
-        identify: Returns what nodes are recognised by; None where that is the text.
-        history: The iterations before; this one is added to it.
-    """
-    rank = _rank(_ends(table, steps))
-    names = Names.after(history, steps, nodes, identify)
-    past = _past(history, names, rank)
-    counts = _counts(steps, nodes, names)
-    history.add(len(history.iterations), "", counts, len(rank))
-    return past
+    def __init__(self) -> None:
+        self._history = RunHistory()
+
+    def enter(self, iteration: IterationSteps | None) -> "PastInMemory":
+        """Return the past, for the next iteration."""
+        del iteration
+        return self
+
+    def of_batch(self, material: Material) -> Past:
+        """Return the past of the trajectories and nodes of an iteration, and count it."""
+        steps, nodes = material.steps, material.nodes
+        rank = _rank(_ends(material.table, steps))
+        names = Names.after(self._history, steps, nodes, material.identify)
+        past = _past(self._history, names, rank)
+        counts = _counts(steps, nodes, names)
+        self._history.add(len(self._history.iterations), "", counts, len(rank))
+        return past
 
 
 def _past(history: RunHistory, names: Names, rank: Ints) -> Past:

@@ -98,10 +98,10 @@ def open_engine(
         raise OptionError(f"--engine must be one of {', '.join(ENGINES)}: got {name!r}")
     if name == "ray":
         if num_workers is not None:
-            raise OptionError(f"--workers goes with --engine local: got --engine {name}")
+            raise OptionError(f"processes go with --engine local: got --engine {name}")
         from graphcredit.credit.iteration.engines.ray import connect
 
         return connect(ray_address)
     if ray_address is not None:
-        raise OptionError(f"--ray-address goes with --engine ray: got --engine {name}")
+        raise OptionError(f"an address goes with --engine ray: got --engine {name}")
     return nullcontext(LocalEngine(num_workers or 1))

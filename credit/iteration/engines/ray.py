@@ -74,7 +74,7 @@ def connect(address: str | None = None) -> Generator["RayEngine"]:
         kind = OptionError if isinstance(error, ValueError) else EngineError
         raise kind(
             f"a Ray cluster must answer at {address!r}: {error}. Start one with `ray start "
-            "--head`, give its HOST:PORT as --ray-address, or use --engine local."
+            "--head`, give --engine ray:HOST:PORT, or use --engine local."
         ) from error
     try:
         yield RayEngine()

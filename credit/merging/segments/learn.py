@@ -98,9 +98,10 @@ class _Evidence:
         self, features: Sequence[set[Any]], rules: Sequence[Rule], kept: Ints
     ) -> dict[Any, bool]:
         of = self.observations
-        sightings, names = presence(features, of.node, of.group)
+        sightings, names, lasting = presence(features, of)
         statistics = PresenceStatistics(sightings, of, kept, self.mentioned)
-        return _named(names, _verdicts(rules, statistics, [LINES] * len(names)))
+        verdicts = _named(names, _verdicts(rules, statistics, [LINES] * len(names)))
+        return dict.fromkeys(lasting, False) | verdicts
 
 
 def _named(names: Sequence[_Key], verdicts: Ints) -> dict[_Key, bool]:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from graphcredit.credit.merging.segments.observations import Observations
 from graphcredit.credit.merging.segments.parse import COLOURS
 from graphcredit.credit.merging.segments.statistics import Sightings
 from graphcredit.credit.merging.segments.tokens import Line, template
@@ -43,27 +44,36 @@ def words_in(forms: Sequence[set[Form]], nodes: Iterable[int]) -> list[set[str]]
 
 
 def presence(
-    features: Sequence[Iterable[Form] | Iterable[str]], nodes: Ints, group: Ints
-) -> tuple[Sightings, list[Form | str]]:
-    """Return whether each feature is in each observation of the groups that have it.
+    features: Sequence[Iterable[Form] | Iterable[str]], observations: Observations
+) -> tuple[Sightings, list[Form | str], list[Form | str]]:
+    """Return whether each feature that comes and goes in a class is in each observation.
 
     Args:
         features: Those of the text of each node.
-        nodes: [num_observations] the node of each observation.
-        group: [num_observations] its group.
+        observations: All observations; those of the groups that have a feature are compared.
 
     Returns:
-        The sightings, with the value 1 or 0, and the features, but for those of one observation.
+        The sightings, with the value 1 or 0; their features; and the features that never come or go
+        within a class, though they are in several of its observations.
     """
+    nodes, group, equivalence = observations.node, observations.group, observations.equivalence
+    size = np.bincount(equivalence)
     having: defaultdict[Form | str, list[int]] = defaultdict(list)
     for number, node in enumerate(nodes.tolist()):
         for feature in features[node]:
             having[feature].append(number)
-    chosen = [feature for feature, own in having.items() if len(own) > 1]
+    chosen: list[Form | str] = []
+    lasting: list[Form | str] = []
+    for feature, own in having.items():
+        classes, times = np.unique(equivalence[own], return_counts=True)
+        if (times < size[classes]).any():
+            chosen += [feature] * (len(own) > 1)
+        elif (times > 1).any():
+            lasting.append(feature)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(int(group.max(initial=-1)) + 2))
     places: list[Ints] = [np.empty(0, np.int64)]
-    observations: list[Ints] = [np.empty(0, np.int64)]
+    seen: list[Ints] = [np.empty(0, np.int64)]
     values: list[Ints] = [np.empty(0, np.int64)]
     is_there = np.zeros(len(nodes), np.int64)
     for place, feature in enumerate(chosen):
@@ -72,15 +82,16 @@ def presence(
         for there in np.unique(group[own]).tolist():
             members = order[starts[there] : starts[there + 1]]
             places.append(np.full(len(members), place))
-            observations.append(members)
+            seen.append(members)
             values.append(is_there[members])
         is_there[own] = 0
     value = np.concatenate(values)
-    return Sightings(
+    sightings = Sightings(
         place=np.concatenate(places),
-        observation=np.concatenate(observations),
+        observation=np.concatenate(seen),
         value=value,
         size=value.astype(np.float64),
         names=[()] * len(value),
         num_places=len(chosen),
-    ), chosen
+    )
+    return sightings, chosen, lasting

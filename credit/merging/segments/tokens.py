@@ -89,8 +89,13 @@ class Line(NamedTuple):
 
 def split(address: str, text: str) -> Line:
     """Return a line with its typed tokens apart."""
+    return Line(address, *_apart(text))
+
+
+@lru_cache(1 << 16)
+def _apart(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if _MAY_HAVE.search(text) is None:
-        return Line(address, (text,), ())
+        return (text,), ()
     pieces: list[str] = []
     values: list[str] = []
     done = 0
@@ -98,7 +103,7 @@ def split(address: str, text: str) -> Line:
         pieces.append(text[done : match.start()])
         values.append(match[0])
         done = match.end()
-    return Line(address, (*pieces, text[done:]), tuple(values))
+    return (*pieces, text[done:]), tuple(values)
 
 
 @lru_cache(1 << 16)
@@ -119,6 +124,7 @@ def size_of(value: str) -> float:
     return float(match[0].replace(",", "")) if match else float(zlib.crc32(value.encode()))
 
 
+@lru_cache(1 << 16)
 def template(pieces: tuple[str, ...]) -> str:
     """Return what lines have in common that differ in their values and in gaps alone."""
     return _BLANKS.sub(" ", SLOT.join(pieces)).strip()

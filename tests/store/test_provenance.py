@@ -1,6 +1,5 @@
 """Credit is current only while all that it was made of is as it was; whoever shows it says so."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,15 @@ import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
-from graphcredit.credit.estimators.table import ESTIMATORS, configure
+from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.credit_marks.described import balanced_of, inputs_of
-from graphcredit.store.credit_marks.sources import Sources
-from graphcredit.store.credit_marks.state import credit_states, doubts
 from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.er_graph import merge_er_graph
-from graphcredit.store.schema import CONFIGURATION_KEY
+from graphcredit.store.provenance.freshness import credit_freshness, doubts
+from graphcredit.store.provenance.sources import Sources
 from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.data.credit_columns import check_credit
@@ -45,7 +42,7 @@ def _credit(store: Store, name: str, window: int = 0, **where: Any) -> list[str]
 
 def _stale(store: Store) -> list[int]:
     """Return the iterations whose credit is stale, as everybody sees it."""
-    states = credit_states(store)
+    states = credit_freshness(store)
     found = [state.iteration for state in states if state.state == "stale"]
     checked = check_store(store)
     assert checked.errors == ()
@@ -109,7 +106,7 @@ def test_credit_of_a_shard_that_was_removed_since_is_stale(tmp_path: Path, name:
     store = _three_iterations(tmp_path / "s")
     _credit(store, name, window)
     _removed(store)
-    states = {state.iteration: state.state for state in credit_states(store)}
+    states = {state.iteration: state.state for state in credit_freshness(store)}
     assert states == {2: "stale", 3: "stale" if name == "spo3" else "current"}
 
 
@@ -132,35 +129,6 @@ def test_columns_that_are_kept_are_said_to_be_stale(tmp_path: Path):
     )
 
 
-def _forget(store: Store, *marks: str, **others: str) -> None:
-    """Let all credit say what an earlier version of the program wrote."""
-    paths = [shard.credit_path for shard in store.shards()]
-    for path in [*paths, *store.root.glob("graph/**/*.parquet")]:
-        table = pq.ParquetFile(path).read()
-        made_by = json.loads(table.schema.metadata[CONFIGURATION_KEY])
-        old = {
-            name: {k: v for k, v in way.items() if k not in marks} | others
-            for name, way in made_by.items()
-        }
-        metadata = {**table.schema.metadata, CONFIGURATION_KEY: json.dumps(old).encode()}
-        pq.write_table(table.replace_schema_metadata(metadata), path)
-
-
-@pytest.mark.parametrize(
-    ("name", "window", "stale"),
-    [("grpo", 0, []), ("graphgpo", 0, []), ("graphgpo", 1, [1, 2, 3]), ("spo3", 0, [1, 2, 3])],
-)
-def test_older_credit_that_does_not_say_what_it_read_is_not_believed(
-    tmp_path: Path, name: str, window: int, stale: list[int]
-):
-    store = _three_iterations(tmp_path / "s")
-    _credit(store, name, window)
-    _forget(store, "earlier")
-    assert _stale(store) == stale
-    reasons = {state.reason for state in credit_states(store) if state.state == "stale"}
-    assert reasons <= {"it does not say what step shards of earlier iterations it was made of"}
-
-
 def test_entities_of_other_tasks_do_not_matter_and_those_of_its_own_do(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     merge_er_graph(store, er_graph([entity("A", answers=True), entity("B")]))
@@ -173,22 +141,11 @@ def test_entities_of_other_tasks_do_not_matter_and_those_of_its_own_do(tmp_path:
     _credit(store, "sapo")
     assert _stale(store) == []
     (store.root / "er_graph" / "entities.parquet").unlink()
-    (state,) = credit_states(store)
+    (state,) = credit_freshness(store)
     assert (state.state, state.reason) == (
         "stale",
         "it was made of other entities than there are",
     )
-
-
-def test_the_digest_of_all_entities_in_older_credit_is_compared(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    graph = er_graph([entity("A", answers=True), entity("B")])
-    merge_er_graph(store, graph)
-    _credit(store, "sapo")
-    _forget(store, "entities", er_graph=graph.digest())
-    assert _stale(store) == []
-    merge_er_graph(store, er_graph([entity("A", task_id="t9")]))
-    assert _stale(store) == [0]
 
 
 def _mixed(root: Path) -> Store:
@@ -259,7 +216,7 @@ def test_foreign_credit_is_neither_current_nor_doubtful(tmp_path: Path):
     _credit(store, "rloo")
     path = store.shards()[0].credit_path
     pq.write_table(pq.ParquetFile(path).read().replace_schema_metadata(None), path)
-    (state,) = credit_states(store)
+    (state,) = credit_freshness(store)
     assert (state.state, doubts([state])) == ("foreign", [])
 
 
@@ -268,14 +225,14 @@ def test_only_a_few_lines_are_told(tmp_path: Path):
     write_store(store.root, worked_example(), iteration=4)
     _credit(store, "spo3")
     _new(store)
-    lines = doubts(credit_states(store))
+    lines = doubts(credit_freshness(store))
     assert len(lines) == 4
     assert lines[0].startswith("the credit of run r0, iteration 1 by spo3 is stale: it was made of")
     assert lines[-1] == "and 1 more like these: see the view credit_state"
 
 
 def test_each_iteration_is_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    import graphcredit.store.credit_marks.sources as sources
+    import graphcredit.store.provenance.sources as sources
 
     store = _three_iterations(tmp_path / "s")
     _credit(store, "spo3")
@@ -287,41 +244,25 @@ def test_each_iteration_is_hashed_once(tmp_path: Path, monkeypatch: pytest.Monke
         return fingerprint(paths)
 
     monkeypatch.setattr(sources, "fingerprint", counted)
-    assert len(credit_states(store)) == 3
+    assert len(credit_freshness(store)) == 3
     assert sorted(hashed) == [f"iteration={number:06d}" for number in (1, 2, 3)]
 
 
-def test_older_credit_that_does_not_name_its_inputs_is_judged_by_its_estimator(tmp_path: Path):
-    store = _three_iterations(tmp_path / "s")
-    _credit(store, "spo3")
-    _forget(store, "inputs")
-    assert _stale(store) == []
-    _new(store)
-    assert _stale(store) == [1, 2, 3]
-
-
-def test_what_credit_was_made_of_follows_from_its_inputs_and_not_from_a_name(tmp_path: Path):
+def test_credit_is_marked_by_the_sources_that_its_inputs_name(tmp_path: Path):
     store = _three_iterations(tmp_path / "s")
     sources = Sources(store, store.shards())
-    found = {
-        name: set(sources.marks("r0", 2, "mine", {"inputs": [name]}))
-        for name in ("past", "mentions", "analogies")
+    marks = {
+        name: set(sources.marks("r0", 2, {"sources": [name]})) - {"steps", "state_rules"}
+        for name in ("earlier", "entities", "steps")
     }
-    every = {"formula", "steps"}
-    assert found == {
-        "past": every | {"earlier"},
-        "mentions": every | {"entities"},
-        "analogies": every,
+    assert marks == {"earlier": {"earlier"}, "entities": {"entities"}, "steps": set()}
+
+
+def test_rules_of_states_that_came_later_make_all_credit_stale(tmp_path: Path):
+    store = _three_iterations(tmp_path / "s")
+    _credit(store, "grpo")
+    store.state_rules_path.write_text('[[ignore]]\ntext = "B"\n', encoding="utf-8")
+    assert _stale(store) == [1, 2, 3]
+    assert {each.reason for each in credit_freshness(store)} == {
+        "it was made of other rules of states than there are"
     }
-
-
-SAID_FROM_THE_START = {"graft", "milegpo", "reach"}
-"""Estimators no shard of which is older than that shards say what they were made of."""
-
-
-def test_what_older_shards_are_taken_for_is_what_their_estimators_say_today():
-    for row in ESTIMATORS:
-        if row.name in SAID_FROM_THE_START:
-            continue
-        assert inputs_of(row.name, {}) == row.inputs
-        assert balanced_of(row.name, {}) == row.balanced

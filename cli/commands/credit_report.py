@@ -1,0 +1,99 @@
+"""What `graphcredit credit` prints when it is done."""
+
+from typing import TYPE_CHECKING
+
+from graphcredit.cli.output.console import PLAIN, out, talk
+from graphcredit.store.plural import counted
+
+if TYPE_CHECKING:
+    from graphcredit.credit.iteration.report import CreditReport
+    from graphcredit.store import Store
+
+
+def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
+    """Print what a credit run found: totals, then everything that got no credit or no signal."""
+    from graphcredit.credit.iteration.report import merge_reports
+
+    total = merge_reports(reports.values())
+    out.print(
+        f"credit for {counted(total.num_steps, 'step')} of "
+        f"{counted(total.num_trajectories, 'trajectory')} "
+        f"({total.num_successes:,} successful) in {counted(total.num_groups, 'group')}, "
+        f"{counted(len(reports), 'iteration')}",
+        **PLAIN,
+    )
+    lines = [
+        *_merge_lines(total),
+        (total.num_states, "states"),
+        (total.num_edges, "transitions between them"),
+        (
+            total.num_unreachable_states,
+            "states without an observed path to their group's goal "
+            f"({total.unreachable_share:.1%})",
+        ),
+        (total.num_single_visit_steps, "steps alone in their state group: nothing to compare"),
+        (total.num_invalid_steps, "invalid steps"),
+        (total.num_singleton_groups, "groups of one trajectory: nothing to compare it with"),
+        (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
+        (total.num_groups_without_success, "groups without a success"),
+        (total.num_groups_without_goal, "groups without a known goal: most graphs are silent"),
+        (
+            total.num_incomplete,
+            f"incomplete trajectories ({counted(total.num_incomplete_steps, 'step')}): no credit",
+        ),
+    ]
+    lines += [(count, f"texts met by {rule}") for rule, count in total.state_rules.items()]
+    for count, meaning in lines:
+        out.print(f"{count:>12,}  {meaning}", **PLAIN)
+    for reason, count in total.incomplete_reasons.items():
+        out.print(f"{count:>14,}  {reason}", **PLAIN)
+    if total.incomplete_example:
+        talk.print(f"for example {total.incomplete_example}", **PLAIN)
+    if idle := [rule for rule, count in total.state_rules.items() if not count]:
+        talk.print(
+            "notice: no text has what these rules of states.toml mean: " + "; ".join(idle),
+            **PLAIN,
+        )
+    for notice in total.notices:
+        talk.print(f"notice: {notice}", **PLAIN)
+
+
+def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
+    if not total.num_merged_texts and not total.num_refused_merges:
+        return []
+    return [
+        (total.num_texts, "distinct texts of states"),
+        (total.num_texts - total.num_merged_texts, "states that they were merged into"),
+        (total.num_refused_merges, "merges refused: the admissible actions differ"),
+        (
+            total.num_contradictions,
+            "times one state and action lead to several states "
+            f"({total.num_contradictions_before:,} before merging)",
+        ),
+        *_precision_lines(total),
+    ]
+
+
+def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
+    precision = total.merge_precision
+    if precision is None:
+        return []
+    return [
+        (
+            precision.num_pairs,
+            f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
+            "are of one state",
+        )
+    ]
+
+
+def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") -> None:
+    """Print the faults of the grouping that were counted on the way, a line each."""
+    from graphcredit.credit.audit.counted import counted_findings
+    from graphcredit.credit.iteration.report import merge_reports
+
+    total = merge_reports(reports.values())
+    if findings := counted_findings(total.faults, total.totals):
+        out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
+    for finding in findings:
+        out.print(f"{finding.severity}: {finding.check.name}: {finding.message}", **PLAIN)

@@ -1,1 +1,0 @@
-"""What credit was made of, and whether the store still has it."""

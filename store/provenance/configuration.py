@@ -1,0 +1,68 @@
+"""The configuration in a file's metadata: how its columns were made, by estimator.
+
+The credit stage writes it from the estimators' rows, so that readers of a store need not know any
+estimator by name. Another program may leave it out.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from graphcredit.store.errors import SchemaError
+from graphcredit.store.schema import CONFIGURATION_KEY
+
+CreditConfiguration: TypeAlias = Mapping[str, Any]
+"""How an estimator's columns were made; empty where their file does not say."""
+
+VERSION_KEY = "formula"
+"""The version of the estimator's formula, or of the counts in `history/`; 1 if it is missing."""
+
+SOURCES_KEY = "sources"
+"""Names of rows of `SOURCES` that the estimator's inputs are made of."""
+
+BALANCED_KEY = "balanced"
+"""Which parts have mean 0, and over what: one of `BALANCES`."""
+
+BALANCES = ("trajectories", "states", "group")
+"""`trajectories` of a group, all steps of one having one value; `states`: the steps that start from
+one state; `group`: all steps of a group. Readers ignore any other word."""
+
+HISTORY_VERSION = 2
+"""Version of the counts in `history/`."""
+
+
+def configuration_of(schema: pa.Schema) -> dict[str, Any]:
+    """Return how the columns of a file were made; nothing where it does not say so in JSON."""
+    try:
+        configuration = json.loads((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}"))
+    except ValueError:
+        return {}
+    return configuration if isinstance(configuration, dict) else {}
+
+
+def stated_configuration(schema: pa.Schema, path: Path) -> dict[str, Any]:
+    """Return how the columns of a credit shard were made, by estimator.
+
+    Raises:
+        SchemaError: Its metadata do not say so as a JSON object.
+    """
+    text = (schema.metadata or {}).get(CONFIGURATION_KEY, b"{}")
+    try:
+        configuration = json.loads(text)
+    except ValueError:
+        configuration = None
+    if isinstance(configuration, dict):
+        return configuration
+    raise SchemaError(
+        f"{path} must say in its metadata how its columns were made, as a JSON object: found "
+        f"{text[:80]!r}. `graphcredit check STORE --quarantine` moves it aside"
+    )
+
+
+def history_configuration(schema: pa.Schema) -> dict[str, Any] | None:
+    """Return how a file of `history/` was counted; None where this program counts otherwise."""
+    configuration = configuration_of(schema)
+    return configuration if configuration.get(VERSION_KEY) == HISTORY_VERSION else None

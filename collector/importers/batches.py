@@ -1,7 +1,7 @@
 """Batches: some trajectories of a log as Arrow tables, ready for a shard."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any
@@ -63,12 +63,12 @@ class _Draft:
 
     def add(self, made: ImportedTrajectory) -> None:
         """Add a trajectory."""
-        given, made.columns = made.columns, {}
+        logged, made.columns = made.columns, {}
         self._entries.append(made)
         key, length = made.partition, made.num_steps
         columns, before = self._columns.setdefault(key, {}), self._num_steps[key]
-        given = {
-            **given,
+        given: dict[str, Sequence[Any]] = {
+            **logged,
             "task_id": [made.task_id] * length,
             "trajectory_id": [made.trajectory_id] * length,
             "step_index": range(length),

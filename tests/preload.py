@@ -5,7 +5,7 @@ from importlib import import_module
 
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
-RANKS = ("context_worker", "loading_worker", "nodes_worker", "rank_worker", "shard_worker")
+RANKS = ("loading_worker", "rank_worker", "shard_worker")
 WORK = (
     *(f"tests.trainer.{name}" for name in RANKS),
     *(

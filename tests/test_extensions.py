@@ -106,5 +106,5 @@ def test_what_cannot_be_used_is_named_once_and_left_out(install: Callable[..., N
 def test_an_environment_of_a_package_is_in_the_table(tmp_path: Path, install: Callable[..., None]):
     code = "from graphcredit.collector.environments.registry import ENVIRONMENTS\n"
     (tmp_path / "corridors.py").write_text(code + "ROW = ENVIRONMENTS['search']\n")
-    install("[graphcredit.environments]\ncorridor = corridors:ROW\n")
-    assert isinstance(all_environments()["corridor"], EnvironmentKind)
+    install("[graphcredit.environments]\nhallway = corridors:ROW\n")
+    assert isinstance(all_environments()["hallway"], EnvironmentKind)

@@ -94,7 +94,7 @@ def test_every_policy_of_the_table_goes_to_a_worker_and_back(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("greedy", "vllm:PATH, vllm-server:PATH and tutor:PATH: got 'greedy'"),
+        ("greedy", "vllm:PATH, vllm-server:PATH@SERVER and tutor:PATH: got 'greedy'"),
         ("random:1", "takes no argument"),
         ("oracle", "a number from 0 to 1"),
         ("oracle:often", "got 'often'"),

@@ -216,16 +216,6 @@ def test_credit_of_two_configurations_is_refused(tmp_path: Path):
     _refused(store, "iteration=000000 is mixed", "made in 2 ways", "graphcredit credit STORE -e")
 
 
-def test_credit_by_an_older_formula_is_refused(tmp_path: Path):
-    store = token_store(tmp_path / "s", column="spo3_advantage")
-    _refused(
-        store, "is stale, another version of its formula made it", "iteration=000000",
-        "Run `graphcredit credit STORE -e spo3` again", column="spo3_advantage",
-    )  # fmt: skip
-    stamp_credit(store, formula=2)
-    assert _index(store, "spo3_advantage") == 5
-
-
 @pytest.mark.parametrize("metadata", [None, {CONFIGURATION_KEY: b"?"}, {CONFIGURATION_KEY: b"[]"}])
 def test_foreign_credit_need_not_say_how_it_was_made(
     tmp_path: Path, metadata: Mapping[bytes, bytes] | None

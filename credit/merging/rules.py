@@ -38,7 +38,7 @@ class Substitution:
 
     @classmethod
     def parse(cls, argument: str) -> "Substitution":
-        r"""Read `REGEX=>TEXT`, as `--substitute` takes it; the last `=>` separates.
+        r"""Read `REGEX=>TEXT`, as `merge.substitute` takes it; the last `=>` separates.
 
         Raises:
             OptionError: There is no `=>`, or a side of it is not what `re` accepts.

@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -26,10 +27,11 @@ def steps_of(store: Path) -> list[dict[str, Any]]:
 
 def collect(store: Path, data: Path, *arguments: str) -> "tuple[int, str]":
     """Collect with an oracle that errs in half of its actions; return exit code and report."""
-    done = completed(
-        *("collect", store, "--env", "alfworld", "--games-dir", data, "--oracle"),
-        *("--policy", "oracle:0.5", "--max-steps", "12", *arguments),
-    )
+    with patch.dict(os.environ, ALFWORLD_DATA=str(data)):
+        done = completed(
+            *("collect", store, "--env", "alfworld", "--oracle"),
+            *("--policy", "oracle:0.5", "--max-steps", "12", *arguments),
+        )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -85,7 +87,7 @@ def test_a_log_of_published_games_can_be_credited_and_judged(tmp_path: Path):
         *("--tasks", "4", "--policy", "oracle:0.7", "--oracle"),
     )
     assert done.returncode == 0, done.stderr
-    for rules in ((), ("--normalise", "alfworld")):
+    for rules in ((), ("--set", "merge.normalise=alfworld")):
         done = completed("credit", root, "-e", "grpo", "-e", "graphgpo", *rules)
         assert done.returncode == 0, done.stderr
         measures = json.loads(completed("audit", root, "--json").stdout)["numbers"]

@@ -43,8 +43,12 @@ def _answers(game: GameFile, sequences: Iterator[Sequence[str]]) -> Iterator[Ans
     """Load a game and answer sequences of actions; it is the work of an engine's process."""
     from graphcredit.collector.environments.alfworld.engine import Engine
 
-    engine = Engine(game.path, with_plan=game.with_plan)
-    return map(engine.answer, sequences)
+    try:
+        engine = Engine(game.path, with_plan=game.with_plan)
+        yield from map(engine.answer, sequences)
+    except Exception as error:
+        # An error of the planner's own class would load the planner where it is received.
+        raise UnplayableError(f"{type(error).__name__}: {error}") from None
 
 
 class _EngineProcess:
@@ -72,9 +76,7 @@ class _EngineProcess:
             raise UnplayableError(f"{self._game.path} cannot be played: {self._death()}")
         error, answer = message
         if error is not None:
-            raise UnplayableError(
-                f"{self._game.path} cannot be played: {type(error).__name__}: {error}"
-            )
+            raise UnplayableError(f"{self._game.path} cannot be played: {error}")
         return answer
 
     def close(self) -> None:

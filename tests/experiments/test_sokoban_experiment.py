@@ -17,8 +17,8 @@ from experiments.sokoban.report import best_rates, gaps, repeated
 from experiments.sokoban.settings import TUNING_WARMS, Cell, read_arm
 from experiments.sokoban.update import Learner
 from experiments.sokoban.warm import oracle
-from graphcredit.collector.environments.sokoban.notation import read_board
 from graphcredit.store.errors import OptionError
+from tests.collector.test_sokoban import read_board
 
 
 def _line(length: int) -> Boards:

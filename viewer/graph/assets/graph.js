@@ -103,7 +103,7 @@ function build(root, data) {
   return { cy, find, play, onMarks, onPlay };
 }
 
-/** Note in the browser's timeline when what is there now has been painted: benchmarks read it. */
+/** Note in the browser's timeline when what is there now has been painted. */
 function markPaint(name) {
   requestAnimationFrame(() => setTimeout(() => performance.mark(name)));
 }

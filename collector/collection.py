@@ -12,7 +12,7 @@ from typing import Any
 
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.prefix_cache import Environments
-from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.environments.registry import environment_kind, with_registered
 from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.collector.playing.job import Job, Outcome
@@ -27,6 +27,7 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.workers import check_guarded
 from graphcredit.store.workers.pool import WorkerPool
 
 
@@ -112,6 +113,7 @@ def collect(
         MissingDependencyError: The library of an environment is not installed.
     """
     started = time.perf_counter()
+    check_guarded()
     if environments is not None and options.workers:
         raise OptionError(f"workers must be 0 to play in given environments: got {options.workers}")
     _check_tasks(tasks)
@@ -224,7 +226,10 @@ def _play(
     """Play what is missing; a tree counts as all the trajectories it may have."""
     prepare(job.policy)
     pool = WorkerPool(
-        work=partial(play_rollouts, job, environments=environments),
+        work=with_registered(
+            {rollout.task.environment for rollout in missing.rollouts},
+            partial(play_rollouts, job, environments=environments),
+        ),
         num_workers=min(options.workers, len(missing.rollouts)),
         pieces_at_once=job.concurrency,
         lets_finish=True,

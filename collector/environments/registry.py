@@ -3,11 +3,12 @@
 An environment's library is imported only when one of its tasks is opened.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from graphcredit.collector.environments.alfworld import games as alfworld_games
 from graphcredit.collector.environments.base import Environment, Task
@@ -17,6 +18,9 @@ from graphcredit.collector.environments.textworld import games as textworld_game
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.extensions import installed
 from graphcredit.store.parquet.er_graph import ErGraph
+
+_Piece = TypeVar("_Piece")
+_Answer = TypeVar("_Answer")
 
 
 class ListTasks(Protocol):
@@ -103,6 +107,34 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
         extra="alfworld",
     ),
 }
+
+
+_OURS = dict(ENVIRONMENTS)
+
+
+def with_registered(
+    names: Iterable[str], work: Callable[[Iterator[_Piece]], Iterator[_Answer]]
+) -> Callable[[Iterator[_Piece]], Iterator[_Answer]]:
+    """Return work for other processes that knows the environments that were registered here.
+
+    Args:
+        names: The environments that it plays. Of those that a script or a module of the user's
+            added to `ENVIRONMENTS`, the functions must be defined at a module's top level.
+        work: The work of a `WorkerPool`.
+    """
+    added = {
+        n: k for n in names if (k := ENVIRONMENTS.get(n)) is not None and k is not _OURS.get(n)
+    }
+    return partial(_registered, added, work) if added else work
+
+
+def _registered(
+    added: dict[str, EnvironmentKind],
+    work: Callable[[Iterator[_Piece]], Iterator[_Answer]],
+    pieces: Iterator[_Piece],
+) -> Iterator[_Answer]:
+    ENVIRONMENTS.update(added)
+    return work(pieces)
 
 
 def all_environments() -> dict[str, EnvironmentKind]:

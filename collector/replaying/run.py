@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from graphcredit.collector.collection import default_cache_dir
-from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.environments.registry import environment_kind, with_registered
 from graphcredit.collector.options import ReplayOptions
 from graphcredit.collector.playing.schedule import Schedule
 from graphcredit.collector.policies.language.policy import prepare
@@ -36,6 +36,7 @@ from graphcredit.store import AnyStore, open_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.workers import check_guarded
 from graphcredit.store.workers.pool import WorkerPool
 
 
@@ -108,6 +109,7 @@ def replay(
         MissingDependencyError: The library of an environment is not installed.
     """
     started = time.perf_counter()
+    check_guarded()
     opened = open_store(store)
     run, number = opened.one_iteration(run_id, iteration)
     log = Log(store=opened, run_id=run, iteration=number)
@@ -180,7 +182,10 @@ def _run(
     if works:
         prepare(playing.policy)
     pool = WorkerPool(
-        work=partial(replay_trajectories, log, playing),
+        work=with_registered(
+            {task.environment for work in works if (task := task_of(work.task_id)) is not None},
+            partial(replay_trajectories, log, playing),
+        ),
         num_workers=min(options.workers, len(works)),
     )
     schedule = Schedule(works, lambda work: work.task_id)

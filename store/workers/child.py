@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Any
 
 from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.workers import RUNS_SCRIPT
 
 
 def main() -> None:
@@ -27,6 +28,8 @@ def main() -> None:
     Thread(target=_listen, args=(connection, messages), daemon=True).start()
     try:
         sys.path[:] = pickle.loads(messages.get())
+        if script := pickle.loads(messages.get()):
+            _run(script)
         work = pickle.loads(messages.get())
         for answer in work(_pieces(messages)):
             connection.send((None, answer))
@@ -35,6 +38,17 @@ def main() -> None:
             error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         with suppress(OSError):
             connection.send((_portable(error), None))
+
+
+def _run(script: dict[str, str]) -> None:
+    """Run the user's script, whose functions the work has, without what its guard keeps back."""
+    from multiprocessing.spawn import prepare
+
+    os.environ[RUNS_SCRIPT] = "1"
+    try:
+        prepare(script)
+    finally:
+        del os.environ[RUNS_SCRIPT]
 
 
 def _portable(error: Exception) -> Exception:

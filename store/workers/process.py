@@ -3,19 +3,27 @@
 The parent sends the work, a function, and then pieces of work; None says that there are no more.
 The worker calls the function with an iterator of the pieces, and sends what that yields as it
 comes. It exits when the function returns; an error of the function is sent instead, and raised by
-the parent. The worker imports no script of the user's, so a script needs no `__main__` guard.
+the parent. Work that has a function or class of the user's script makes the worker run that script
+first, as `__mp_main__`, like those of `multiprocessing`: such a script needs a `__main__` guard,
+and no other does.
 """
 
 import os
+import pickle
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe
+from multiprocessing.spawn import get_preparation_data
 from typing import IO, Any
 
 _STDERR = 2
+
+_OF_SCRIPT = re.compile(rb"\x8c(\x08__main__|\x0b__mp_main__)")
+"""The name of the script's module as a whole string of a pickle: its length and then itself."""
 
 
 class WorkerProcess:
@@ -59,9 +67,12 @@ class WorkerProcess:
             raise
 
     def begin(self, work: Callable[[Iterator[Any]], Iterator[Any]]) -> None:
-        """Send it its work."""
+        """Send it its work, and where the user's script is if that defines some of it."""
+        pickled = pickle.dumps(work)
         self.send(sys.path)
-        self.send(work)
+        self.send(_script() if _OF_SCRIPT.search(pickled) else {})
+        with suppress(OSError):
+            self.connection.send_bytes(pickled)
 
     def send(self, piece: Any) -> None:
         """Send it a piece of work, or None; that it is dead is noticed by `receive`."""
@@ -84,6 +95,12 @@ class WorkerProcess:
     def kill(self) -> None:
         """End it, whatever it does; `wait` must follow."""
         self._process.kill()
+
+
+def _script() -> dict[str, str]:
+    """Return what tells a child the script: its module or its path; nothing in a notebook."""
+    data = get_preparation_data("worker")
+    return {key: value for key, value in data.items() if key.startswith("init_main_from_")}
 
 
 @contextmanager

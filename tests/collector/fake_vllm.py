@@ -119,7 +119,7 @@ def serving(fake: FakeVllm) -> Iterator[FakeVllm]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         fake.url = f"http://127.0.0.1:{server.server_port}"
         yield fake

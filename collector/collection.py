@@ -174,6 +174,14 @@ def _policy(tasks: Sequence[Task], options: CollectOptions) -> Policy:
 
 def _job(store: Store, tasks: Sequence[Task], policy: Policy, options: CollectOptions) -> Job:
     is_tree = options.allocation is not None
+    allocation = None
+    if is_tree:
+        allocation = Allocation.read(
+            store,
+            run_id=options.run,
+            task_ids=[task.task_id for task in tasks],
+            tree_size=options.group_size,
+        )
     return Job(
         store=store,
         run_id=options.run,
@@ -190,16 +198,7 @@ def _job(store: Store, tasks: Sequence[Task], policy: Policy, options: CollectOp
         ),
         cache_dir=options.games_dir or default_cache_dir(),
         concurrency=options.concurrency or policy.concurrency,
-        allocation=_allocation(store, tasks, options) if is_tree else None,
-    )
-
-
-def _allocation(store: Store, tasks: Sequence[Task], options: CollectOptions) -> Allocation:
-    return Allocation.read(
-        store,
-        run_id=options.run,
-        task_ids=[task.task_id for task in tasks],
-        tree_size=options.group_size,
+        allocation=allocation,
     )
 
 

@@ -15,8 +15,7 @@ from graphcredit.collector.policies.engines.registry import (
 from graphcredit.collector.policies.language.policy import LanguagePolicy
 from graphcredit.collector.policies.language.prompts import Template, load_template
 from graphcredit.collector.policies.model_files import find_model
-from graphcredit.collector.policies.oracle import OraclePolicy
-from graphcredit.collector.policies.random import RandomPolicy
+from graphcredit.collector.policies.scripted import OraclePolicy, RandomPolicy
 from graphcredit.collector.policies.tutor import TutorPolicy
 from graphcredit.store.errors import OptionError
 

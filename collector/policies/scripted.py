@@ -1,12 +1,14 @@
-"""The base class of policies without a model."""
+"""Policies without a model: the random policy and the oracle, and their base class."""
 
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.collector.environments.base import Observation
 from graphcredit.collector.policies.base import Decision, DecisionRequest
+from graphcredit.store.errors import InputError, OptionError
 
 
 class ScriptedPolicy(ABC):
@@ -45,3 +47,69 @@ def scripted(observation: Observation, action: str) -> Decision:
     """Return a decision with the environment's thought for its action, if it offers one."""
     thoughts = observation.thoughts or {}
     return Decision(action=action, thought=thoughts.get(action))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RandomPolicy(ScriptedPolicy):
+    """Uniform over the admissible actions, including those that only look."""
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return "random"
+
+    def act(self, observation: Observation, rng: random.Random) -> Decision:
+        """Return one of the admissible actions."""
+        return scripted(observation, any_admissible(observation, rng))
+
+
+def any_admissible(observation: Observation, rng: random.Random) -> str:
+    """Return an admissible action at random.
+
+    Raises:
+        InputError: The environment lists none.
+    """
+    if not observation.admissible_actions:
+        raise InputError(
+            "a random policy needs the environment's admissible actions: there are none at "
+            f"{observation.state[:80]!r}"
+        )
+    return rng.choice(observation.admissible_actions)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OraclePolicy(ScriptedPolicy):
+    """Follows the plan with probability 1 - epsilon, else takes a random admissible action.
+
+    Its skill can be anything between perfect and random, and the true quality of each step is
+    known. A mistake is any admissible action, including those that only look: credit must find
+    wasted steps, so the data must have them. A mistake may happen to be the plan's action.
+    """
+
+    epsilon: float
+    """Probability of a mistake at each step, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        """Check the range.
+
+        Raises:
+            OptionError: `epsilon` is not a probability.
+        """
+        if not 0.0 <= self.epsilon <= 1.0:
+            raise OptionError(f"epsilon of the oracle policy must be 0 to 1: got {self.epsilon}")
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"oracle:{self.epsilon}"
+
+    @property
+    def needs_oracle(self) -> bool:
+        """True: it follows the environment's plan."""
+        return True
+
+    def act(self, observation: Observation, rng: random.Random) -> Decision:
+        """Return the plan's next action or a mistake; without a plan, a random action."""
+        if observation.oracle_actions and rng.random() >= self.epsilon:
+            return scripted(observation, observation.oracle_actions[0])
+        return scripted(observation, any_admissible(observation, rng))

@@ -12,7 +12,7 @@ from graphcredit.collector.policies.base import Decision, DecisionRequest, Sampl
 from graphcredit.collector.policies.language.answers import parse_answer, spoken
 from graphcredit.collector.policies.language.prompts import Template, render
 from graphcredit.collector.policies.model_files import ModelFiles, digest_words
-from graphcredit.collector.policies.random import RandomPolicy
+from graphcredit.collector.policies.scripted import RandomPolicy
 from graphcredit.collector.policies.tokens import (
     cached_tokenizer,
     decode_answer,

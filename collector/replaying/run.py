@@ -124,7 +124,14 @@ def replay(
         there = replayed(directory, settings)
         due = [key for key in drawn if key not in there]
         done.num_already = len(drawn) - len(due)
-        writer = Writer(directory, _shared(player, settings))
+        writer = Writer(
+            directory,
+            {
+                "settings": settings,
+                "policy": player.policy.name,
+                "is_acting_policy": player.is_acting,
+            },
+        )
         _run(log, _playing(player, options), _works(outlines, due), options, writer, done)
     return ReplayReport(
         run_id=run,
@@ -225,14 +232,6 @@ def _settings(player: Player, options: ReplayOptions) -> str:
         },
         sort_keys=True,
     )
-
-
-def _shared(player: Player, settings: str) -> dict[str, Any]:
-    return {
-        "settings": settings,
-        "policy": player.policy.name,
-        "is_acting_policy": player.is_acting,
-    }
 
 
 def _playing(player: Player, options: ReplayOptions) -> Playing:

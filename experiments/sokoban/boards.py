@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.episodes import Bools, Floats, Ints
-from graphcredit.collector.environments.sokoban.board import Board, Position, moves_from
-from graphcredit.collector.environments.sokoban.distances import distances_to_goal
+from graphcredit.collector.environments.sokoban.board import (
+    Board,
+    Position,
+    distances_to_goal,
+    moves_from,
+)
 from graphcredit.collector.environments.sokoban.make_boards import make_board
 from graphcredit.collector.environments.sokoban.notation import board_text
 

@@ -12,7 +12,7 @@ from graphcredit.collector import collection
 from graphcredit.collector.environments.base import Environment, Task, Transition
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from graphcredit.collector.options import CollectOptions
-from graphcredit.collector.policies.random import RandomPolicy
+from graphcredit.collector.policies.scripted import RandomPolicy
 from tests.collector.corridor import Corridor
 
 PATIENCE = "CORRIDOR_PATIENCE"

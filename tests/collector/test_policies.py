@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from graphcredit.collector.environments.base import Observation
 from graphcredit.collector.policies.engines import registry
-from graphcredit.collector.policies.oracle import OraclePolicy
-from graphcredit.collector.policies.random import RandomPolicy
 from graphcredit.collector.policies.registry import POLICIES, LanguageOptions, parse_policy
+from graphcredit.collector.policies.scripted import OraclePolicy, RandomPolicy
 from graphcredit.store.errors import InputError, OptionError
 from tests.collector.talkers import save_talker
 

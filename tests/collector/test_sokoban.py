@@ -8,8 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.collector.environments.base import Observation, replay
-from graphcredit.collector.environments.sokoban.board import Board, Position, cell_set
-from graphcredit.collector.environments.sokoban.distances import distances_to_goal
+from graphcredit.collector.environments.sokoban.board import (
+    Board,
+    Position,
+    cell_set,
+    distances_to_goal,
+)
 from graphcredit.collector.environments.sokoban.environment import (
     SokobanEnvironment,
     open_sokoban,
@@ -18,7 +22,7 @@ from graphcredit.collector.environments.sokoban.make_boards import make_board
 from graphcredit.collector.environments.sokoban.notation import board_text
 from graphcredit.collector.policies.base import PolicyView
 from graphcredit.collector.policies.language.prompts import load_template, render
-from graphcredit.collector.policies.oracle import OraclePolicy
+from graphcredit.collector.policies.scripted import OraclePolicy
 from tests.collector.slow_sokoban import STEPS, slow_distances, slow_move
 from tests.examples import examples
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from graphcredit.collector.environments.sokoban.distances import distances_to_goal
+from graphcredit.collector.environments.sokoban.board import distances_to_goal
 from graphcredit.collector.environments.sokoban.make_boards import MIN_MOVES, make_board
 from graphcredit.collector.environments.sokoban.names import (
     MAX_POSITIONS,

@@ -12,8 +12,13 @@
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Observation, Transition
-from graphcredit.collector.environments.sokoban.board import Board, Position, moves_from
-from graphcredit.collector.environments.sokoban.distances import distances_to_goal, shortest_plan
+from graphcredit.collector.environments.sokoban.board import (
+    Board,
+    Position,
+    distances_to_goal,
+    moves_from,
+    shortest_plan,
+)
 from graphcredit.collector.environments.sokoban.make_boards import make_board
 from graphcredit.collector.environments.sokoban.notation import board_text
 

@@ -7,8 +7,12 @@ won, and the start is one of these at random, so that no board needs to be tried
 import random
 from hashlib import blake2b
 
-from graphcredit.collector.environments.sokoban.board import Board, Position, cell_set
-from graphcredit.collector.environments.sokoban.distances import distances_to_goal
+from graphcredit.collector.environments.sokoban.board import (
+    Board,
+    Position,
+    cell_set,
+    distances_to_goal,
+)
 from graphcredit.collector.environments.sokoban.names import Size, parse_name
 
 MIN_MOVES = 4

@@ -1,11 +1,13 @@
 """Executed replay: what it measures is what is true, and what it cannot measure it says."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -56,11 +58,19 @@ def true_value(place: str, steps_left: int) -> float:
     return sum(true_value(there, steps_left - 1) for there in ways.values()) / len(ways)
 
 
-def play(root: Path, group_size: int = 6) -> Store:
+@cache
+def _played(group_size: int) -> "TemporaryDirectory[str]":
+    folder = TemporaryDirectory()
     options = CollectOptions(
         policy="random", max_steps=MAX_STEPS, group_size=group_size, workers=0, oracle=False
     )
-    collect(root, TASKS, options)
+    collect(Path(folder.name) / "store", TASKS, options)
+    return folder
+
+
+def play(root: Path, group_size: int = 6) -> Store:
+    """Copy a store that is played once; each test may change its own."""
+    shutil.copytree(Path(_played(group_size).name) / "store", root)
     return open_store(root)
 
 

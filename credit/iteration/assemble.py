@@ -20,6 +20,7 @@ from graphcredit.credit.steps.complete import (
     select_trajectories,
 )
 from graphcredit.credit.steps.nodes import Nodes
+from graphcredit.store.parquet.numbers import arrow_of
 
 ReadWindow: TypeAlias = Callable[[pa.Array], pa.Table | None]
 """Returns the steps that some tasks had in earlier iterations."""
@@ -85,7 +86,7 @@ def assemble(
     if window is not None:
         own, graph = _without_window(material, graph, table)
     built = {row.name: row.build(material if row.of_window else own) for row in inputs}
-    taken = {name: table[name].take(pa.array(own.steps.row)) for name in columns}
+    taken = {name: table[name].take(arrow_of(own.steps.row)) for name in columns}
     return Assembly(
         batch=_batch(own, graph, invalid_action_penalty, taken, built),
         steps=own.steps,

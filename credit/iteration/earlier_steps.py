@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.steps.batches import read_rows
 from graphcredit.credit.steps.complete import TEXT_COLUMNS
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 
 _LAST = "\U0010ffff"
@@ -47,7 +48,7 @@ def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Ta
         task = conform(
             file.read(columns=["task_id"]), step_columns(["task_id"]), where=str(shard.path)
         )["task_id"]
-        is_wanted = pc.is_in(task, tasks).to_numpy()
+        is_wanted = numpy_of(pc.is_in(task, tasks))
         for part in read_rows(file, names, np.flatnonzero(is_wanted)):
             yield _renamed(part, shard, names)
 

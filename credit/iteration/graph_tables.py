@@ -14,6 +14,7 @@ from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.inputs.run_history.before import count_trajectories
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import (
     EDGE_COLUMNS,
     EDGE_PARTS,
@@ -66,16 +67,16 @@ def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
     task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
     columns: dict[str, pa.Array] = {
         "task_id": _texts(steps.task_texts, task[group]),
-        "state_id": pa.array(np.arange(batch.num_nodes) - batch.node_start[:-1][group]),
+        "state_id": arrow_of(np.arange(batch.num_nodes) - batch.node_start[:-1][group]),
         "state": _texts(steps.state_texts, text),
-        "is_goal": pa.array(is_goal),
-        "visits": pa.array(np.bincount(node_of_visit, minlength=batch.num_nodes)),
-        "num_trajectories": pa.array(num_trajectories),
-        "success_rate": pa.array(num_successes / np.maximum(num_trajectories, 1)),
-        "goal_distance": pa.array(distance, from_pandas=True),
-        "num_merged": pa.array(num_merged),
+        "is_goal": arrow_of(is_goal),
+        "visits": arrow_of(np.bincount(node_of_visit, minlength=batch.num_nodes)),
+        "num_trajectories": arrow_of(num_trajectories),
+        "success_rate": arrow_of(num_successes / np.maximum(num_trajectories, 1)),
+        "goal_distance": arrow_of(distance),
+        "num_merged": arrow_of(num_merged),
     }
-    columns |= {name: pa.array(of_nodes, from_pandas=True) for name, of_nodes in values.items()}
+    columns |= {name: arrow_of(of_nodes) for name, of_nodes in values.items()}
     nulls = pa.nulls(batch.num_nodes)
     return _table({name: columns.get(name, nulls) for name in NODE_SCHEMA.names}, NODE_SCHEMA)
 
@@ -127,16 +128,16 @@ def edge_table(
     task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
     columns: dict[str, pa.Array] = {
         "task_id": _texts(steps.task_texts, task[group]),
-        "state_id": pa.array(source - first_node),
-        "next_state_id": pa.array(target - first_node),
+        "state_id": arrow_of(source - first_node),
+        "next_state_id": arrow_of(target - first_node),
         "action": _texts(steps.action_texts, action),
-        "visits": pa.array(visits),
-        "cost": pa.array(cost),
-        "is_pruned": pa.array(~is_acted | (source == target)),
+        "visits": arrow_of(visits),
+        "cost": arrow_of(cost),
+        "is_pruned": arrow_of(~is_acted | (source == target)),
     }
     for name in schema.names[len(columns) :]:
         mean = np.bincount(edge, credit[name]) / visits
-        columns[name] = pa.array(mean.astype(np.float32), from_pandas=True)
+        columns[name] = arrow_of(mean.astype(np.float32))
     return _table(columns, schema)
 
 
@@ -157,7 +158,7 @@ def _first_trajectory(group_of_trajectory: Ints) -> Ints:
 
 
 def _texts(texts: pa.Array, code: Ints) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(code, pa.int32(), mask=code < 0), texts)
+    return pa.DictionaryArray.from_arrays(arrow_of(code, pa.int32(), is_null=code < 0), texts)
 
 
 def _table(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:

@@ -23,13 +23,11 @@ from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from graphcredit.store.parquet.er_graph import ErGraph
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of, repeat_text
 from graphcredit.store.parquet.shards import conform, step_columns
 from graphcredit.store.schema import CREDIT_KEY_COLUMNS, PARTITION_COLUMNS
 
 OnIncomplete: TypeAlias = Literal["warn", "raise", "ignore"]
-
-_WHOLE: Mapping[str, Any] = {"run_id": "", "iteration": 0}
-"""Where steps belong that do not say it."""
 
 
 def compute(
@@ -129,18 +127,22 @@ def _callers_level() -> int:
 def _steps(table: pa.Table, settings: CreditSettings) -> pa.Table:
     """Return the columns that are needed, checked and cast, and where each step belongs."""
     steps = conform(table, step_columns(settings.columns), where="the table")
+    missing = {
+        "run_id": repeat_text("", table.num_rows),
+        "iteration": arrow_of(np.zeros(table.num_rows, np.int32)),
+    }
     for column in PARTITION_COLUMNS:
         if column.name in table.column_names:
             values = table[column.name].cast(column.type)
         else:
-            values = pa.repeat(pa.scalar(_WHOLE[column.name], column.type), table.num_rows)
+            values = missing[column.name]
         steps = steps.append_column(column.name, values)
     return steps
 
 
 def _iterations(steps: pa.Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """Yield the run and the rows of each iteration, those of a run in ascending order."""
-    run, iteration = encode(steps["run_id"]).rank(), steps["iteration"].to_numpy()
+    run, iteration = encode(steps["run_id"]).rank(), numpy_of(steps["iteration"])
     key = run * (int(iteration.max(initial=0)) + 1) + iteration
     order = np.argsort(key, kind="stable")
     for start, stop in pairwise(starts_of_runs(key[order]).tolist()):

@@ -27,11 +27,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.segments.observations import observe
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import MERGE_KEY
 
 SAMPLED_STEPS = 5_000
@@ -156,7 +156,7 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
     """
     steps, nodes = found.steps, union.nodes
     starts = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group) + 1))
-    tasks = steps.task_texts.take(pa.array(steps.task[starts[:-1]])).to_pylist()
+    tasks = steps.task_texts.take(arrow_of(steps.task[starts[:-1]])).to_pylist()
     marks = [hashlib.blake2b(task.encode(), digest_size=8, key=b"check") for task in tasks]
     chosen = [g for g, mark in enumerate(marks) if int(mark.hexdigest(), 16) < share * 2.0**64]
     # Where no two texts became one there is nothing to say.
@@ -185,7 +185,7 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
             trajectory=visits.trajectory[:num_steps][part],
             action=steps.action[part],
             outcome=outcome[part],
-            words=[_words(text) for text in steps.state_texts.take(pa.array(distinct)).to_pylist()],
+            words=[_words(text) for text in steps.state_texts.take(arrow_of(distinct)).to_pylist()],
         )
         result.append(looks.evidence(marks[group].hexdigest()))
     return result

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, starts_of_runs
 from graphcredit.credit.steps.codes import Codes, encode, encode_together
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.plural import counted
 from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
@@ -162,7 +163,7 @@ def _keys(table: pa.Table, task: Codes, trajectory: Codes) -> Ints:
                 f"{name} must not be null: it is in {counted(table[name].null_count, 'step')} of "
                 "this iteration. `graphcredit check STORE` names file and row."
             )
-    return table["step_index"].to_numpy().astype(np.int64)
+    return numpy_of(table["step_index"]).astype(np.int64)
 
 
 def refuse_shared_names(task: Codes, trajectory: Codes) -> None:
@@ -295,9 +296,8 @@ def _number_out_of_range(steps: Steps, place: int) -> str:
 
 
 def _bools(column: pa.ChunkedArray) -> Bools:
-    filled: Bools = pc.fill_null(column, False).to_numpy()
-    return filled
+    return numpy_of(column)
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
-    return column.to_numpy().astype(np.float64)
+    return numpy_of(column, np.nan).astype(np.float64)

@@ -103,10 +103,10 @@ def audit(
     store = open_store(store)
     limits = thresholds or AuditThresholds()
     if not store.shards(run_id, iteration):
-        found = ", ".join(store.runs()) or "none"
+        runs = ", ".join(store.runs()) or "none"
         wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
         raise InputError(
-            f"{store.root} must have step shards to audit: found none for {wanted} (runs: {found})"
+            f"{store.root} must have step shards to audit: found none for {wanted} (runs: {runs})"
         )
     with interrupts():
         return unchanged(

@@ -1,4 +1,4 @@
-"""What an input is built of: a batch, and what its source provides for the iteration."""
+"""The material of inputs: a batch, and what a source provides for its iteration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

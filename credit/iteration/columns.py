@@ -84,9 +84,9 @@ def estimator_columns(
     return columns
 
 
-def _too_large(name: str, estimator: Assigner, found: str) -> InputError:
+def _too_large(name: str, estimator: Assigner, problem: str) -> InputError:
     return InputError(
-        f"the credit of {name} must be finite 32-bit numbers, but {found}. Its options are "
+        f"the credit of {name} must be finite 32-bit numbers, but {problem}. Its options are "
         f"{estimator}: choose smaller ones, or a smaller penalty for invalid actions"
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,6 @@ class BatchWork:
     """Input to what its provider gives for the iteration."""
     window: Window
 
-    def columns(self) -> tuple[str, ...]:
-        """Return the step columns to read."""
-        return self.settings.columns
-
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
         table = pa.concat_tables([piece.steps for piece in pieces])
@@ -70,7 +67,9 @@ class BatchWork:
             merger=self.merger,
             provided=self.provided,
             number=number,
-            read_window=self._read_window if self.window.shards else None,
+            read_window=partial(self.window.read, columns=self.settings.columns)
+            if self.window.shards
+            else None,
         )
         assembly = credited.assembly
         kept = self.previous.read(self.shards, pieces)
@@ -87,9 +86,6 @@ class BatchWork:
             advantages=advantage_rows(assembly, table, columns),
             report=report,
         )
-
-    def _read_window(self, tasks: pa.Array) -> pa.Table | None:
-        return self.window.read(tasks, self.columns())
 
     def _node_values(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the node columns of the estimators whose columns are made or kept."""

@@ -38,8 +38,8 @@ class Window:
 
         Their trajectory ids are made different from those of any other iteration.
         """
-        found = [part for shard in self.shards for part in _read(shard, tasks, columns)]
-        return pa.concat_tables(found) if found else None
+        tables = [table for shard in self.shards for table in _read(shard, tasks, columns)]
+        return pa.concat_tables(tables) if tables else None
 
 
 def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Table]:
@@ -49,8 +49,8 @@ def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Ta
             file.read(columns=["task_id"]), step_columns(["task_id"]), where=str(shard.path)
         )["task_id"]
         is_wanted = numpy_of(pc.is_in(task, tasks))
-        for part in read_rows(file, names, np.flatnonzero(is_wanted)):
-            yield _renamed(part, shard, names)
+        for table in read_rows(file, names, np.flatnonzero(is_wanted)):
+            yield _renamed(table, shard, names)
 
 
 def _renamed(table: pa.Table, shard: Shard, names: Sequence[str]) -> pa.Table:

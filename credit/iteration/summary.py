@@ -103,8 +103,8 @@ def _bars(values: Floats, is_known: Bools, scale: Floats, lengths: Ints) -> pa.A
     """Return the histogram of each trajectory; `scale` is [num_steps]. The quotients are exact."""
     size = np.abs(values) * BARS_PER_SIDE / np.where(scale > 0, scale, 1.0)
     bar = (np.sign(values) * np.ceil(size)).astype(np.int64) + BARS_PER_SIDE
-    place = np.repeat(np.arange(len(lengths)), lengths) * NUM_BARS + bar
-    counts = np.bincount(place[is_known], minlength=len(lengths) * NUM_BARS)
+    slot = np.repeat(np.arange(len(lengths)), lengths) * NUM_BARS + bar
+    counts = np.bincount(slot[is_known], minlength=len(lengths) * NUM_BARS)
     ends = np.arange(len(lengths) + 1) * NUM_BARS
     return pa.ListArray.from_arrays(arrow_of(ends, pa.int32()), arrow_of(counts, pa.int32()))
 
@@ -128,8 +128,8 @@ def _is_disputed(credit: Columns, num_steps: int) -> Bools:
 
 def _advantage_columns(credit: Columns) -> dict[str, str]:
     """Return the columns of advantages, and whose they are."""
-    split = {name: split_estimator_column(name) for name in credit}
-    return {name: found[0] for name, found in split.items() if found and found[1] == "advantage"}
+    splits = {name: split_estimator_column(name) for name in credit}
+    return {name: of[0] for name, of in splits.items() if of and of[1] == "advantage"}
 
 
 def _incomplete(table: pa.Table) -> pa.Table:

@@ -114,12 +114,12 @@ class Candidates:
         np.minimum.at(first, nodes.state_of_step, self.nodes.state_of_step)
         np.minimum.at(first, nodes.target_of_step, self.nodes.target_of_step)
         signature = lasting_signatures(self.signature, nodes.state_of_step, len(first))
-        own = [texts[candidate] for candidate in first.tolist()]
+        identities = [texts[candidate] for candidate in first.tolist()]
         if len(self.form.kept_texts) > 1:
             kept = self.form.kept_of(self.nodes)[first].tolist()
-            own = with_kept(own, [self.form.kept_texts[code] for code in kept])
+            identities = with_kept(identities, [self.form.kept_texts[code] for code in kept])
             alike = KeptApart(alike)
-        return Identities(texts=own, signature=signature, alike=alike)
+        return Identities(texts=identities, signature=signature, alike=alike)
 
     def texts(self) -> list[str]:
         """Return [num_nodes] the normal form of each node's text; that of any text at a goal."""

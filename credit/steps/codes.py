@@ -61,7 +61,7 @@ def encode_together(*columns: pa.ChunkedArray) -> list[Codes]:
         distinct = texts.dictionary_encode()
         code_of_text = np.append(numpy_of(distinct.indices).astype(np.int64), -1)
         code, texts = code_of_text[code], distinct.dictionary
-    return [Codes(code=part, texts=texts) for part in np.split(code, len(columns))]
+    return [Codes(code=codes, texts=texts) for codes in np.split(code, len(columns))]
 
 
 def _indices(column: pa.ChunkedArray) -> Ints:

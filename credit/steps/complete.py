@@ -1,4 +1,4 @@
-"""Which trajectories are complete, in what order their steps stand, and why others are left out."""
+"""Complete trajectories, the order of their steps, and why others are left out."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
@@ -209,11 +209,14 @@ class _Ends:
     @classmethod
     def read(cls, table: pa.Table, order: Ints) -> "_Ends":
         names = ("is_action_valid", "terminated", "truncated", "reward", "cost")
-        required = [table[name] for name in names]
+        with_nulls = [table[name] for name in names if table[name].null_count]
+        no_nulls = np.zeros(table.num_rows, bool)
         return cls(
             has_end=(_bools(table["terminated"]) | _bools(table["truncated"]))[order],
             has_success=_bools(pc.is_valid(table["success"]))[order],
-            has_null=np.logical_or.reduce([_bools(pc.is_null(c)) for c in required])[order],
+            has_null=np.any([no_nulls, *(_bools(pc.is_null(c)) for c in with_nulls)], axis=0)[
+                order
+            ],
         )
 
 
@@ -288,11 +291,11 @@ def _is_out_of_range(steps: Steps, name: str) -> Bools:
     return ~((low <= values) & (values <= high))
 
 
-def _number_out_of_range(steps: Steps, place: int) -> str:
+def _number_out_of_range(steps: Steps, step: int) -> str:
     """Say which number of a step is out of its range."""
-    name = next(name for name in _RANGES if _is_out_of_range(steps, name)[place])
+    name = next(name for name in _RANGES if _is_out_of_range(steps, name)[step])
     low, high = _RANGES[name]
-    return f" ({name} must be from {low:g} to {high:g}, found {getattr(steps, name)[place]:g})"
+    return f" ({name} must be from {low:g} to {high:g}, found {getattr(steps, name)[step]:g})"
 
 
 def _bools(column: pa.ChunkedArray) -> Bools:

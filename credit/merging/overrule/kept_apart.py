@@ -24,9 +24,10 @@ class KeptApart:
     alike: Alike
     """Compares what follows."""
 
-    def __call__(self, looks: Looks) -> Ints:
+    def __call__(self, observations: Looks) -> Ints:
         """Return [n] the first of the states that each is."""
-        parts = [text.partition(_AFTER) for text in looks.texts]
+        parts = [text.partition(_AFTER) for text in observations.texts]
         kept = pa.array([before for before, _, _ in parts], pa.large_string()).dictionary_encode()
-        group = looks.group * (len(kept.dictionary) + 1) + kept.indices.to_numpy()
-        return self.alike(replace(looks, group=group, texts=[after for _, _, after in parts]))
+        group = observations.group * (len(kept.dictionary) + 1) + kept.indices.to_numpy()
+        texts = [after for _, _, after in parts]
+        return self.alike(replace(observations, group=group, texts=texts))

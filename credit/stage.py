@@ -78,10 +78,7 @@ def assign_credit(
     # A worker on another machine has another current directory.
     store = Store(open_store(store).root.absolute())
     listed = store.shards(run_id)
-    iterations: dict[tuple[str, int], list[Shard]] = {}
-    for shard in listed:
-        if iteration in (None, shard.iteration):
-            iterations.setdefault((shard.run_id, shard.iteration), []).append(shard)
+    iterations = _by_iteration(listed, iteration)
     if not iterations:
         raise InputError(_nothing_found(store, run_id, iteration))
     _refuse_newer(store, iterations)
@@ -108,6 +105,17 @@ def assign_credit(
         for provider in of_run.values():
             provider.finish()
     return reports
+
+
+def _by_iteration(
+    shards: Iterable[Shard], iteration: int | None
+) -> dict[tuple[str, int], list[Shard]]:
+    """Return the shards of each run and iteration, or of one iteration of each run."""
+    iterations: dict[tuple[str, int], list[Shard]] = {}
+    for shard in shards:
+        if iteration in (None, shard.iteration):
+            iterations.setdefault((shard.run_id, shard.iteration), []).append(shard)
+    return iterations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,7 +20,7 @@ from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.faults import count_faults
-from graphcredit.credit.iteration.graph_tables import Edges, edge_schema, edge_table, node_table
+from graphcredit.credit.iteration.graph_tables import Edges, edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -80,7 +80,7 @@ class BatchWork:
         report.faults, report.totals = count_faults(assembly, edges, columns)
         return CreditedBatch(
             columns={name: scatter(assembly, values) for name, values in columns.items()},
-            edges=edge_table(assembly, edges, columns, edge_schema(list(columns))),
+            edges=edge_table(assembly, edges, columns),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
             trajectories=trajectory_rows(assembly, table, columns),
             advantages=advantage_rows(assembly, table, columns),

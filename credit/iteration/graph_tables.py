@@ -3,7 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,23 +24,6 @@ from graphcredit.store.schema import (
 )
 
 NODE_SCHEMA = arrow_schema(NODE_COLUMNS)
-
-
-def edge_estimator_columns(credit_columns: Sequence[str]) -> list[str]:
-    """Return those credit columns that the edge table has means of."""
-    return [
-        name
-        for name in credit_columns
-        if (split := split_estimator_column(name)) and split[1] in EDGE_PARTS
-    ]
-
-
-def edge_schema(credit_columns: Sequence[str]) -> pa.Schema:
-    """Return the schema of the edge table for the estimators that have been run."""
-    schema = arrow_schema(EDGE_COLUMNS)
-    for name in edge_estimator_columns(credit_columns):
-        schema = schema.append(pa.field(name, pa.float32()))
-    return schema
 
 
 def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
@@ -105,15 +88,13 @@ def edge_table(
     assembly: Assembly,
     edges: Edges,
     credit: Mapping[str, NDArray[np.generic]],
-    schema: pa.Schema,
 ) -> pa.Table:
-    """Return the edges of all groups.
+    """Return the edges of all groups, with the means of some credit columns.
 
     Args:
         assembly: The batch.
         edges: Its edges.
         credit: `{column: [num_steps] values}`; NaN where an earlier run left no credit.
-        schema: From `edge_schema`.
     """
     batch, steps = assembly.batch, assembly.steps
     edge, transition, action = edges.of_step, edges.transition, edges.action
@@ -135,9 +116,12 @@ def edge_table(
         "cost": arrow_of(cost),
         "is_pruned": arrow_of(~is_acted | (source == target)),
     }
-    for name in schema.names[len(columns) :]:
-        mean = np.bincount(edge, credit[name]) / visits
-        columns[name] = arrow_of(mean.astype(np.float32))
+    schema = arrow_schema(EDGE_COLUMNS)
+    for name, values in credit.items():
+        if (split := split_estimator_column(name)) and split[1] in EDGE_PARTS:
+            mean = np.bincount(edge, values) / visits
+            columns[name] = arrow_of(mean.astype(np.float32))
+            schema = schema.append(pa.field(name, pa.float32()))
     return _table(columns, schema)
 
 

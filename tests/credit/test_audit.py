@@ -13,8 +13,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.audit.check import AuditSeverity
-from graphcredit.credit.audit.counted import counted_findings
-from graphcredit.credit.audit.run import CHECKS, AuditThresholds, audit
+from graphcredit.credit.audit.run import CHECKS, AuditThresholds, audit, counted_findings
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit

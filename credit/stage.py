@@ -78,10 +78,7 @@ def assign_credit(
     # A worker on another machine has another current directory.
     store = Store(open_store(store).root.absolute())
     listed = store.shards(run_id)
-    iterations: dict[tuple[str, int], list[Shard]] = {}
-    for shard in listed:
-        if iteration in (None, shard.iteration):
-            iterations.setdefault((shard.run_id, shard.iteration), []).append(shard)
+    iterations = _by_iteration(listed, iteration)
     if not iterations:
         raise InputError(_nothing_found(store, run_id, iteration))
     _refuse_newer(store, iterations)
@@ -90,12 +87,12 @@ def assign_credit(
     reports: dict[tuple[str, int], CreditReport] = {}
     # Files of iterations with nothing to credit wait: if all are like that, none is replaced.
     with ExitStack() as waiting:
-        for done, (place, shards) in enumerate(iterations.items()):
+        for done, (key, shards) in enumerate(iterations.items()):
             if only_new and stage.is_current(shards):
                 continue
             with ExitStack() as written:
-                written.enter_context(_alone(store, *place))
-                reports[place] = stage.credit(
+                written.enter_context(_alone(store, *key))
+                reports[key] = stage.credit(
                     shards,
                     written,
                     lambda share, done=done: on_progress("credit", done + share, len(iterations)),
@@ -108,6 +105,17 @@ def assign_credit(
         for provider in of_run.values():
             provider.finish()
     return reports
+
+
+def _by_iteration(
+    shards: Iterable[Shard], iteration: int | None
+) -> dict[tuple[str, int], list[Shard]]:
+    """Return the shards of each run and iteration, or of one iteration of each run."""
+    iterations: dict[tuple[str, int], list[Shard]] = {}
+    for shard in shards:
+        if iteration in (None, shard.iteration):
+            iterations.setdefault((shard.run_id, shard.iteration), []).append(shard)
+    return iterations
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,8 +232,8 @@ class _Stage:
         report = CreditReport(
             notices=list(work.previous.notices), state_rules=work.merger.rules_met
         )
-        place = work.shards[0].run_id, work.shards[0].iteration
-        graph_dir, summary = self.store.graph_dir(*place), summary_paths(self.store, *place)
+        key = work.shards[0].run_id, work.shards[0].iteration
+        graph_dir, summary = self.store.graph_dir(*key), summary_paths(self.store, *key)
         for number, batch in enumerate(self.engine.map(work)):
             _put(writer, work.plan, number, batch.columns)
             writer.append(graph_dir / "edges.parquet", batch.edges)
@@ -258,10 +266,10 @@ def _taught(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
 
 def _refuse_newer(store: Store, iterations: Mapping[tuple[str, int], Sequence[Shard]]) -> None:
     """Raise NewerSchemaError if a file that would be read or replaced has a newer schema."""
-    for place, shards in iterations.items():
+    for key, shards in iterations.items():
         refuse_newer(path for shard in shards for path in (shard.path, shard.credit_path))
-        refuse_newer(store.graph_dir(*place).glob("*.parquet"))
-        refuse_newer(summary_paths(store, *place).values())
+        refuse_newer(store.graph_dir(*key).glob("*.parquet"))
+        refuse_newer(summary_paths(store, *key).values())
 
 
 def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[None]:
@@ -280,8 +288,8 @@ def _put(
     for shard in plan.shards_of_batch[batch]:
         rows = plan.rows_of(shard, batch)
         stop = start + len(rows)
-        part = {name: values[start:stop] for name, values in columns.items()}
-        writer.put(shard, rows, part)
+        share = {name: values[start:stop] for name, values in columns.items()}
+        writer.put(shard, rows, share)
         start = stop
 
 

@@ -110,10 +110,10 @@ class CreditWatch:
                 if self._settings.reads_earlier:
                     mark = _mark(mark, listed)
 
-    def _update(self, place: tuple[str, int], shards: Sequence[Shard]) -> _Seen:
+    def _update(self, key: tuple[str, int], shards: Sequence[Shard]) -> _Seen:
         steps = _stamp(shard.path for shard in shards)
         now = self._clock()
-        seen = self._seen.setdefault(place, _Seen(steps=steps, since=now))
+        seen = self._seen.setdefault(key, _Seen(steps=steps, since=now))
         if seen.steps != steps:
             seen.steps, seen.since, seen.settled = steps, now, None
         return seen
@@ -179,7 +179,7 @@ def _stamp(paths: Iterable[Path]) -> _Stamp:
 
 def _stat(path: Path) -> tuple[str, int, int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return None
-    return str(path), found.st_ino, found.st_size, found.st_mtime_ns
+    return str(path), status.st_ino, status.st_size, status.st_mtime_ns

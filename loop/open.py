@@ -111,7 +111,7 @@ def _check_credit(loop: Loop) -> None:
     """Raise an error where credit cannot be assigned, or lacks the advantage of the training."""
     from graphcredit.collector.environments.registry import environment_kind
     from graphcredit.credit.estimators.table import estimator_named
-    from graphcredit.credit.merging.table import check_merger
+    from graphcredit.credit.merging.table import merge_named
 
     settings, training = loop.credit_settings(), loop.train_config(0)
     env = loop.config.collect.env
@@ -125,7 +125,7 @@ def _check_credit(loop: Loop) -> None:
             f"train.advantage must be what credit.estimators write: got {training.advantage!r}, "
             f"and they write {', '.join(columns)}"
         )
-    check_merger(settings.merge)
+    merge_named(settings.merge.merge).check(settings.merge)
 
 
 def _check_training(loop: Loop) -> None:

@@ -89,7 +89,7 @@ def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
 
 def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") -> None:
     """Print the faults of the grouping that were counted on the way, a line each."""
-    from graphcredit.credit.audit.counted import counted_findings
+    from graphcredit.credit.audit.run import counted_findings
     from graphcredit.credit.iteration.report import merge_reports
 
     total = merge_reports(reports.values())

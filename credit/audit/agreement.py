@@ -1,4 +1,4 @@
-"""How well credit follows the truth, for stores whose environment knows the distance to the goal.
+"""Agreement of credit with the truth, in stores whose environment knows the distance to the goal.
 
 The truth of a step is its progress, `oracle_distance - next_oracle_distance`: how much nearer it
 led. It judges credit; no estimator reads it. Judged are the steps of complete trajectories that
@@ -124,12 +124,12 @@ class MeanAgreement:
         """Average over groups; None where no group has a number."""
         return cls(
             num_groups=len(agreements),
-            num_ranked=sum(found.over_all is not None for found in agreements),
-            num_ranked_failed=sum(found.over_failed is not None for found in agreements),
-            over_all=_mean(found.over_all for found in agreements),
-            over_failed=_mean(found.over_failed for found in agreements),
-            sign_agreement=_mean(found.sign_agreement for found in agreements),
-            silent_share=_mean(found.silent_share for found in agreements),
+            num_ranked=sum(group.over_all is not None for group in agreements),
+            num_ranked_failed=sum(group.over_failed is not None for group in agreements),
+            over_all=_mean(group.over_all for group in agreements),
+            over_failed=_mean(group.over_failed for group in agreements),
+            sign_agreement=_mean(group.sign_agreement for group in agreements),
+            silent_share=_mean(group.silent_share for group in agreements),
         )
 
 

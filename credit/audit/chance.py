@@ -1,4 +1,4 @@
-"""How often would decisions that do not matter be taken for ones that do?"""
+"""The probability that decisions which do not matter are taken for ones that do."""
 
 from collections.abc import Iterable
 from math import lgamma

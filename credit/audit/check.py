@@ -1,4 +1,4 @@
-"""What a check is, and what it finds."""
+"""A check of the audit, and its findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -96,8 +96,8 @@ def draft_rules(store: Store, *, run_id: str, iteration: int, task_id: str | Non
     noise, near = defaultdict[Suggestion, _Seen](_Seen), defaultdict[Suggestion, _Seen](_Seen)
     num_unsaid = 0
     for task in tasks[:MOST_TASKS]:
-        found = states_of_task(store, task, run_id=run_id, iteration=iteration, num_near=_NEAR)
-        num_unsaid += _note(noise, task, _within(found)) + _note(near, task, _between(found))
+        of_task = states_of_task(store, task, run_id=run_id, iteration=iteration, num_near=_NEAR)
+        num_unsaid += _note(noise, task, _within(of_task)) + _note(near, task, _between(of_task))
     # What is noise in one place is no reason to keep states apart in another.
     for suggestion in noise:
         near.pop(suggestion, None)
@@ -147,57 +147,57 @@ def _tasks(store: Store, run_id: str, iteration: int) -> list[str]:
             sql = "SELECT DISTINCT task_id FROM nodes ORDER BY task_id"
             return [task for (task,) in connection.execute(sql).fetchall()]
 
-    found = unchanged(store, read, run_id=run_id, iteration=iteration)
-    if not found:
+    tasks = unchanged(store, read, run_id=run_id, iteration=iteration)
+    if not tasks:
         raise InputError(
             f"rules are drafted from credit: run {run_id}, iteration {iteration} of {store.root} "
             "has none. `graphcredit credit STORE --merge segments` assigns it"
         )
-    return found
+    return tasks
 
 
 _Difference = tuple[tuple[int, ...], Iterable[TextDifference]]
 
 
-def _within(found: StatesOfTask) -> Iterator[_Difference]:
-    for state in found.merged:
+def _within(of_task: StatesOfTask) -> Iterator[_Difference]:
+    for state in of_task.merged:
         first, *others = state.texts
         for other in others[:_MOST_TEXTS]:
             yield (state.state_id,), differences(first.text, other.text)
 
 
-def _between(found: StatesOfTask) -> Iterator[_Difference]:
-    text = {state.state_id: state.texts[0].text for state in found.states}
-    for pair in found.near:
+def _between(of_task: StatesOfTask) -> Iterator[_Difference]:
+    text = {state.state_id: state.texts[0].text for state in of_task.states}
+    for pair in of_task.near:
         pieces = list(differences(text[pair.first], text[pair.second]))
         if not pair.has_other_actions and len(pieces) <= _FEW:
             yield (pair.first, pair.second), pieces
 
 
-def _note(seen: dict[Suggestion, _Seen], task: str, found: Iterable[_Difference]) -> int:
+def _note(seen: dict[Suggestion, _Seen], task: str, compared: Iterable[_Difference]) -> int:
     """Count differences by the rule that means them; return how many no rule means."""
     num_unsaid = 0
-    for states, pieces in found:
+    for states, pieces in compared:
         for piece in pieces:
             if piece.suggestion is None:
                 num_unsaid += 1
                 continue
-            own = seen[piece.suggestion]
-            own.places.add((task, states))
-            own.times += 1
-            own.example = own.example or (task, states, piece)
+            sightings = seen[piece.suggestion]
+            sightings.places.add((task, states))
+            sightings.times += 1
+            sightings.example = sightings.example or (task, states, piece)
     return num_unsaid
 
 
 def _section(title: str, verb: Verb, seen: dict[Suggestion, _Seen], what: str) -> str:
     ranked = sorted(seen.items(), key=lambda item: (-len(item[1].places), str(item[0])))
     lines = [f"\n# {title}\n" if ranked else f"\n# {title} There is nothing of the kind.\n"]
-    for suggestion, own in islice(ranked, _MOST_RULES):
-        assert own.example
-        task, states, piece = own.example
+    for suggestion, sightings in islice(ranked, _MOST_RULES):
+        assert sightings.example
+        task, states, piece = sightings.example
         where = f"state {states[0]}" if len(states) == 1 else f"states {states[0]} and {states[1]}"
-        places = counted(len(own.places), "state") if what == "text" else ""
-        times = counted(own.times, what)
+        places = counted(len(sightings.places), "state") if what == "text" else ""
+        times = counted(sightings.times, what)
         lines += [
             f"\n# {times}{f' of {places}' if places else ''}; {where} of task {_short(task)}:",
             f"\n#   {_short(piece.first)} / {_short(piece.second)}",

@@ -1,4 +1,4 @@
-"""How well does the credit follow Q - V, where decisions were replayed?
+"""Agreement of credit with Q - V, where decisions were replayed.
 
 A decision *matters* if |Q - V| is above 2 standard errors. By chance some decisions seem to matter
 that do not, so the share that is expected if none did stands beside it. Each replay, by one policy
@@ -135,8 +135,9 @@ def judge_replays(connection: duckdb.DuckDBPyConnection) -> list[ReplayJudgement
 
 
 def _judged(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, ReplayJudgement]]:
-    found = connection.execute("SELECT DISTINCT settings FROM replay ORDER BY settings").fetchall()
-    if not found:
+    distinct = "SELECT DISTINCT settings FROM replay ORDER BY settings"
+    replays = connection.execute(distinct).fetchall()
+    if not replays:
         return []
     names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
     columns = [
@@ -144,7 +145,7 @@ def _judged(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, ReplayJudg
         for name in names
         if (split := split_estimator_column(name)) and split[1] in ("advantage", "step_advantage")
     ]
-    return [(str(settings), _judge(connection, settings, columns)) for (settings,) in found]
+    return [(str(settings), _judge(connection, settings, columns)) for (settings,) in replays]
 
 
 def _judge(

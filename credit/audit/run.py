@@ -3,6 +3,7 @@
 Adding a check is adding a row to the table of one file in `checks/`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -103,10 +104,10 @@ def audit(
     store = open_store(store)
     limits = thresholds or AuditThresholds()
     if not store.shards(run_id, iteration):
-        found = ", ".join(store.runs()) or "none"
+        runs = ", ".join(store.runs()) or "none"
         wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
         raise InputError(
-            f"{store.root} must have step shards to audit: found none for {wanted} (runs: {found})"
+            f"{store.root} must have step shards to audit: found none for {wanted} (runs: {runs})"
         )
     with interrupts():
         return unchanged(
@@ -151,6 +152,29 @@ def _report(
         skipped={check.name: check.needs for check in CHECKS if not scope.has(check.needs)},
         replays=tuple(judge_replays(scope.connection)),
     )
+
+
+def counted_findings(faults: Mapping[str, int], totals: Mapping[str, int]) -> list[Finding]:
+    """Return the findings worth a warning among faults that credit counted; errors first.
+
+    Args:
+        faults: Check to how much it affects; the places are not known.
+        totals: What checks count, to how much of it there is.
+    """
+    findings = [
+        Finding(
+            check=check,
+            severity=check.severity_of(faults[check.name], totals[check.of], AuditThresholds()),
+            number=faults[check.name],
+            total=totals[check.of],
+            places=(),
+            num_places=0,
+        )
+        for check in CHECKS
+        if check.name in faults
+    ]
+    worth = (each for each in findings if each.severity is not AuditSeverity.INFO)
+    return sorted(worth, key=lambda finding: _SEVERITIES.index(finding.severity))
 
 
 def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | None:

@@ -1,4 +1,4 @@
-"""What the checks read: a store's views, and tables that are made of them once.
+"""The tables that checks read: a store's views, and tables that are made of them once.
 
 Beside the views of the catalog (only the audited run and iteration are in them) there are
 
@@ -128,12 +128,12 @@ class Scope:
 
     def has(self, need: str) -> bool:
         """Return whether there is what a check needs."""
-        found = {
+        available = {
             "steps": True,
             "credit": self.has_credit,
             "distance": self.has_credit or self.has_truth,
         }
-        return found[need]
+        return available[need]
 
     def any(self, rows: str) -> bool:
         """Return whether a FROM clause has any row."""
@@ -241,9 +241,9 @@ def _write_merges(
         if not path.exists():
             continue
         with open_parquet(path, whole=False) as file:
-            found = MergePrecision.from_metadata(file.schema_arrow.metadata or {})
-        if found:
-            row = (run, number, *found.as_json().values(), found.is_below(limit))
+            precision = MergePrecision.from_metadata(file.schema_arrow.metadata or {})
+        if precision:
+            row = (run, number, *precision.as_json().values(), precision.is_below(limit))
             connection.execute("INSERT INTO merges VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 

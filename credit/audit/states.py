@@ -1,4 +1,4 @@
-"""What became one state in a task: texts that were merged, and states that are nearly alike.
+"""The states of a task: texts that were merged, and states that are nearly alike.
 
 It reads the store alone, so it shows what credit was computed with, whoever merged the texts.
 """
@@ -89,10 +89,10 @@ class StatesOfTask:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything, for programs."""
-        found = asdict(self)
-        for state in found["states"]:
+        values = asdict(self)
+        for state in values["states"]:
             state["lists"] = sorted(state["lists"])
-        return found
+        return values
 
 
 def states_of_task(
@@ -164,7 +164,7 @@ def _near(states: Sequence[TextsOfState], number: int) -> Iterator[NearStates]:
     words = [frozenset(state.texts[0].text.split()) for state in states]
 
     def overlap(pair: tuple[int, int]) -> float:
-        first, second = (words[place] for place in pair)
+        first, second = (words[number] for number in pair)
         return len(first & second) / max(len(first | second), 1)
 
     likely = sorted(combinations(range(len(states)), 2), key=overlap, reverse=True)
@@ -173,11 +173,11 @@ def _near(states: Sequence[TextsOfState], number: int) -> Iterator[NearStates]:
 
 
 def _pair(first: TextsOfState, second: TextsOfState) -> NearStates:
-    found = compare(first.texts[0].text, second.texts[0].text)
+    difference = compare(first.texts[0].text, second.texts[0].text)
     return NearStates(
         first=first.state_id,
         second=second.state_id,
-        ratio=found.ratio,
-        lines=found.lines,
+        ratio=difference.ratio,
+        lines=difference.lines,
         has_other_actions=bool(first.lists and second.lists and first.lists != second.lists),
     )

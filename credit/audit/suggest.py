@@ -54,8 +54,8 @@ class _Token(NamedTuple):
 def differences(first: str, second: str) -> Iterator[TextDifference]:
     """Yield what two texts differ in, and the rule that means it."""
     one, other = _fields(first), _fields(second)
-    found = _of_lines(first, second) if one is None or other is None else _of_fields(one, other)
-    for piece in found:
+    pieces = _of_lines(first, second) if one is None or other is None else _of_fields(one, other)
+    for piece in pieces:
         is_right = piece.suggestion is not None and _means(piece.suggestion, first, second)
         yield piece if is_right else piece._replace(suggestion=None)
 
@@ -73,10 +73,10 @@ def _fields(text: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _of_fields(
@@ -94,8 +94,8 @@ def _of_fields(
             yield from _of_lines(mine, theirs)
         else:
             shown = (
-                json.dumps(own[name], ensure_ascii=False) if name in own else ""
-                for own in (one, other)
+                json.dumps(fields[name], ensure_ascii=False) if name in fields else ""
+                for fields in (one, other)
             )
             yield TextDifference(Suggestion("field", path + name), *shown)
 
@@ -129,8 +129,8 @@ def _of_lines(first: str, second: str) -> Iterator[TextDifference]:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found = (_Token(each[0], *each.span()) for each in _TOKEN.finditer(text))
-    return [token for token, _ in zip(found, range(_MOST_TOKENS), strict=False)]
+    tokens = (_Token(each[0], *each.span()) for each in _TOKEN.finditer(text))
+    return [token for token, _ in zip(tokens, range(_MOST_TOKENS), strict=False)]
 
 
 def _shifted(tokens: list[_Token], start: int, stop: int) -> tuple[int, int]:
@@ -203,18 +203,18 @@ def _doubled(text: str) -> str:
 
 
 def _value_between(
-    text: str, tokens: list[_Token], place: tuple[int, int], equal: tuple[int, int], kind: str
+    text: str, tokens: list[_Token], span: tuple[int, int], equal: tuple[int, int], kind: str
 ) -> Suggestion | None:
     """Return the rule of a value by what stands beside it on its line.
 
     Args:
         text: One of the two.
         tokens: Of it.
-        place: From where to where the value is.
+        span: From where to where the value is.
         equal: From where to where the texts are equal otherwise.
         kind: Of the value.
     """
-    start, stop = place
+    start, stop = span
     first, last = start, stop
     while first > max(equal[0], start - _BEFORE) and tokens[first - 1].text != "\n":
         first -= 1

@@ -1,4 +1,4 @@
-"""How well does the credit follow the truth, where the environment knows it?"""
+"""The audit's numbers of agreement with the truth, where the environment knows it."""
 
 from collections.abc import Mapping
 
@@ -24,16 +24,16 @@ def numbers(scope: Scope) -> dict[str, dict[str, float]]:
     """
     columns = sorted(scope.columns_of("step_advantage", "advantage"), key=_label)
     _keep_judged_steps(scope, columns)
-    found = {_label(name): mean_agreement(scope.connection, name) for name in columns}
+    means = {_label(name): mean_agreement(scope.connection, name) for name in columns}
     reported = {
         title: {
             label: value
-            for label, mean in found.items()
+            for label, mean in means.items()
             if (value := getattr(mean, field)) is not None
         }
         for field, title in _TITLES.items()
     }
-    return reported | {"groups that were judged": _counts(found)}
+    return reported | {"groups that were judged": _counts(means)}
 
 
 def _keep_judged_steps(scope: Scope, columns: list[str]) -> None:
@@ -55,9 +55,9 @@ def _label(column: str) -> str:
     return column.removesuffix("_advantage") if name == column else f"{name} step"
 
 
-def _counts(found: Mapping[str, MeanAgreement]) -> dict[str, float]:
+def _counts(means: Mapping[str, MeanAgreement]) -> dict[str, float]:
     """Return the counts of the column that was judged in most groups."""
-    most = max(found.values(), key=lambda mean: mean.num_groups, default=None)
+    most = max(means.values(), key=lambda mean: mean.num_groups, default=None)
     if most is None:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""How each estimator explains its credit: functions from its options, one for each table row.
+"""Explanations of credit: a function of each estimator's options, one for each table row.
 
 What they return goes into the metadata of the credit; `store/provenance/explained.py` has its
 words.
@@ -92,7 +92,7 @@ def spo3(options: Any) -> Explanation:
 def sapo(options: Any) -> Explanation:
     """Return the entities that a step found and cited, among the steps of its trajectory."""
     unit = _unit(options)
-    found = Compared(
+    entities = Compared(
         what="the entities it cited or retrieved first, those near the answer counting more",
         among="trajectory",
         number="step_reward",
@@ -100,7 +100,7 @@ def sapo(options: Any) -> Explanation:
     )
     return Explanation(
         total=f"the episode part, and {options.strength:g} times its size times the step part",
-        parts={"episode_advantage": (_return(options),), "step_advantage": (found,)},
+        parts={"episode_advantage": (_return(options),), "step_advantage": (entities,)},
     )
 
 

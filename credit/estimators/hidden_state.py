@@ -1,4 +1,4 @@
-"""How much of what an action leads to was decided before its state: what the states hide.
+"""Hidden state: the share of an action's outcome that was decided before its state.
 
 A graph of states takes it that where an action leads depends on its state alone. If states hide
 something, two visits of one state that look alike are two places. Then an action leads where it led
@@ -33,8 +33,8 @@ def hidden_share(batch: StepBatch) -> Floats:
     resolved, contradicted = _contradictions(batch, np.flatnonzero(~is_agreed[choice]), outcome)
     resolved += _RESOLVED
     contradicted += _CONTRADICTED + _num_repeated(batch, choice, is_agreed)
-    found: Floats = np.clip(resolved / contradicted, 0.0, 1.0)
-    return found
+    share: Floats = np.clip(resolved / contradicted, 0.0, 1.0)
+    return share
 
 
 def _contradictions(batch: StepBatch, steps: Ints, outcome: Ints) -> tuple[Floats, Floats]:
@@ -49,8 +49,8 @@ def _contradictions(batch: StepBatch, steps: Ints, outcome: Ints) -> tuple[Float
     if not len(steps):
         return np.zeros(num_groups), np.zeros(num_groups)
     choice, _, _ = factorise_pairs(batch.state_of_step[steps], batch.action_of_step[steps])
-    found = _agreement(batch, steps, choice, outcome)
-    like = any_other = np.where(np.isnan(found), 1.0, found)
+    share = _agreement(batch, steps, choice, outcome)
+    like = any_other = np.where(np.isnan(share), 1.0, share)
     for history in _histories(batch, outcome):
         context, _, _ = factorise_pairs(choice, history[steps])
         alike = _agreement(batch, steps, context, outcome)
@@ -104,8 +104,8 @@ def _num_repeated(batch: StepBatch, choice: Ints, is_agreed: Bools) -> Floats:
     num_players = np.bincount(choice_of_player, minlength=len(is_agreed))
     group = np.empty(len(is_agreed), np.int64)
     group[choice] = batch.group_of_step
-    found = np.bincount(group[is_agreed & (num_players > 1)], minlength=batch.num_groups)
-    return found.astype(np.float64)
+    agreed = np.bincount(group[is_agreed & (num_players > 1)], minlength=batch.num_groups)
+    return agreed.astype(np.float64)
 
 
 def _histories(batch: StepBatch, outcome: Ints) -> Iterator[Ints]:
@@ -120,6 +120,6 @@ def _histories(batch: StepBatch, outcome: Ints) -> Iterator[Ints]:
 
 def _earlier(code: Ints, length: int, time: Ints) -> Ints:
     """Return the code of so many steps before, which is 0 before a trajectory began."""
-    found = np.roll(code, length)
-    found[time < length] = 0
-    return found
+    earlier = np.roll(code, length)
+    earlier[time < length] = 0
+    return earlier

@@ -38,16 +38,16 @@ def progress(batch: StepBatch, analogies: Analogies) -> Floats:
     """
     nothing = np.empty(0, np.int64)
     walked = _distance(batch, analogies, nothing)
-    found = _gain(batch, walked)
+    gain = _gain(batch, walked)
     if len(analogies.source):
         every = np.arange(len(analogies.source))
         imagined = _gain(batch, _distance(batch, analogies, every))
         is_known = np.isfinite(walked[batch.state_of_step]) & np.isfinite(
             walked[batch.target_of_step]
         )
-        proves_right = _proves_right(batch, np.abs(imagined - found) < _CHANGE, is_known)
-        found = np.where(proves_right[batch.group_of_step], imagined, found)
-    return found
+        proves_right = _proves_right(batch, np.abs(imagined - gain) < _CHANGE, is_known)
+        gain = np.where(proves_right[batch.group_of_step], imagined, gain)
+    return gain
 
 
 def _distance(batch: StepBatch, analogies: Analogies, used: Ints) -> Floats:

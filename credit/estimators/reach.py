@@ -79,10 +79,10 @@ class Reach:
         analogies: Analogies = batch.input("analogies")
         chance, novelty = self._chance_of_success(batch), analogies.novelty
         unknown = chance[batch.group_of_node] * novelty / (1 + novelty)
-        found = outlook(batch, unknown=unknown, doubt=self.doubt)
-        gain = found.after - found.before
+        ahead = outlook(batch, unknown=unknown, doubt=self.doubt)
+        gain = ahead.after - ahead.before
         decay = hidden_share(batch) ** (1 / _FAR)
-        credit = found.of_action - found.before + _following(batch, gain, decay)
+        credit = ahead.of_action - ahead.before + _following(batch, gain, decay)
         if self.normalize == "std":
             credit *= _scale(batch, chance)[batch.group_of_step]
         parts = {
@@ -124,12 +124,12 @@ def _scale(batch: StepBatch, chance: Floats) -> Floats:
 
 def _following(batch: StepBatch, gain: Floats, decay: Floats) -> Floats:
     """Return [num_steps] Σ_{k≥1} λ^k gain_{t+k} within each trajectory; λ is its group's decay."""
-    found = np.zeros(batch.num_steps)
+    following = np.zeros(batch.num_steps)
     of_trajectory = decay[batch.group_of_trajectory]
     lengths = np.where(of_trajectory > 0, batch.trajectory_length, 0)
     last = batch.trajectory_start[1:] - 1
     for offset in range(1, int(lengths.max(initial=0))):
         longer = np.flatnonzero(lengths > offset)
         step = last[longer] - offset
-        found[step] = of_trajectory[longer] * (gain[step + 1] + found[step + 1])
-    return found
+        following[step] = of_trajectory[longer] * (gain[step + 1] + following[step + 1])
+    return following

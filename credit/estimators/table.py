@@ -290,13 +290,13 @@ def chosen(estimators: EstimatorChoice) -> dict[str, Assigner]:
         return dict(cast("Mapping[str, Assigner]", estimators))
     is_one = isinstance(estimators, str) or not isinstance(estimators, Iterable)
     listed = [estimators] if is_one else estimators
-    found: dict[str, Assigner] = {}
+    options: dict[str, Assigner] = {}
     for each in cast("Iterable[str | Assigner]", listed):
         more = configure(each.split(",")) if isinstance(each, str) else {_name_of(each): each}
-        if twice := sorted(found.keys() & more):
+        if twice := sorted(options.keys() & more):
             raise OptionError(f"each estimator must be named once: {twice[0]} is named twice")
-        found |= more
-    return found
+        options |= more
+    return options
 
 
 def _name_of(options: object) -> str:

@@ -109,11 +109,11 @@ class DistanceFinder:
         nodes = np.flatnonzero(np.isfinite(distance))
         while len(nodes):
             edges, number = self._entering(nodes)
-            found = np.repeat(distance[nodes], number) + weights[edges]
+            length = np.repeat(distance[nodes], number) + weights[edges]
             nodes = self._source[edges]
-            is_nearer = found < distance[nodes]
+            is_nearer = length < distance[nodes]
             nodes = nodes[is_nearer]
-            np.minimum.at(distance, nodes, found[is_nearer])
+            np.minimum.at(distance, nodes, length[is_nearer])
             nodes = np.unique(nodes)
         return distance
 

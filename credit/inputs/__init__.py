@@ -1,1 +1,1 @@
-"""What only some estimators read, one folder for each input."""
+"""Inputs that only some estimators read, one folder each."""

@@ -1,4 +1,4 @@
-"""What an input is built of: a batch, and what its source provides for the iteration."""
+"""The material of inputs: a batch, and what a source provides for its iteration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from graphcredit.credit.steps.batches import Plan
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.provenance.sources import Sources
 
 Teach: TypeAlias = Callable[[Sequence[Shard], Plan], Merger]
@@ -45,7 +46,7 @@ class Material:
         """
         text, is_goal = self.nodes.text_of_node, self.nodes.text_of_node < 0
         if self.identify is None or (self.nodes.num_texts <= 1).all():
-            return self.steps.state_texts.take(pa.array(text, mask=is_goal))
+            return self.steps.state_texts.take(arrow_of(text, is_null=is_goal))
         return pa.array(np.array(self.identify().texts, object), pa.string(), mask=is_goal)
 
 

@@ -20,6 +20,7 @@ from graphcredit.credit.steps.complete import (
     select_trajectories,
 )
 from graphcredit.credit.steps.nodes import Nodes
+from graphcredit.store.parquet.numbers import arrow_of
 
 ReadWindow: TypeAlias = Callable[[pa.Array], pa.Table | None]
 """Returns the steps that some tasks had in earlier iterations."""
@@ -81,16 +82,16 @@ def assemble(
         number=number,
         provided=provided,
     )
-    graph, own = _graph(material), material
+    graph, of_table = _graph(material), material
     if window is not None:
-        own, graph = _without_window(material, graph, table)
-    built = {row.name: row.build(material if row.of_window else own) for row in inputs}
-    taken = {name: table[name].take(pa.array(own.steps.row)) for name in columns}
+        of_table, graph = _without_window(material, graph, table)
+    built = {row.name: row.build(material if row.of_window else of_table) for row in inputs}
+    taken = {name: table[name].take(arrow_of(of_table.steps.row)) for name in columns}
     return Assembly(
-        batch=_batch(own, graph, invalid_action_penalty, taken, built),
-        steps=own.steps,
-        nodes=own.nodes,
-        merged=merged.report,
+        batch=_batch(of_table, graph, invalid_action_penalty, taken, built),
+        steps=of_table.steps,
+        nodes=of_table.nodes,
+        merged=merged.report(),
         left_out=left_out,
         num_rows=table.num_rows,
     )
@@ -114,13 +115,13 @@ def _without_window(
     """Return the same without the steps of earlier iterations: their rows follow the table's."""
     steps = material.steps
     is_own = steps.row < table.num_rows
-    own = replace(
+    of_table = replace(
         material,
         table=table,
         steps=select_trajectories(steps, is_own[steps.trajectory_start[:-1]]),
         nodes=material.nodes.of_steps(is_own),
     )
-    return own, graph.of_steps(is_own)
+    return of_table, graph.of_steps(is_own)
 
 
 def _batch(

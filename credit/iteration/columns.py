@@ -13,6 +13,7 @@ from graphcredit.credit.estimators.relative import has_spread
 from graphcredit.credit.estimators.table import Assigner
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.store.errors import InputError
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.schema import CREDIT_COLUMNS, CREDIT_KEY_COLUMNS
 
@@ -83,9 +84,9 @@ def estimator_columns(
     return columns
 
 
-def _too_large(name: str, estimator: Assigner, found: str) -> InputError:
+def _too_large(name: str, estimator: Assigner, problem: str) -> InputError:
     return InputError(
-        f"the credit of {name} must be finite 32-bit numbers, but {found}. Its options are "
+        f"the credit of {name} must be finite 32-bit numbers, but {problem}. Its options are "
         f"{estimator}: choose smaller ones, or a smaller penalty for invalid actions"
     )
 
@@ -108,10 +109,8 @@ def empty_column(dtype: np.dtype[np.generic], length: int) -> NDArray[np.generic
 def to_arrow(name: str, values: NDArray[np.generic]) -> pa.Array:
     """Return a column as Arrow, with nulls where this module's stand-ins are."""
     if values.dtype.kind == "f":
-        return pa.array(values, from_pandas=True)
-    mask = values == NULL_INT
-    type_ = _TYPES[name]
-    return pa.array(values.astype(bool) if type_ == pa.bool_() else values, type_, mask=mask)
+        return arrow_of(values)
+    return arrow_of(values, _TYPES[name], is_null=values == NULL_INT)
 
 
 _TYPES = {column.name: column.type for column in CREDIT_COLUMNS}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.faults import count_faults
-from graphcredit.credit.iteration.graph_tables import Edges, edge_schema, edge_table, node_table
+from graphcredit.credit.iteration.graph_tables import Edges, edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -57,10 +58,6 @@ class BatchWork:
     """Input to what its provider gives for the iteration."""
     window: Window
 
-    def columns(self) -> tuple[str, ...]:
-        """Return the step columns to read."""
-        return self.settings.columns
-
     def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
         table = pa.concat_tables([piece.steps for piece in pieces])
@@ -70,7 +67,9 @@ class BatchWork:
             merger=self.merger,
             provided=self.provided,
             number=number,
-            read_window=self._read_window if self.window.shards else None,
+            read_window=partial(self.window.read, columns=self.settings.columns)
+            if self.window.shards
+            else None,
         )
         assembly = credited.assembly
         kept = self.previous.read(self.shards, pieces)
@@ -81,15 +80,12 @@ class BatchWork:
         report.faults, report.totals = count_faults(assembly, edges, columns)
         return CreditedBatch(
             columns={name: scatter(assembly, values) for name, values in columns.items()},
-            edges=edge_table(assembly, edges, columns, edge_schema(list(columns))),
+            edges=edge_table(assembly, edges, columns),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
             trajectories=trajectory_rows(assembly, table, columns),
             advantages=advantage_rows(assembly, table, columns),
             report=report,
         )
-
-    def _read_window(self, tasks: pa.Array) -> pa.Table | None:
-        return self.window.read(tasks, self.columns())
 
     def _node_values(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the node columns of the estimators whose columns are made or kept."""

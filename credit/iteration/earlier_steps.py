@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.steps.batches import read_rows
 from graphcredit.credit.steps.complete import TEXT_COLUMNS
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 
 _LAST = "\U0010ffff"
@@ -37,8 +38,8 @@ class Window:
 
         Their trajectory ids are made different from those of any other iteration.
         """
-        found = [part for shard in self.shards for part in _read(shard, tasks, columns)]
-        return pa.concat_tables(found) if found else None
+        tables = [table for shard in self.shards for table in _read(shard, tasks, columns)]
+        return pa.concat_tables(tables) if tables else None
 
 
 def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Table]:
@@ -47,9 +48,9 @@ def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Ta
         task = conform(
             file.read(columns=["task_id"]), step_columns(["task_id"]), where=str(shard.path)
         )["task_id"]
-        is_wanted = pc.is_in(task, tasks).to_numpy()
-        for part in read_rows(file, names, np.flatnonzero(is_wanted)):
-            yield _renamed(part, shard, names)
+        is_wanted = numpy_of(pc.is_in(task, tasks))
+        for table in read_rows(file, names, np.flatnonzero(is_wanted)):
+            yield _renamed(table, shard, names)
 
 
 def _renamed(table: pa.Table, shard: Shard, names: Sequence[str]) -> pa.Table:

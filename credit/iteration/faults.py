@@ -57,10 +57,10 @@ def count_faults(
         "credited steps": batch.num_steps,
         "repeated (state, action) pairs": is_repeated,
     }
-    found, there = (
+    faults, there = (
         {name: int(np.sum(number)) for name, number in of.items()} for of in (counts, totals)
     )
-    return {name: number for name, number in found.items() if number}, there
+    return {name: number for name, number in faults.items() if number}, there
 
 
 def _has_signal(assembly: Assembly, credit: Columns) -> Bools:

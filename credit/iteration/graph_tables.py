@@ -3,7 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.inputs.run_history.before import count_trajectories
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import (
     EDGE_COLUMNS,
     EDGE_PARTS,
@@ -23,23 +24,6 @@ from graphcredit.store.schema import (
 )
 
 NODE_SCHEMA = arrow_schema(NODE_COLUMNS)
-
-
-def edge_estimator_columns(credit_columns: Sequence[str]) -> list[str]:
-    """Return those credit columns that the edge table has means of."""
-    return [
-        name
-        for name in credit_columns
-        if (split := split_estimator_column(name)) and split[1] in EDGE_PARTS
-    ]
-
-
-def edge_schema(credit_columns: Sequence[str]) -> pa.Schema:
-    """Return the schema of the edge table for the estimators that have been run."""
-    schema = arrow_schema(EDGE_COLUMNS)
-    for name in edge_estimator_columns(credit_columns):
-        schema = schema.append(pa.field(name, pa.float32()))
-    return schema
 
 
 def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
@@ -66,16 +50,16 @@ def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
     task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
     columns: dict[str, pa.Array] = {
         "task_id": _texts(steps.task_texts, task[group]),
-        "state_id": pa.array(np.arange(batch.num_nodes) - batch.node_start[:-1][group]),
+        "state_id": arrow_of(np.arange(batch.num_nodes) - batch.node_start[:-1][group]),
         "state": _texts(steps.state_texts, text),
-        "is_goal": pa.array(is_goal),
-        "visits": pa.array(np.bincount(node_of_visit, minlength=batch.num_nodes)),
-        "num_trajectories": pa.array(num_trajectories),
-        "success_rate": pa.array(num_successes / np.maximum(num_trajectories, 1)),
-        "goal_distance": pa.array(distance, from_pandas=True),
-        "num_merged": pa.array(num_merged),
+        "is_goal": arrow_of(is_goal),
+        "visits": arrow_of(np.bincount(node_of_visit, minlength=batch.num_nodes)),
+        "num_trajectories": arrow_of(num_trajectories),
+        "success_rate": arrow_of(num_successes / np.maximum(num_trajectories, 1)),
+        "goal_distance": arrow_of(distance),
+        "num_merged": arrow_of(num_merged),
     }
-    columns |= {name: pa.array(of_nodes, from_pandas=True) for name, of_nodes in values.items()}
+    columns |= {name: arrow_of(of_nodes) for name, of_nodes in values.items()}
     nulls = pa.nulls(batch.num_nodes)
     return _table({name: columns.get(name, nulls) for name in NODE_SCHEMA.names}, NODE_SCHEMA)
 
@@ -104,15 +88,13 @@ def edge_table(
     assembly: Assembly,
     edges: Edges,
     credit: Mapping[str, NDArray[np.generic]],
-    schema: pa.Schema,
 ) -> pa.Table:
-    """Return the edges of all groups.
+    """Return the edges of all groups, with the means of some credit columns.
 
     Args:
         assembly: The batch.
         edges: Its edges.
         credit: `{column: [num_steps] values}`; NaN where an earlier run left no credit.
-        schema: From `edge_schema`.
     """
     batch, steps = assembly.batch, assembly.steps
     edge, transition, action = edges.of_step, edges.transition, edges.action
@@ -127,16 +109,19 @@ def edge_table(
     task = steps.task[batch.trajectory_start[:-1]][_first_trajectory(batch.group_of_trajectory)]
     columns: dict[str, pa.Array] = {
         "task_id": _texts(steps.task_texts, task[group]),
-        "state_id": pa.array(source - first_node),
-        "next_state_id": pa.array(target - first_node),
+        "state_id": arrow_of(source - first_node),
+        "next_state_id": arrow_of(target - first_node),
         "action": _texts(steps.action_texts, action),
-        "visits": pa.array(visits),
-        "cost": pa.array(cost),
-        "is_pruned": pa.array(~is_acted | (source == target)),
+        "visits": arrow_of(visits),
+        "cost": arrow_of(cost),
+        "is_pruned": arrow_of(~is_acted | (source == target)),
     }
-    for name in schema.names[len(columns) :]:
-        mean = np.bincount(edge, credit[name]) / visits
-        columns[name] = pa.array(mean.astype(np.float32), from_pandas=True)
+    schema = arrow_schema(EDGE_COLUMNS)
+    for name, values in credit.items():
+        if (split := split_estimator_column(name)) and split[1] in EDGE_PARTS:
+            mean = np.bincount(edge, values) / visits
+            columns[name] = arrow_of(mean.astype(np.float32))
+            schema = schema.append(pa.field(name, pa.float32()))
     return _table(columns, schema)
 
 
@@ -157,7 +142,7 @@ def _first_trajectory(group_of_trajectory: Ints) -> Ints:
 
 
 def _texts(texts: pa.Array, code: Ints) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(code, pa.int32(), mask=code < 0), texts)
+    return pa.DictionaryArray.from_arrays(arrow_of(code, pa.int32(), is_null=code < 0), texts)
 
 
 def _table(columns: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:

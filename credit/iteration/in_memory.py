@@ -23,13 +23,11 @@ from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from graphcredit.store.parquet.er_graph import ErGraph
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of, repeat_text
 from graphcredit.store.parquet.shards import conform, step_columns
 from graphcredit.store.schema import CREDIT_KEY_COLUMNS, PARTITION_COLUMNS
 
 OnIncomplete: TypeAlias = Literal["warn", "raise", "ignore"]
-
-_WHOLE: Mapping[str, Any] = {"run_id": "", "iteration": 0}
-"""Where steps belong that do not say it."""
 
 
 def compute(
@@ -82,28 +80,34 @@ def compute(
         raise OptionError(f"on_incomplete must be one of {words}: got {on_incomplete!r}")
     # `pa.table` would import pandas to ask whether the table is one of its frames.
     steps = _steps(table if isinstance(table, pa.Table) else pa.table(table), settings)
+    report = CreditReport()
+    credited = list(_credited(steps, settings, er_graph, report))
+    _say(report, settings, on_incomplete)
+    return _in_order(steps, credited)
+
+
+def _credited(
+    steps: pa.Table, settings: CreditSettings, er_graph: ErGraph | None, report: CreditReport
+) -> Iterator[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]]:
+    """Yield the rows of each iteration and their columns; what is found goes into the report."""
     merger = open_merger(settings.merge)
     opening = Opening(options=settings.estimators, given={"mentions": er_graph})
     providers: dict[str, dict[str, InputProvider]] = {}
-    report = CreditReport()
-    parts: list[tuple[NDArray[np.int64], dict[str, NDArray[np.generic]]]] = []
     for run, rows in _iterations(steps):
-        part = steps if len(rows) == steps.num_rows else steps.take(rows)
+        iteration = steps if len(rows) == steps.num_rows else steps.take(arrow_of(rows))
         if run not in providers:
             providers[run] = open_inputs(settings.inputs, opening)
-        taught = merger.learn([part], part.num_rows)
+        fitted = merger.learn([iteration], iteration.num_rows)
         credited = credit_steps(
-            part,
+            iteration,
             settings,
-            merger=taught,
+            merger=fitted,
             provided={name: each.enter(None) for name, each in providers[run].items()},
         )
         report.add(credited.report)
-        report.add(CreditReport(state_rules=taught.rules_met))
+        report.add(CreditReport(state_rules=fitted.rules_met))
         columns = credited.columns.items()
-        parts.append((rows, {name: scatter(credited.assembly, v) for name, v in columns}))
-    _say(report, settings, on_incomplete)
-    return _in_order(steps, parts)
+        yield rows, {name: scatter(credited.assembly, values) for name, values in columns}
 
 
 def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomplete) -> None:
@@ -129,18 +133,22 @@ def _callers_level() -> int:
 def _steps(table: pa.Table, settings: CreditSettings) -> pa.Table:
     """Return the columns that are needed, checked and cast, and where each step belongs."""
     steps = conform(table, step_columns(settings.columns), where="the table")
+    missing = {
+        "run_id": repeat_text("", table.num_rows),
+        "iteration": arrow_of(np.zeros(table.num_rows, np.int32)),
+    }
     for column in PARTITION_COLUMNS:
         if column.name in table.column_names:
             values = table[column.name].cast(column.type)
         else:
-            values = pa.repeat(pa.scalar(_WHOLE[column.name], column.type), table.num_rows)
+            values = missing[column.name]
         steps = steps.append_column(column.name, values)
     return steps
 
 
 def _iterations(steps: pa.Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """Yield the run and the rows of each iteration, those of a run in ascending order."""
-    run, iteration = encode(steps["run_id"]).rank(), steps["iteration"].to_numpy()
+    run, iteration = encode(steps["run_id"]).rank(), numpy_of(steps["iteration"])
     key = run * (int(iteration.max(initial=0)) + 1) + iteration
     order = np.argsort(key, kind="stable")
     for start, stop in pairwise(starts_of_runs(key[order]).tolist()):
@@ -149,15 +157,15 @@ def _iterations(steps: pa.Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
 
 def _in_order(
     steps: pa.Table,
-    parts: Sequence[tuple[NDArray[np.int64], Mapping[str, NDArray[np.generic]]]],
+    iterations: Sequence[tuple[NDArray[np.int64], Mapping[str, NDArray[np.generic]]]],
 ) -> pa.Table:
     """Return the credit of all iterations in the order of the rows, beside the two keys."""
     keys = {column.name: steps[column.name] for column in CREDIT_KEY_COLUMNS}
-    if not parts:
+    if not iterations:
         return pa.table(keys)
-    place = np.argsort(np.concatenate([rows for rows, _ in parts]))
+    order = np.argsort(np.concatenate([rows for rows, _ in iterations]))
     columns = {
-        name: to_arrow(name, np.concatenate([columns[name] for _, columns in parts])[place])
-        for name in parts[0][1]
+        name: to_arrow(name, np.concatenate([columns[name] for _, columns in iterations])[order])
+        for name in iterations[0][1]
     }
     return pa.table(keys | columns)

@@ -72,14 +72,14 @@ class PreviousCredit:
                 left[shard.credit_path].made_by(name) if shard.credit_path in left else None
                 for shard in shards
             ]
-            own = {
+            its_columns = {
                 c for shard in left.values() for c, owner in shard.owners.items() if owner == name
             }
-            is_kept, reason = _judge(name, made_by, own, settings, outdated)
+            is_kept, reason = _judge(name, made_by, its_columns, settings, outdated)
             if reason:
                 notices.append(f"{reason}. Run credit again with --estimator {name}")
             if is_kept:
-                columns += own
+                columns += its_columns
                 configuration[name] = next(each for each in made_by if each is not None)
         return cls(
             configuration={name: made_by for name, made_by in configuration.items() if made_by},

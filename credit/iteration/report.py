@@ -1,4 +1,4 @@
-"""What a credit run found: counted, so that nothing is dropped silently."""
+"""The report of a credit run: everything is counted, so that nothing is dropped silently."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -122,8 +122,8 @@ class CreditReport:
 
     def merge_as_json(self) -> dict[str, Any]:
         """Return what the merge is worth, for the metadata of the nodes."""
-        found = self.merge_precision
-        return {"precision": found.as_json() if found else None}
+        precision = self.merge_precision
+        return {"precision": precision.as_json() if precision else None}
 
 
 def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
@@ -164,23 +164,23 @@ def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
     ]
 
 
-def _merge_notices(found: MergePrecision | None, limit: float) -> Iterator[str]:
-    if found and found.is_below(limit):
+def _merge_notices(precision: MergePrecision | None, limit: float) -> Iterator[str]:
+    if precision and precision.is_below(limit):
         yield (
-            f"the merge unites different states: by the log's own evidence at most {found} of the "
-            f"pairs of visits on one node are of one state, below {limit:g}. `graphcredit states` "
-            "shows what became one; raise --threshold, or choose --merge segments or exact"
+            f"the merge unites different states: by the log's own evidence at most {precision} of "
+            f"the pairs of visits on one node are of one state, below {limit:g}. `graphcredit "
+            "states` shows what became one; raise --threshold, or choose --merge segments or exact"
         )
 
 
-def _notices(found: Mapping[str, bool], row: Estimator) -> Iterator[str]:
+def _notices(lacking: Mapping[str, bool], row: Estimator) -> Iterator[str]:
     """Yield what each thing found means for the credit of an estimator.
 
     Args:
-        found: Which groups lack what, and whether they have some of it.
+        lacking: Which groups lack what, and whether they have some of it.
         row: The estimator.
     """
-    for what, is_partial in found.items():
+    for what, is_partial in lacking.items():
         yield f"{what}: {row.where_partial if is_partial else row.where_missing}"
 
 

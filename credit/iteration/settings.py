@@ -1,4 +1,4 @@
-"""What a credit run computes, and how; written into the metadata of all that it makes."""
+"""Settings of a credit run; they are written into the metadata of all that it makes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self

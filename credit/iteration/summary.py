@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.iteration.columns import Columns
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.store.parquet.numbers import arrow_of, repeat_text
 from graphcredit.store.schema import (
     BARS_PER_SIDE,
     NUM_BARS,
@@ -41,22 +42,22 @@ def trajectory_rows(assembly: Assembly, table: pa.Table, credit: Columns) -> pa.
     steps = assembly.steps
     first, last = steps.trajectory_start[:-1], steps.trajectory_start[1:] - 1
     columns = {
-        "task_id": steps.task_texts.take(pa.array(steps.task[first])),
+        "task_id": steps.task_texts.take(arrow_of(steps.task[first])),
         "trajectory_id": _names(assembly, table),
-        "num_steps": pa.array(last - first + 1),
-        "num_invalid": pa.array(_sums(~steps.is_action_valid, first)),
-        "return": pa.array(_sums(steps.reward, first)),
-        "success": pa.array(steps.is_success[last]),
-        "is_complete": pa.repeat(True, len(first)),
-        "num_alone": pa.array(_sums(credit["state_group_size"] == 1, first)),
-        "num_disagreeing": pa.array(_sums(_is_disputed(credit, len(steps.row)), first)),
+        "num_steps": arrow_of(last - first + 1),
+        "num_invalid": arrow_of(_sums(~steps.is_action_valid, first)),
+        "return": arrow_of(_sums(steps.reward, first)),
+        "success": arrow_of(steps.is_success[last]),
+        "is_complete": arrow_of(np.ones(len(first), bool)),
+        "num_alone": arrow_of(_sums(credit["state_group_size"] == 1, first)),
+        "num_disagreeing": arrow_of(_sums(_is_disputed(credit, len(steps.row)), first)),
     }
     complete = _table(columns, _TRAJECTORIES)
     is_left_out = np.ones(table.num_rows, bool)
     is_left_out[steps.row] = False
     if not is_left_out.any():
         return complete
-    return pa.concat_tables([complete, _incomplete(table.filter(pa.array(is_left_out)))])
+    return pa.concat_tables([complete, _incomplete(table.filter(arrow_of(is_left_out)))])
 
 
 def advantage_rows(assembly: Assembly, table: pa.Table, credit: Columns) -> list[pa.Table]:
@@ -86,13 +87,13 @@ def _advantages(
     scale = _scale(np.fmax(np.abs(most), np.abs(least)))
     columns = {
         "trajectory_id": names,
-        "estimator": pa.repeat(estimator, len(names)),
-        "num_steps": pa.array(_sums(is_known, first)),
-        "total": pa.array(_sums(known, first)),
-        "squares": pa.array(_sums(known * known, first)),
-        "most": pa.array(most, from_pandas=True),
-        "least": pa.array(least, from_pandas=True),
-        "scale": pa.array(scale),
+        "estimator": repeat_text(estimator, len(names)),
+        "num_steps": arrow_of(_sums(is_known, first)),
+        "total": arrow_of(_sums(known, first)),
+        "squares": arrow_of(_sums(known * known, first)),
+        "most": arrow_of(most),
+        "least": arrow_of(least),
+        "scale": arrow_of(scale),
         "bars": _bars(known, is_known, np.repeat(scale, lengths), lengths),
     }
     return _table(columns, _ADVANTAGES)
@@ -102,10 +103,10 @@ def _bars(values: Floats, is_known: Bools, scale: Floats, lengths: Ints) -> pa.A
     """Return the histogram of each trajectory; `scale` is [num_steps]. The quotients are exact."""
     size = np.abs(values) * BARS_PER_SIDE / np.where(scale > 0, scale, 1.0)
     bar = (np.sign(values) * np.ceil(size)).astype(np.int64) + BARS_PER_SIDE
-    place = np.repeat(np.arange(len(lengths)), lengths) * NUM_BARS + bar
-    counts = np.bincount(place[is_known], minlength=len(lengths) * NUM_BARS)
+    slot = np.repeat(np.arange(len(lengths)), lengths) * NUM_BARS + bar
+    counts = np.bincount(slot[is_known], minlength=len(lengths) * NUM_BARS)
     ends = np.arange(len(lengths) + 1) * NUM_BARS
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(counts, pa.int32()))
+    return pa.ListArray.from_arrays(arrow_of(ends, pa.int32()), arrow_of(counts, pa.int32()))
 
 
 def _scale(largest: Floats) -> Floats:
@@ -127,8 +128,8 @@ def _is_disputed(credit: Columns, num_steps: int) -> Bools:
 
 def _advantage_columns(credit: Columns) -> dict[str, str]:
     """Return the columns of advantages, and whose they are."""
-    split = {name: split_estimator_column(name) for name in credit}
-    return {name: found[0] for name, found in split.items() if found and found[1] == "advantage"}
+    splits = {name: split_estimator_column(name) for name in credit}
+    return {name: of[0] for name, of in splits.items() if of and of[1] == "advantage"}
 
 
 def _incomplete(table: pa.Table) -> pa.Table:
@@ -151,7 +152,7 @@ def _incomplete(table: pa.Table) -> pa.Table:
         "num_invalid": pc.fill_null(rows["is_invalid_sum"], 0),
         "return": rows["reward_sum"],
         "success": rows["success_any"],
-        "is_complete": pa.repeat(False, rows.num_rows),
+        "is_complete": arrow_of(np.zeros(rows.num_rows, bool)),
     }
     nulls = pa.nulls(rows.num_rows)
     return _table({name: columns.get(name, nulls) for name in _TRAJECTORIES.names}, _TRAJECTORIES)
@@ -160,7 +161,7 @@ def _incomplete(table: pa.Table) -> pa.Table:
 def _names(assembly: Assembly, table: pa.Table) -> pa.Array:
     """Return the name of each complete trajectory."""
     first = assembly.steps.row[assembly.steps.trajectory_start[:-1]]
-    names = table["trajectory_id"].take(pa.array(first)).cast(pa.string())
+    names = table["trajectory_id"].take(arrow_of(first)).cast(pa.string())
     return names.combine_chunks()
 
 

@@ -181,8 +181,8 @@ class CreditWriter:
         credit = [shard.credit_path for shard in self._shards]
         written = {path: temporary for temporary, path in self._renames.items()}
         mark = summary_mark(self._steps, credit, written=written).encode()
-        place = self._shards[0].run_id, self._shards[0].iteration
-        for path in summary_paths(self._store, *place).values():
+        key = self._shards[0].run_id, self._shards[0].iteration
+        for path in summary_paths(self._store, *key).values():
             self._tables[path].add_key_value_metadata({SUMMARY_KEY: mark})
 
     def _commit(self) -> None:

@@ -1,1 +1,1 @@
-"""Which states of a group are one node: rules, then a merge, both under the guard."""
+"""Texts become states: rules, then a merge, both under the guard."""

@@ -1,4 +1,4 @@
-"""What the environment accepted at a state: states that differ in it are not one state."""
+"""Admissible actions as signatures: states that differ in them are not one state."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)

@@ -1,4 +1,4 @@
-"""What a household text game leaves out of its observations: what is carried, what was done to it.
+"""A household text game's state completed: what the agent carries, and what was done to it.
 
 "You arrive at countertop 1" is the same text whether the agent carries a dirty apple or a clean
 one. This adds both, from the actions of the trajectory so far: `You carry apple 1 [cleaned].`
@@ -68,12 +68,12 @@ def with_inventory(steps: Steps) -> Steps:
 
 def _effect_of(action: str) -> _Effect | None:
     action = action.strip()
-    if found := _TAKE.fullmatch(action):
-        return _Effect("take", found[1])
-    if found := _PUT.fullmatch(action):
-        return _Effect("put", found[1])
-    if found := _CHANGE.fullmatch(action):
-        return _Effect(_MARK[found[1]], found[2])
+    if match := _TAKE.fullmatch(action):
+        return _Effect("take", match[1])
+    if match := _PUT.fullmatch(action):
+        return _Effect("put", match[1])
+    if match := _CHANGE.fullmatch(action):
+        return _Effect(_MARK[match[1]], match[2])
     return None
 
 

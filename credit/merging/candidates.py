@@ -1,7 +1,7 @@
 """The nodes of one batch after the rules, from where a merge goes on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,7 @@ from graphcredit.credit.merging.admissible import (
     unite,
 )
 from graphcredit.credit.merging.overrule.forms import Forms, forms_of
-from graphcredit.credit.merging.overrule.kept_apart import KeptApart, with_kept
-from graphcredit.credit.merging.recognise import Alike, Identities
+from graphcredit.credit.merging.recognise import Alike, Identities, Looks
 from graphcredit.credit.merging.rules import Rule
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
@@ -21,6 +20,8 @@ from graphcredit.credit.steps.nodes import Nodes, exact_nodes, merge_nodes
 from graphcredit.store.state_rules.file import StateRules
 
 _NO_RULES = StateRules()
+_AFTER = "\x1e"
+"""Stands between what is kept of a state and what it is recognised by otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,12 +115,12 @@ class Candidates:
         np.minimum.at(first, nodes.state_of_step, self.nodes.state_of_step)
         np.minimum.at(first, nodes.target_of_step, self.nodes.target_of_step)
         signature = lasting_signatures(self.signature, nodes.state_of_step, len(first))
-        own = [texts[candidate] for candidate in first.tolist()]
+        identities = [texts[candidate] for candidate in first.tolist()]
         if len(self.form.kept_texts) > 1:
             kept = self.form.kept_of(self.nodes)[first].tolist()
-            own = with_kept(own, [self.form.kept_texts[code] for code in kept])
+            identities = with_kept(identities, [self.form.kept_texts[code] for code in kept])
             alike = KeptApart(alike)
-        return Identities(texts=own, signature=signature, alike=alike)
+        return Identities(texts=identities, signature=signature, alike=alike)
 
     def texts(self) -> list[str]:
         """Return [num_nodes] the normal form of each node's text; that of any text at a goal."""
@@ -157,3 +158,24 @@ def _keys(nodes: Nodes, code: Ints, kept: Ints) -> Ints:
     is_goal = nodes.text_of_node < 0
     key[is_goal] = -1 - np.flatnonzero(is_goal)
     return key
+
+
+def with_kept(texts: Iterable[str], kept: Iterable[str]) -> list[str]:
+    """Return what states are recognised by, with what is kept of them."""
+    return [_AFTER.join(pair) for pair in zip(kept, texts, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptApart:
+    """A merge, as a comparison of texts that begin with what is kept."""
+
+    alike: Alike
+    """Compares what follows."""
+
+    def __call__(self, observations: Looks) -> Ints:
+        """Return [n] the first of the states that each is."""
+        parts = [text.partition(_AFTER) for text in observations.texts]
+        kept = pa.array([before for before, _, _ in parts], pa.large_string()).dictionary_encode()
+        group = observations.group * (len(kept.dictionary) + 1) + kept.indices.to_numpy()
+        texts = [after for _, _, after in parts]
+        return self.alike(replace(observations, group=group, texts=texts))

@@ -21,19 +21,19 @@ class ExactMerge:
         del batches
         return self
 
-    def unite(self, found: Candidates) -> Union:
+    def unite(self, candidates: Candidates) -> Union:
         """Return the candidates as they are."""
-        return Union(nodes=found.nodes, num_refused=0)
+        return Union(nodes=candidates.nodes, num_refused=0)
 
-    def recognise(self, found: Candidates, union: Union) -> Identities:
+    def recognise(self, candidates: Candidates, union: Union) -> Identities:
         """Return the normal forms, which must be equal."""
-        return found.identities(union.nodes, found.texts(), same_text)
+        return candidates.identities(union.nodes, candidates.texts(), same_text)
 
 
-def same_text(looks: Looks) -> Ints:
+def same_text(observations: Looks) -> Ints:
     """Unite states with one text, as far as the guard allows."""
-    code = pa.array(looks.texts, pa.large_string()).dictionary_encode().indices.to_numpy()
-    is_known = looks.signature != UNKNOWN
-    code_of_signature = np.where(is_known, factorise(looks.signature)[0], UNKNOWN)
-    label, _ = unite(looks.group * max(len(looks.texts), 1) + code, code_of_signature)
+    code = pa.array(observations.texts, pa.large_string()).dictionary_encode().indices.to_numpy()
+    is_known = observations.signature != UNKNOWN
+    code_of_signature = np.where(is_known, factorise(observations.signature)[0], UNKNOWN)
+    label, _ = unite(observations.group * max(len(observations.texts), 1) + code, code_of_signature)
     return first_of(label)

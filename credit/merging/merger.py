@@ -1,7 +1,7 @@
-"""Which texts of a group are one state: rules, then a merge, both under the guard."""
+"""Texts become states: rules, then a merge, both under the guard."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from graphcredit.credit.merging.admissible import UNKNOWN, signatures
 from graphcredit.credit.merging.alfworld import with_inventory
-from graphcredit.credit.merging.candidates import Candidates
+from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.embedding.merge import KeepVectors
 from graphcredit.credit.merging.method import MergeMethod
 from graphcredit.credit.merging.precision import (
@@ -22,6 +22,7 @@ from graphcredit.credit.merging.precision import (
 from graphcredit.credit.merging.recognise import Identify
 from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
 from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, merge_named
+from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.complete import Steps, complete_trajectories
 from graphcredit.credit.steps.nodes import Nodes, count_contradictions, exact_nodes
 
@@ -52,8 +53,8 @@ class Merged:
     """The trajectories, with the texts that `alfworld` makes of theirs."""
     nodes: Nodes
     """The nodes."""
-    report: MergeReport
-    """What was merged."""
+    report: Callable[[], MergeReport]
+    """Returns what was merged; counting costs something, so it is called only when asked for."""
     identify: Identify | None
     """Returns what the nodes are recognised by in other iterations; None where that is the text."""
 
@@ -96,14 +97,14 @@ class Merger:
 
         def candidates() -> Iterator[Candidates]:
             for table in tables:
-                found = self._candidates(complete_trajectories(table)[0], table)
-                rules_met.update(dict(zip(names, found.form.touched, strict=True)))
-                yield found
+                of_table = self._candidates(complete_trajectories(table)[0], table)
+                rules_met.update(dict(zip(names, of_table.form.touched, strict=True)))
+                yield of_table
 
-        found = candidates()
-        method = self._method.learn(found)
+        batches = candidates()
+        method = self._method.learn(batches)
         if names:
-            deque(found, maxlen=0)
+            deque(batches, maxlen=0)
         share = min(1.0, SAMPLED_STEPS / max(num_steps, 1))
         return Merger(self.settings, method, rules_met, share)
 
@@ -116,22 +117,22 @@ class Merger:
         """
         if self.settings.is_exact:
             exact = exact_nodes(steps)
-            count = count_contradictions(exact, steps.action)
-            report = _report(exact, exact, 0, count, count)
+            report = partial(_report, exact, exact, steps.action)
             return Merged(steps=steps, nodes=exact, report=report, identify=None)
-        found = self._candidates(steps, table)
-        union = self._method.unite(found)
-        before = count_contradictions(found.exact, steps.action)
-        after = count_contradictions(union.nodes, steps.action)
-        refused = found.num_refused + union.num_refused
+        candidates = self._candidates(steps, table)
+        union = self._method.unite(candidates)
         return Merged(
-            steps=found.steps,
+            steps=candidates.steps,
             nodes=union.nodes,
-            report=replace(
-                _report(found.exact, union.nodes, refused, before, after),
-                evidence=tuple(gather_evidence(found, union, self._judged_share)),
-            ),
-            identify=partial(self._method.recognise, found, union),
+            report=partial(self._report_of, candidates, union, steps.action),
+            identify=partial(self._method.recognise, candidates, union),
+        )
+
+    def _report_of(self, candidates: Candidates, union: Union, action: Ints) -> MergeReport:
+        return replace(
+            _report(candidates.exact, union.nodes, action),
+            num_refused=candidates.num_refused + union.num_refused,
+            evidence=tuple(gather_evidence(candidates, union, self._judged_share)),
         )
 
     def _candidates(self, steps: Steps, table: pa.Table) -> Candidates:
@@ -161,11 +162,12 @@ EXACT = open_merger(MergeSettings())
 """Each distinct text of a group is a state."""
 
 
-def _report(exact: Nodes, nodes: Nodes, num_refused: int, before: int, after: int) -> MergeReport:
+def _report(exact: Nodes, nodes: Nodes, action: Ints) -> MergeReport:
+    before = count_contradictions(exact, action)
     return MergeReport(
         num_texts=int((exact.text_of_node >= 0).sum()),
         num_states=int((nodes.text_of_node >= 0).sum()),
-        num_refused=num_refused,
+        num_refused=0,
         num_contradictions_before=before,
-        num_contradictions=after,
+        num_contradictions=before if nodes is exact else count_contradictions(nodes, action),
     )

@@ -21,15 +21,15 @@ class MergeMethod(Protocol[UnionT]):
         """
         ...
 
-    def unite(self, found: Candidates) -> UnionT:
+    def unite(self, candidates: Candidates) -> UnionT:
         """Return the states that the candidates of a batch are."""
         ...
 
-    def recognise(self, found: Candidates, union: UnionT) -> Identities:
+    def recognise(self, candidates: Candidates, union: UnionT) -> Identities:
         """Return what the states are recognised by in other iterations.
 
         Args:
-            found: The candidates of a batch.
+            candidates: The candidates of a batch.
             union: What `unite` made of them.
         """
         ...

@@ -38,9 +38,9 @@ def join_most_similar(
     refused = 0
     starts = starts_of_runs(group).tolist()
     for start, stop in pairwise(starts):
-        part = slice(start, stop)
-        found, count = _join_in_group(vectors[part], signature[part], threshold)
-        representative[part] = found + start
+        rows = slice(start, stop)
+        joined, count = _join_in_group(vectors[rows], signature[rows], threshold)
+        representative[rows] = joined + start
         refused += count
     return representative, refused
 

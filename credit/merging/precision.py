@@ -27,11 +27,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.segments.observations import observe
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import MERGE_KEY
 
 SAMPLED_STEPS = 5_000
@@ -108,8 +108,8 @@ class MergePrecision:
     def from_metadata(cls, metadata: Mapping[bytes, bytes]) -> "MergePrecision | None":
         """Return what the metadata of `nodes.parquet` says; None where there is nothing."""
         try:
-            found = json.loads(metadata.get(MERGE_KEY, b"{}")).get("precision")
-            return cls(**found) if found else None
+            stated = json.loads(metadata.get(MERGE_KEY, b"{}")).get("precision")
+            return cls(**stated) if stated else None
         except (ValueError, TypeError, AttributeError):
             return None
 
@@ -129,14 +129,14 @@ class MergePrecision:
 
 def estimate(evidence: Iterable[GroupEvidence]) -> MergePrecision | None:
     """Return the estimate of the groups' evidence, in any order; None without a united pair."""
-    found = sorted(own for own in evidence if own.tally.total)
-    num_pairs, number = sum(own.num_pairs for own in found), len(found)
+    judged = sorted(group for group in evidence if group.tally.total)
+    num_pairs, number = sum(group.num_pairs for group in judged), len(judged)
     if not num_pairs:
         return None
     total = PairTally()
-    for own in found:
-        total = total.plus(own.tally)
-    left = np.array([total.plus(own.tally, -1).wrong_share for own in found])
+    for group in judged:
+        total = total.plus(group.tally)
+    left = np.array([total.plus(group.tally, -1).wrong_share for group in judged])
     error = float(np.sqrt((number - 1) / number * ((left - left.mean()) ** 2).sum()))
     return MergePrecision(
         precision=1 - min(max(total.wrong_share, 0.0), 1.0),
@@ -146,24 +146,24 @@ def estimate(evidence: Iterable[GroupEvidence]) -> MergePrecision | None:
     )
 
 
-def gather_evidence(found: Candidates, union: Union, share: float) -> list[GroupEvidence]:
+def gather_evidence(candidates: Candidates, union: Union, share: float) -> list[GroupEvidence]:
     """Return the evidence of a batch.
 
     Args:
-        found: The candidates of the batch.
+        candidates: The candidates of the batch.
         union: What a merge made of them.
         share: Groups are looked at whose task has a hash in this share of all hashes.
     """
-    steps, nodes = found.steps, union.nodes
+    steps, nodes = candidates.steps, union.nodes
     starts = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group) + 1))
-    tasks = steps.task_texts.take(pa.array(steps.task[starts[:-1]])).to_pylist()
+    tasks = steps.task_texts.take(arrow_of(steps.task[starts[:-1]])).to_pylist()
     marks = [hashlib.blake2b(task.encode(), digest_size=8, key=b"check") for task in tasks]
     chosen = [g for g, mark in enumerate(marks) if int(mark.hexdigest(), 16) < share * 2.0**64]
     # Where no two texts became one there is nothing to say.
     merged = set(nodes.group_of_node[nodes.num_texts > 1].tolist())
     if merged.isdisjoint(chosen):
         return []
-    visits = observe(steps, found.exact, found.signature_of(found.exact))
+    visits = observe(steps, candidates.exact, candidates.signature_of(candidates.exact))
     num_steps = len(steps.row)
     outcome = factorise_pairs(
         factorise_pairs(nodes.target_of_step, factorise(steps.reward.view(np.int64))[0])[0],
@@ -185,7 +185,7 @@ def gather_evidence(found: Candidates, union: Union, share: float) -> list[Group
             trajectory=visits.trajectory[:num_steps][part],
             action=steps.action[part],
             outcome=outcome[part],
-            words=[_words(text) for text in steps.state_texts.take(pa.array(distinct)).to_pylist()],
+            words=[_words(text) for text in steps.state_texts.take(arrow_of(distinct)).to_pylist()],
         )
         result.append(looks.evidence(marks[group].hexdigest()))
     return result
@@ -215,9 +215,9 @@ class _Group:
         lasting = self._lasting()
         num_pairs, tally = 0, PairTally()
         for weight, one, other in self._pairs():
-            found = self._compare(one, other, lasting)
-            num_pairs += int(found.united)
-            tally = tally.plus(found, weight)
+            compared = self._compare(one, other, lasting)
+            num_pairs += int(compared.united)
+            tally = tally.plus(compared, weight)
         return GroupEvidence(mark=mark, num_pairs=num_pairs, tally=tally)
 
     def _compare(self, one: int, other: int, lasting: frozenset[str]) -> PairTally:
@@ -231,19 +231,19 @@ class _Group:
 
     def _pairs(self) -> Iterator[tuple[float, int, int]]:
         """Yield pairs of steps from one node, with how many pairs each stands for."""
-        for size, own in _runs(self.node):
-            weight = size * (size - 1) / max(len(own) * (len(own) - 1), 1)
-            for one, other in combinations(own, 2):
+        for size, members in _runs(self.node):
+            weight = size * (size - 1) / max(len(members) * (len(members) - 1), 1)
+            for one, other in combinations(members, 2):
                 yield weight, one, other
 
     def _lasting(self) -> frozenset[str]:
         """Return the words that are seen in all looks at a state, or in none."""
-        shown, looks = Counter[str](), Counter[str]()
-        for _, own in _runs(self.certain):
-            here = Counter(word for step in own for word in self.words[self.text[step]])
+        shown, num_seen = Counter[str](), Counter[str]()
+        for _, members in _runs(self.certain):
+            here = Counter(word for step in members for word in self.words[self.text[step]])
             shown.update(here)
-            looks.update(dict.fromkeys(here, len(own)))
-        return frozenset(word for word in shown if shown[word] >= _LASTING * looks[word])
+            num_seen.update(dict.fromkeys(here, len(members)))
+        return frozenset(word for word in shown if shown[word] >= _LASTING * num_seen[word])
 
     def _carries(self, one: int, other: int, lasting: frozenset[str]) -> int:
         """Return 1 where what the texts of two steps differ in is carried, -1 where against."""
@@ -275,10 +275,10 @@ class _Group:
 def _runs(label: Ints) -> Iterator[tuple[int, list[int]]]:
     """Yield the places of each label that is there twice: how many, and some of them."""
     order = np.argsort(label, kind="stable")
-    for own in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
-        if len(own) > 1:
-            some = np.linspace(0, len(own) - 1, min(len(own), _VISITS)).astype(np.int64)
-            yield len(own), own[some].tolist()
+    for members in np.split(order, np.flatnonzero(np.diff(label[order])) + 1):
+        if len(members) > 1:
+            some = np.linspace(0, len(members) - 1, min(len(members), _VISITS)).astype(np.int64)
+            yield len(members), members[some].tolist()
 
 
 def _without_numbers(words: frozenset[str]) -> frozenset[str]:

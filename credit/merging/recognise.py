@@ -61,13 +61,18 @@ Identify: TypeAlias = Callable[[], Identities]
 
 
 def recognise(
-    known: pa.Table, found: Identities, *, group: Ints, task_ids: pa.Array, first_texts: pa.Array
+    known: pa.Table,
+    identities: Identities,
+    *,
+    group: Ints,
+    task_ids: pa.Array,
+    first_texts: pa.Array,
 ) -> Ints:
     """Find the earlier state that each node is.
 
     Args:
         known: The earlier states of these tasks, `NAME_SCHEMA`.
-        found: What the nodes are recognised by.
+        identities: What the nodes are recognised by.
         group: [num_nodes] the group of each node.
         task_ids: [num_nodes] its task.
         first_texts: [num_nodes] the first text seen there; null at a goal.
@@ -85,11 +90,11 @@ def recognise(
     names = pa.chunked_array([*known["state"].chunks, first_texts.take(pa.array(states))])
     code = encode(names).code
     same_name = first_of(groups * (int(code.max(initial=0)) + 1) + code)
-    merged = found.alike(
+    merged = identities.alike(
         Looks(
             group=groups,
-            texts=[*known["identity"].to_pylist(), *(found.texts[n] for n in states.tolist())],
-            signature=np.concatenate([lasting(known), found.signature[states]]),
+            texts=[*known["identity"].to_pylist(), *(identities.texts[n] for n in states.tolist())],
+            signature=np.concatenate([lasting(known), identities.signature[states]]),
         )
     )
     first = np.where(same_name < known.num_rows, same_name, merged)[known.num_rows :]

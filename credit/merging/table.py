@@ -121,8 +121,3 @@ def merge_named(name: str) -> Merge:
     if name not in rows:
         raise OptionError(f"--merge must be one of {', '.join(rows)}: got {name!r}")
     return rows[name]
-
-
-def check_merger(settings: MergeSettings) -> None:
-    """Raise an error if what the merge needs cannot be loaded; see `ModelEmbedder.load`."""
-    merge_named(settings.merge).check(settings)

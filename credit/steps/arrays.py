@@ -3,8 +3,9 @@
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
+
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -35,8 +36,8 @@ def factorise(keys: Ints) -> tuple[Ints, Ints]:
     Returns:
         [n] number of each key, and [num_distinct] the key of each number.
     """
-    encoded = pa.array(keys).dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_numpy()
+    encoded = arrow_of(keys).dictionary_encode()
+    return numpy_of(encoded.indices).astype(np.int64), numpy_of(encoded.dictionary)
 
 
 def factorise_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints, Ints]:

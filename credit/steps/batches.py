@@ -199,8 +199,8 @@ def _read(shard: Shard, names: Sequence[str], wanted: Bools | None) -> pa.Table:
             present = [name for name in names if name in file.schema_arrow.names]
             return conform(file.read(columns=present), columns, where=where, keep_dictionaries=True)
         return pa.concat_tables(
-            conform(part, columns, where=where, keep_dictionaries=True)
-            for part in read_rows(file, names, np.flatnonzero(wanted))
+            conform(table, columns, where=where, keep_dictionaries=True)
+            for table in read_rows(file, names, np.flatnonzero(wanted))
         )
 
 

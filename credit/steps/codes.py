@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.store.errors import InputError
+from graphcredit.store.parquet.numbers import numpy_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +26,7 @@ class Codes:
     def rank(self) -> Ints:
         """Return [n] the rank of each value in the order of its UTF-8 bytes; nulls give -1."""
         rank_of_text = np.empty(len(self.texts) + 1, np.int64)
-        rank_of_text[pc.array_sort_indices(self.texts).to_numpy()] = np.arange(len(self.texts))
+        rank_of_text[numpy_of(pc.array_sort_indices(self.texts))] = np.arange(len(self.texts))
         rank_of_text[-1] = -1
         return rank_of_text[self.code]
 
@@ -53,16 +54,16 @@ def encode_together(*columns: pa.ChunkedArray) -> list[Codes]:
             f"rest), or give each task fewer trajectories ({error})"
         ) from error
     if not unified.num_chunks:
-        return [Codes(code=np.empty(0, np.int64), texts=pa.array([], pa.string()))] * len(columns)
+        return [Codes(code=np.empty(0, np.int64), texts=pa.nulls(0, pa.string()))] * len(columns)
     code, texts = _indices(unified), unified.chunk(0).dictionary
     if unified.num_chunks == 1 and pa.types.is_dictionary(chunks[0].type):
         # Nothing was unified, and a foreign dictionary may repeat a text.
         distinct = texts.dictionary_encode()
-        code_of_text = np.append(distinct.indices.to_numpy().astype(np.int64), -1)
+        code_of_text = np.append(numpy_of(distinct.indices).astype(np.int64), -1)
         code, texts = code_of_text[code], distinct.dictionary
-    return [Codes(code=part, texts=texts) for part in np.split(code, len(columns))]
+    return [Codes(code=codes, texts=texts) for codes in np.split(code, len(columns))]
 
 
 def _indices(column: pa.ChunkedArray) -> Ints:
-    parts = [pc.fill_null(chunk.indices, -1).to_numpy() for chunk in column.chunks]
+    parts = [numpy_of(chunk.indices, -1) for chunk in column.chunks]
     return np.concatenate(parts).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Which trajectories are complete, in what order their steps stand, and why others are left out."""
+"""Complete trajectories, the order of their steps, and why others are left out."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, starts_of_runs
 from graphcredit.credit.steps.codes import Codes, encode, encode_together
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.plural import counted
 from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
@@ -162,7 +163,7 @@ def _keys(table: pa.Table, task: Codes, trajectory: Codes) -> Ints:
                 f"{name} must not be null: it is in {counted(table[name].null_count, 'step')} of "
                 "this iteration. `graphcredit check STORE` names file and row."
             )
-    return table["step_index"].to_numpy().astype(np.int64)
+    return numpy_of(table["step_index"]).astype(np.int64)
 
 
 def refuse_shared_names(task: Codes, trajectory: Codes) -> None:
@@ -208,11 +209,14 @@ class _Ends:
     @classmethod
     def read(cls, table: pa.Table, order: Ints) -> "_Ends":
         names = ("is_action_valid", "terminated", "truncated", "reward", "cost")
-        required = [table[name] for name in names]
+        with_nulls = [table[name] for name in names if table[name].null_count]
+        no_nulls = np.zeros(table.num_rows, bool)
         return cls(
             has_end=(_bools(table["terminated"]) | _bools(table["truncated"]))[order],
             has_success=_bools(pc.is_valid(table["success"]))[order],
-            has_null=np.logical_or.reduce([_bools(pc.is_null(c)) for c in required])[order],
+            has_null=np.any([no_nulls, *(_bools(pc.is_null(c)) for c in with_nulls)], axis=0)[
+                order
+            ],
         )
 
 
@@ -287,17 +291,16 @@ def _is_out_of_range(steps: Steps, name: str) -> Bools:
     return ~((low <= values) & (values <= high))
 
 
-def _number_out_of_range(steps: Steps, place: int) -> str:
+def _number_out_of_range(steps: Steps, step: int) -> str:
     """Say which number of a step is out of its range."""
-    name = next(name for name in _RANGES if _is_out_of_range(steps, name)[place])
+    name = next(name for name in _RANGES if _is_out_of_range(steps, name)[step])
     low, high = _RANGES[name]
-    return f" ({name} must be from {low:g} to {high:g}, found {getattr(steps, name)[place]:g})"
+    return f" ({name} must be from {low:g} to {high:g}, found {getattr(steps, name)[step]:g})"
 
 
 def _bools(column: pa.ChunkedArray) -> Bools:
-    filled: Bools = pc.fill_null(column, False).to_numpy()
-    return filled
+    return numpy_of(column)
 
 
 def _floats(column: pa.ChunkedArray) -> Floats:
-    return column.to_numpy().astype(np.float64)
+    return numpy_of(column, np.nan).astype(np.float64)

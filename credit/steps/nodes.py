@@ -4,7 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs, starts_of_runs
+from graphcredit.credit.steps.arrays import (
+    Bools,
+    Ints,
+    distinct_pairs,
+    factorise_pairs,
+    starts_of_runs,
+)
 from graphcredit.credit.steps.complete import Steps
 
 
@@ -119,8 +125,8 @@ def count_contradictions(nodes: Nodes, action: Ints) -> int:
         action: [num_steps] code of each step's action.
     """
     choice, _, _ = factorise_pairs(nodes.state_of_step, action)
-    _, choice_of_outcome, _ = factorise_pairs(choice, nodes.target_of_step)
-    return int((np.bincount(choice_of_outcome) > 1).sum())
+    of_outcome, _ = distinct_pairs(choice, nodes.target_of_step)
+    return int((np.bincount(of_outcome) > 1).sum())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

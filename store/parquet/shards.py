@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import (
     PARTITION_COLUMNS,
     SCHEMA_VERSION,
@@ -272,7 +273,7 @@ def row_groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[tuple[
         stop = start + file.metadata.row_group(index).num_rows
         first, last = np.searchsorted(rows, (start, stop))
         if first < last:
-            yield index, pa.array(rows[first:last] - start)
+            yield index, arrow_of(rows[first:last] - start)
         start = stop
 
 

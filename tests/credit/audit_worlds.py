@@ -1,7 +1,8 @@
 """Stores with planted faults, and the sound one they are made from."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import count, cycle
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from graphcredit.credit.audit import run
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
@@ -50,6 +53,15 @@ def sound_group(task: str = "t0") -> list[Row]:
         *rollout("c", "S wait S look S", task=task),
         *rollout("d", "S look S wait S", task=task),
     ]
+
+
+@contextmanager
+def making_only(*checks: str) -> Generator[None]:
+    """Let audits make these checks alone, and count groups: most of the time goes to the rest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "CHECKS", tuple(c for c in run.CHECKS if c.name in checks))
+        patch.setattr(run, "NUMBERS", [row for row in run.NUMBERS if row.name == "group sizes"])
+        yield
 
 
 def credited(root: Path, *shards: list[Row], settings: tuple[str, ...] = ()) -> Store:

@@ -1,4 +1,4 @@
-"""What lists of admissible actions are worth, counted by hand."""
+"""The worth of lists of admissible actions, counted by hand."""
 
 import numpy as np
 import pytest

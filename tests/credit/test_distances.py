@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import igraph
 import numpy as np
+import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.credit.graph.distances import DistanceFinder
+from tests.worlds import step_table, worked_example
 
 NODES = st.integers(0, 7)
 WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 1e24, np.inf])
@@ -47,17 +50,20 @@ def test_a_long_way_is_followed_to_its_end():
     assert find(np.full(3000, 2.0))[-1] == 6000.0
 
 
-def test_credit_needs_no_igraph():
-    """igraph imports matplotlib where that is installed, which took 0.4 s of a first call."""
+def test_credit_imports_neither_igraph_nor_pandas(tmp_path: Path):
+    """igraph imports matplotlib; pyarrow imports pandas to ask whether it is involved.
+
+    Each took 0.3 to 0.4 s of a first call. `pyarrow.array` and `to_numpy` are such calls.
+    """
+    pq.write_table(step_table(worked_example()), tmp_path / "steps.parquet")
     code = (
-        "import sys, pyarrow as pa\n"
-        "from graphcredit.credit import compute\n"
-        "steps = {'task_id': ['t', 't'], 'trajectory_id': ['a', 'b'], 'step_index': [0, 0],\n"
-        "    'state': ['S', 'S'], 'next_state': ['G', 'H'], 'action': ['x', 'y'],\n"
-        "    'reward': [1.0, 0.0], 'success': [True, False], 'terminated': [True, True],\n"
-        "    'truncated': [False] * 2, 'is_action_valid': [True] * 2, 'cost': [1.0, 1.0]}\n"
-        "credit = compute(pa.table(steps), estimators='graphgpo,rewardflow')\n"
-        "print(credit.num_rows, 'igraph' in sys.modules, 'matplotlib' in sys.modules)"
+        "import sys\n"
+        "from pyarrow.parquet import ParquetFile\n"
+        "from graphcredit import compute\n"
+        "names = 'grpo,rloo,gigpo,hgpo,rewardflow,graphgpo,spo3,g2po'\n"
+        "credit = compute(ParquetFile(sys.argv[1]).read(), estimators=names)\n"
+        "print(credit.num_rows, {'igraph', 'matplotlib', 'pandas'} & sys.modules.keys())"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (ended.stdout, ended.stderr) == ("2 False False\n", "")
+    command = [sys.executable, "-c", code, str(tmp_path / "steps.parquet")]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("8 set()\n", "")

@@ -13,7 +13,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store, open_store
 from tests.worlds import worked_example, write_store
 
-LAST = 59
+LAST = 11
 
 
 def _long_run(root: Path, first: int = 0) -> Store:

@@ -9,6 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.provenance.summary import summary_paths, summary_state
 from tests.worlds import worked_example, write_store
@@ -55,5 +58,6 @@ def test_a_killed_run_leaves_every_credit_shard_whole(tmp_path: Path, num_kills:
         assert found <= {1.1547, 6.7}
         assert _summed_advantages(store) <= found
 
-    subprocess.run(_command(store, "none"), check=True, capture_output=True)
+    estimators = configure(["grpo"], ["grpo.normalize=none"])
+    assign_credit(store, CreditSettings(estimators=estimators))
     assert _first_advantages(store) == _summed_advantages(store) == {6.7}

@@ -1,4 +1,4 @@
-"""What a log says about the precision of a merge, on worlds worked out by hand."""
+"""The precision of a merge by its log, on worlds worked out by hand."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def evidence(rows: list[dict[str, Any]], settings: MergeSettings) -> list[GroupE
 def evidence_of(table: pa.Table, settings: MergeSettings) -> list[GroupEvidence]:
     steps, _ = complete_trajectories(table)
     merged = open_merger(settings).learn([table]).nodes(steps, table)
-    return list(merged.report.evidence)
+    return list(merged.report().evidence)
 
 
 def judged(rows: list[dict[str, Any]], settings: MergeSettings = COLOURS) -> MergePrecision:

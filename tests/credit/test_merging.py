@@ -35,7 +35,7 @@ def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeRep
     table = step_table(rows)
     steps, _ = complete_trajectories(table)
     found = open_merger(MergeSettings(**settings)).nodes(steps, table)
-    return found.nodes, found.report
+    return found.nodes, found.report()
 
 
 def with_admissible(rows: list[dict[str, Any]], *lists: list[str] | None) -> list[dict[str, Any]]:

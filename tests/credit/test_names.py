@@ -65,7 +65,6 @@ MERGES: dict[str, tuple[MergeSettings, Disturb]] = {
         _numbered,
     ),
 }
-every_merge = pytest.mark.parametrize("kind", MERGES)
 
 
 def _played(task: str, iteration: int) -> Rows:
@@ -141,11 +140,30 @@ def _advantages(store: Store) -> list[float]:
     return [value for table in tables for value in table["spo3_advantage"].to_pylist()]
 
 
-@every_merge
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Return the iterations without noise, credited."""
+    rows = _noisy(lambda text, rng: text)
+    return _credit(_write(tmp_path_factory.mktemp("clean") / "s", rows), MergeSettings())
+
+
+@pytest.fixture(scope="module", params=MERGES)
+def at_once(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Store, list[Rows], MergeSettings]:
+    """Return the iterations with the noise of a merge, credited by it at once."""
+    merge, disturb = MERGES[request.param]
+    iterations = _noisy(disturb)
+    root = tmp_path_factory.mktemp(request.param) / "s"
+    return _credit(_write(root, iterations), merge), iterations, merge
+
+
+@pytest.mark.parametrize("kind", MERGES)
 @pytest.mark.parametrize("seed", range(3))
-def test_noise_changes_neither_counts_nor_advantages(tmp_path: Path, kind: str, seed: int):
+def test_noise_changes_neither_counts_nor_advantages(
+    tmp_path: Path, clean: Store, kind: str, seed: int
+):
     merge, disturb = MERGES[kind]
-    clean = _credit(_write(tmp_path / "clean", _noisy(lambda text, rng: text)), MergeSettings())
     noisy = _credit(_write(tmp_path / "noisy", _noisy(disturb, seed)), merge)
     assert _counts(noisy) == _counts(clean)
     assert _advantages(noisy) == pytest.approx(_advantages(clean), abs=1e-6)
@@ -153,36 +171,26 @@ def test_noise_changes_neither_counts_nor_advantages(tmp_path: Path, kind: str, 
     assert _counts(noisy)["t0", "B"] == (9, 3)
 
 
-@every_merge
-def test_iterations_one_by_one_and_at_once_give_the_same(tmp_path: Path, kind: str):
-    merge, disturb = MERGES[kind]
-    iterations = _noisy(disturb)
-    at_once = _credit(_write(tmp_path / "at-once", iterations), merge)
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1)], ids=["in order", "one late"])
+def test_iterations_one_by_one_and_at_once_give_the_same(
+    tmp_path: Path, at_once: tuple[Store, list[Rows], MergeSettings], order: tuple[int, ...]
+):
+    whole, iterations, merge = at_once
     store = create_store(tmp_path / "one-by-one")
-    for number, rows in enumerate(iterations):
-        write_store(store.root, rows, iteration=number)
-        _credit(store, merge, number)
-    assert _advantages(store) == _advantages(at_once)
-    assert store.history_path("r0").read_bytes() == at_once.history_path("r0").read_bytes()
-
-
-@every_merge
-def test_an_iteration_that_comes_late_is_counted_in_its_place(tmp_path: Path, kind: str):
-    merge, disturb = MERGES[kind]
-    iterations = _noisy(disturb)
-    in_order = _credit(_write(tmp_path / "in-order", iterations), merge)
-    store = create_store(tmp_path / "late")
-    for number in (0, 2, 1):
+    is_in_order = order == (0, 1, 2)
+    for number in order:
         write_store(store.root, iterations[number], iteration=number)
-        _credit(store, merge)
-    assert _history(store) == _history(in_order)
-    assert _advantages(store) == _advantages(in_order)
+        _credit(store, merge, number if is_in_order else None)
+    assert _advantages(store) == _advantages(whole)
+    assert _history(store) == _history(whole)
+    if is_in_order:
+        assert store.history_path("r0").read_bytes() == whole.history_path("r0").read_bytes()
 
 
-@every_merge
-def test_an_iteration_credited_again_changes_nothing(tmp_path: Path, kind: str):
-    merge, disturb = MERGES[kind]
-    store = _credit(_write(tmp_path / "s", _noisy(disturb)), merge)
+def test_an_iteration_credited_again_changes_nothing(
+    at_once: tuple[Store, list[Rows], MergeSettings],
+):
+    store, _, merge = at_once
     history, advantages = store.history_path("r0").read_bytes(), _advantages(store)
     _credit(store, merge, 1)
     assert store.history_path("r0").read_bytes() == history
@@ -190,11 +198,10 @@ def test_an_iteration_credited_again_changes_nothing(tmp_path: Path, kind: str):
 
 
 @pytest.mark.one_in(3)
-@every_merge
-def test_a_table_in_memory_gives_what_the_store_does(tmp_path: Path, kind: str):
-    merge, disturb = MERGES[kind]
-    iterations = _noisy(disturb)
-    store = _credit(_write(tmp_path / "s", iterations), merge)
+def test_a_table_in_memory_gives_what_the_store_does(
+    at_once: tuple[Store, list[Rows], MergeSettings],
+):
+    store, iterations, merge = at_once
     parts = [
         step_table(rows).append_column("iteration", pa.array([number] * len(rows)))
         for number, rows in enumerate(iterations)

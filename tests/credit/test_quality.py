@@ -1,4 +1,4 @@
-"""How well credit follows the truth, by hand."""
+"""Agreement of credit with the truth, by hand."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How often a credit run reads the steps of an iteration, and loads a model."""
+"""Reads of a credit run: how often it opens the steps of an iteration, and loads a model."""
 
 import pickle
 import sys

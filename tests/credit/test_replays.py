@@ -1,4 +1,4 @@
-"""What the audit says of replayed decisions, by hand."""
+"""The audit's numbers of replayed decisions, by hand."""
 
 import json
 from math import comb

@@ -1,4 +1,4 @@
-"""What the merge `segments` leaves out, rule by rule, and how texts are read."""
+"""The rules of the merge `segments`, one by one, and how texts are read."""
 
 import html
 import random
@@ -42,7 +42,7 @@ def merged(rows: list[dict[str, Any]], **settings: Any) -> tuple[Nodes, MergeRep
     merger = open_merger(MergeSettings(merge="segments", **settings)).learn([table])
     steps, _ = complete_trajectories(table)
     nodes = merger.nodes(steps, table)
-    return nodes.nodes, nodes.report
+    return nodes.nodes, nodes.report()
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from graphcredit.credit.audit.suggest import differences
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.admissible import UNKNOWN
+from graphcredit.credit.merging.candidates import KeptApart, with_kept
 from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.overrule.apply import find
-from graphcredit.credit.merging.overrule.kept_apart import KeptApart, with_kept
 from graphcredit.credit.merging.recognise import Looks
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit

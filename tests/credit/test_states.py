@@ -1,4 +1,4 @@
-"""What became one state, on worlds whose texts are counted by hand."""
+"""The states of a task, on worlds whose texts are counted by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What untried actions would do, and how new states are: worked by hand."""
+"""Outcomes of untried actions, and the novelty of states: worked by hand."""
 
 import itertools
 from typing import Any

@@ -128,6 +128,16 @@ def _write(
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
+def _keep(folder: Path, cells: Sequence[Cell] = (CELL,), rate: float = 0.1) -> Path:
+    """Make runs and keep their table; return where."""
+    for cell in cells:
+        _write(folder / "a", cell, [6_000, 12_000], [rate, rate])
+    kept = folder / "kept"
+    kept.mkdir()
+    Runs(out=folder / "a").done(cells).write_parquet(kept / "easy.parquet")
+    return kept
+
+
 def test_a_rate_is_that_of_the_policy_which_the_steps_before_it_made(tmp_path: Path):
     _write(tmp_path, CELL, [5_000, 12_500], [0.1, 0.4])
     run = Runs(out=tmp_path).of(CELL)
@@ -139,16 +149,13 @@ def test_a_rate_is_that_of_the_policy_which_the_steps_before_it_made(tmp_path: P
 
 
 def test_a_run_is_done_when_its_budget_is_spent_and_a_kept_one_is_not_made_again(tmp_path: Path):
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    _write(tmp_path / "a", CELL, [5_000, 11_000], [0.1, 0.4])
-    _write(tmp_path / "b", CELL, [5_000, 12_000], [0.2, 0.5])
-    assert Runs(out=tmp_path / "a").of(CELL) is None
-    Runs(out=tmp_path / "b").done([CELL]).write_parquet(kept / "easy.parquet")
-    run = Runs(out=tmp_path / "a", kept=kept).of(CELL)
+    kept = _keep(tmp_path, rate=0.2)
+    _write(tmp_path / "b", CELL, [5_000, 11_000], [0.1, 0.4])
+    assert Runs(out=tmp_path / "b").of(CELL) is None
+    run = Runs(out=tmp_path / "b", kept=kept).of(CELL)
     assert run is not None
-    assert run["success_rate"].to_list() == [0.2, 0.5]
-    assert len(Runs(out=tmp_path / "a").done([CELL])) == 0
+    assert run["success_rate"].to_list() == [0.2, 0.2]
+    assert len(Runs(out=tmp_path / "b").done([CELL])) == 0
 
 
 def test_what_a_run_did_beyond_the_budget_is_left_out(tmp_path: Path):
@@ -169,12 +176,7 @@ def test_what_a_run_did_beyond_the_budget_is_left_out(tmp_path: Path):
 
 
 def test_runs_that_were_kept_are_not_lost_and_those_made_again_replace_them(tmp_path: Path):
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    others = [CELL, replace(CELL, arm="gigpo")]
-    for cell in others:
-        _write(tmp_path / "a", cell, [6_000, 12_000], [0.1, 0.1])
-    Runs(out=tmp_path / "a").done(others).write_parquet(kept / "easy.parquet")
+    kept = _keep(tmp_path, [CELL, replace(CELL, arm="gigpo")])
     _write(tmp_path / "b", CELL, [6_000, 12_000], [0.3, 0.3])
     table = Runs(out=tmp_path / "b", kept=kept).table("easy", [CELL])
     assert sorted(table.select("arm", "success_rate").rows()) == [
@@ -186,10 +188,7 @@ def test_runs_that_were_kept_are_not_lost_and_those_made_again_replace_them(tmp_
 
 
 def test_a_run_that_is_made_again_is_shown_beside_the_kept_one(tmp_path: Path):
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    _write(tmp_path / "a", CELL, [6_000, 12_000], [0.1, 0.1])
-    Runs(out=tmp_path / "a").done([CELL]).write_parquet(kept / "easy.parquet")
+    kept = _keep(tmp_path)
     _write(tmp_path / "b", CELL, [6_000, 12_000], [0.3, 0.3])
     said = against_kept(Runs(out=tmp_path / "b", kept=kept), CELL)
     assert "mean success now 0.300 from weights " in said
@@ -199,21 +198,15 @@ def test_a_run_that_is_made_again_is_shown_beside_the_kept_one(tmp_path: Path):
 
 def test_kept_runs_of_an_older_formula_are_named(tmp_path: Path):
     cells = [replace(CELL, arm=arm) for arm in ("grpo", "spo3", "spo3-scores")]
-    for cell in cells:
-        _write(tmp_path / "a", cell, [6_000, 12_000], [0.1, 0.1])
+    kept = _keep(tmp_path, cells)
     made = Runs(out=tmp_path / "a")
     assert older_formulas(made, cells) == []
-    kept = tmp_path / "kept"
-    kept.mkdir()
     made.done(cells).drop("formula").write_parquet(kept / "easy.parquet")
     assert older_formulas(Runs(out=tmp_path / "b", kept=kept), cells) == ["spo3", "spo3-scores"]
 
 
 def test_runs_from_other_weights_are_told_apart(tmp_path: Path):
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    _write(tmp_path / "a", CELL, [12_000], [0.1])
-    Runs(out=tmp_path / "a").done([CELL]).write_parquet(kept / "easy.parquet")
+    kept = _keep(tmp_path)
     _write_warm(tmp_path / "b", CELL)
     runs = Runs(out=tmp_path / "b", kept=kept)
     assert runs.strangers("easy") == []
@@ -253,10 +246,7 @@ def test_kept_runs_from_other_weights_are_tuned_by_and_not_shown(
 def test_runs_are_not_made_beside_kept_ones_from_other_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    _write(tmp_path / "a", CELL, [6_000, 12_000], [0.1, 0.1])
-    Runs(out=tmp_path / "a").done([CELL]).write_parquet(kept / "easy.parquet")
+    kept = _keep(tmp_path)
     for number in range(3):
         _write_warm(tmp_path / "b", replace(CELL, warm=number), b"other weights")
     monkeypatch.setattr(run, "_in_processes", lambda do, tasks, count: None)

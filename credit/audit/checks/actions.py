@@ -1,4 +1,4 @@
-"""Do the lists of admissible actions say anything of the states they were logged at?"""
+"""The check of action lists: do they say anything of the states they were logged at?"""
 
 import pyarrow as pa
 
@@ -72,18 +72,18 @@ def judged_lists(scope: Scope) -> str:
 
 def _judge(scope: Scope, run_id: str, iteration: int) -> None:
     """Append the groups of an iteration to the table."""
-    own = {"run_id": run_id, "iteration": iteration}
-    tasks = scope.connection.sql(_TASKS, params=own).to_arrow_table()
-    visits = scope.connection.sql(_VISITS, params=own).to_arrow_table()
+    parameters = {"run_id": run_id, "iteration": iteration}
+    tasks = scope.connection.sql(_TASKS, params=parameters).to_arrow_table()
+    visits = scope.connection.sql(_VISITS, params=parameters).to_arrow_table()
     names = ("list", "place", "number", "weight")
     listed, place, number, weight = (visits[name].to_numpy() for name in names)
     lists = judge_lists(listed, place, number, len(tasks), weight)
-    found = tasks.append_column("worth", pa.array([Worth(w).name for w in lists.worth.tolist()]))
+    judged = tasks.append_column("worth", pa.array([Worth(w).name for w in lists.worth.tolist()]))
     for name in ("num_steps", "num_listed", "again", "elsewhere"):
-        found = found.append_column(name, pa.array(getattr(lists, name)))
-    scope.connection.register("judged", found)
+        judged = judged.append_column(name, pa.array(getattr(lists, name)))
+    scope.connection.register("judged", judged)
     scope.connection.execute(
-        "INSERT INTO action_lists SELECT $run_id, $iteration, * FROM judged", own
+        "INSERT INTO action_lists SELECT $run_id, $iteration, * FROM judged", parameters
     )
     scope.connection.unregister("judged")
 

@@ -1,4 +1,4 @@
-"""Is the credit that of these trajectories, and does it balance?"""
+"""Checks that credit is of these trajectories, and balances."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Are trajectories there twice, under different names?
+"""Checks for trajectories that are there twice, under different names.
 
 Two rollouts of a good policy may take the same actions by chance, so equal steps alone prove
 nothing. Among trajectories with equal states, actions and rewards,

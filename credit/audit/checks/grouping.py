@@ -1,4 +1,4 @@
-"""Are the groups groups: rollouts of one task, from one state, several, with different returns?"""
+"""Checks of groups: rollouts of one task, from one state, several, with different returns."""
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, Scope

@@ -1,4 +1,4 @@
-"""Do reward and success say the same?"""
+"""Checks that reward and success say the same."""
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP

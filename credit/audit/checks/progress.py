@@ -1,4 +1,4 @@
-"""How much of what steps did is hidden by how their trajectory ended?"""
+"""Checks of progress that is hidden by how its trajectory ended."""
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, Scope

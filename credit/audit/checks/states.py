@@ -1,4 +1,4 @@
-"""Is the state graph sound: company for each step, one outcome per action, merges that hold?"""
+"""Checks of the state graph: company for each step, one outcome per action, merges that hold."""
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, NOTHING, TRAJECTORY, Scope

@@ -1,1 +1,1 @@
-"""What untried actions would do, judged by similar states."""
+"""Outcomes of untried actions, judged by similar states."""

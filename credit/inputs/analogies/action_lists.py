@@ -1,4 +1,4 @@
-"""What the lists of admissible actions are worth: whether they tell the states of a group apart.
+"""The worth of lists of admissible actions: whether they tell the states of a group apart.
 
 An action that is on a list and was not taken is something to imagine only if the list is that of
 the state. Many programs log nothing, or one menu for all states, or a menu that changes by itself.

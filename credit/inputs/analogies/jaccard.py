@@ -1,4 +1,4 @@
-"""How alike the states of a group are, by sets that describe them."""
+"""Similarity of the states of a group, by sets that describe them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

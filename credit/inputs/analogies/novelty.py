@@ -1,4 +1,4 @@
-"""How new each state is where nobody reached the goal: it lies behind what was seldom done or seen.
+"""Novelty of states where nobody reached the goal: it lies behind what was seldom done or seen.
 
     N(s) = Σ 1 / (1 + seen(x))²     over the new things x of s
 
@@ -51,9 +51,9 @@ def novelty(
         terminated: [rows of the table] the column that the steps came with.
     """
     is_goalless = nodes.goal_of_group < 0
-    found = np.zeros(len(nodes.text_of_node))
+    values = np.zeros(len(nodes.text_of_node))
     if not is_goalless.any():
-        return found
+        return values
     untried = _untried(nodes, possible, action)
     number = np.bincount(nodes.group_of_node[untried.node], minlength=len(has_lists))
     uses_actions = has_lists & (number > 0)
@@ -64,11 +64,11 @@ def novelty(
         _actions(nodes, untried.at(by_actions), action),
         _words(steps, nodes, texts, by_words),
     ):
-        found += np.bincount(node, (1.0 + seen) ** -2, len(found))
+        values += np.bincount(node, (1.0 + seen) ** -2, len(values))
     last = steps.trajectory_start[1:] - 1
     is_end = terminated.take(pa.array(steps.row[last])).to_numpy().astype(bool)
-    found[nodes.target_of_step[last[is_end & ~steps.is_success[last]]]] = 0.0
-    return found
+    values[nodes.target_of_step[last[is_end & ~steps.is_success[last]]]] = 0.0
+    return values
 
 
 def _untried(nodes: Nodes, possible: Sets, action: Ints) -> Sets:

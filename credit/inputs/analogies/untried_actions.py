@@ -1,4 +1,4 @@
-"""What untried actions would do, if they did what they did in the most alike state.
+"""Outcomes of untried actions, if they did what they did in the most alike state.
 
 The graph of a group knows what was done. The log also knows what could have been done: an action
 that is admissible in a state and that no step took there was often taken in another state. Two
@@ -117,11 +117,11 @@ def _imagine(
     run = taken.run(group, untried.code)
     known = np.flatnonzero((run >= 0) & (nodes.goal_of_group[group] >= 0))
     kinds = (possible, _words(texts)) if len(known) else ()
-    found = [_NOTHING] + [
+    rows = [_NOTHING] + [
         _most_alike(block, untried.node[known], run[known], taken)
         for block in compare(kinds, nodes.node_start, np.unique(group[known]))
     ]
-    owner, place, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    owner, place, alike = (np.concatenate(parts) for parts in zip(*rows, strict=True))
     item, outcome = ranges(taken.num_outcomes, place)
     owner, target = owner[item], taken.target[outcome]
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Which of many names texts have, as whole words, in one pass over each text.
+"""A search for many names in texts, as whole words, in one pass over each text.
 
 Case and white space do not matter, nor whether an accented letter is one code point or two. Every
 name that stands there counts, one inside another too: "New York City" has "New York" and "York". A
@@ -90,15 +90,15 @@ class NameFinder:
             Positions in `texts`, ascending, and what is named there, ascending within a text and
             each once.
         """
-        found = [np.zeros((2, 0), np.int64)]
+        pairs = [np.zeros((2, 0), np.int64)]
         for first in range(0, len(owner), _TOGETHER):
             some = slice(first, first + _TOGETHER)
             text, name = self._whole_names(owner[some], texts[some])
-            found.append(np.stack([text + first, name]))
-        text, name = np.concatenate(found, axis=1)
-        hit, place = ranges(self._num_meanings, name)
+            pairs.append(np.stack([text + first, name]))
+        text, name = np.concatenate(pairs, axis=1)
+        hit, meaning = ranges(self._num_meanings, name)
         span = self._meanings.max(initial=0) + 1
-        return np.divmod(np.unique(text[hit] * span + self._meanings[place]), span)
+        return np.divmod(np.unique(text[hit] * span + self._meanings[meaning]), span)
 
     def _whole_names(self, owner: Ints, texts: pa.Array) -> tuple[Ints, Ints]:
         """Return positions in `texts`, ascending, and the number of a name each time."""
@@ -111,16 +111,16 @@ class NameFinder:
     def _matches(self, owner: Ints, folded: "_Folded") -> Ints:
         """Return [3, num_matches] number of the name, and its first byte and the one beyond."""
         view = folded.letters.data
-        found = [np.zeros((0, 3), np.int64)]
+        names = [np.zeros((0, 3), np.int64)]
         for first, stop in pairwise(starts_of_runs(owner).tolist()):
             automaton, first_name = self._automata.get(int(owner[first]), (None, 0))
             if automaton:
                 begin = int(folded.start[first])
-                part = view[begin : int(folded.start[stop])]
-                matches = automaton.find_matches_as_indexes(part, overlapping=True)
+                window = view[begin : int(folded.start[stop])]
+                matches = automaton.find_matches_as_indexes(window, overlapping=True)
                 here = np.array([first_name, begin, begin])
-                found.append(np.array(matches, np.int64).reshape(-1, 3) + here)
-        return np.concatenate(found).T
+                names.append(np.array(matches, np.int64).reshape(-1, 3) + here)
+        return np.concatenate(names).T
 
 
 def _automaton(names: list[bytes]) -> Any:

@@ -1,4 +1,4 @@
-"""What entities the steps of a batch come across, and how far each is from its task's answer.
+"""Mentions of entities in the steps of a batch, and how far each is from its task's answer.
 
 Texts and names end here: an estimator sees numbers of steps and entities only.
 """
@@ -142,8 +142,8 @@ class _Known:
 
 def _rows_of(table: pa.Table, task_texts: pa.Array, tasks: Ints) -> tuple[pa.Table, Ints]:
     """Return the rows of some tasks, sorted by task, and the code of each row's task."""
-    found = pc.index_in(table["task_id"], value_set=task_texts)
-    code = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    position = pc.index_in(table["task_id"], value_set=task_texts)
+    code = pc.fill_null(position, -1).to_numpy().astype(np.int64)
     rows = np.flatnonzero(np.isin(code, tasks))
     rows = rows[np.argsort(code[rows], kind="stable")]
     return table.take(pa.array(rows)), code[rows]

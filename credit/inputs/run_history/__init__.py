@@ -1,1 +1,1 @@
-"""What had happened in a run before a trajectory ended."""
+"""A run's past: all that happened before a trajectory ended."""

@@ -1,10 +1,10 @@
-"""What had happened in a run before each trajectory ended: all that 3SPO may know."""
+"""A trajectory's past: counts of all that ended before it, which is what 3SPO may know."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Bools, Ints, distinct_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +35,7 @@ def count_trajectories(
     Returns:
         Two arrays [num_nodes].
     """
-    _, trajectory, node = factorise_pairs(trajectory_of_visit, node_of_visit)
+    trajectory, node = distinct_pairs(trajectory_of_visit, node_of_visit)
     num_total = np.bincount(node, minlength=num_nodes)
     num_success = np.bincount(node[is_success[trajectory]], minlength=num_nodes)
     return num_total, num_success

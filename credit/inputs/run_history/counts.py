@@ -17,6 +17,7 @@ from graphcredit.credit.merging.recognise import NAME_SCHEMA
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.options import options_as_json
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.provenance.configuration import (
     HISTORY_VERSION,
@@ -117,7 +118,7 @@ class RunHistory:
             task_ids: [num_tasks] each once.
         """
         self._counts.register("wanted", pa.table({"task_id": task_ids}))
-        found = self._counts.sql(
+        states = self._counts.sql(
             """
             SELECT task_id, state, any_value(identity) AS identity, max(signature) AS signature
             FROM wanted JOIN counts USING (task_id) WHERE identity IS NOT NULL
@@ -125,8 +126,8 @@ class RunHistory:
             """
         ).to_arrow_table()
         self._counts.unregister("wanted")
-        assert found is not None, "a SELECT has a result"
-        return found.cast(NAME_SCHEMA)
+        assert states is not None, "a SELECT has a result"
+        return states.cast(NAME_SCHEMA)
 
     def look_up(self, names: pa.Table) -> tuple[Ints, Ints]:
         """Return n and k of states.
@@ -137,17 +138,17 @@ class RunHistory:
         Returns:
             [n] trajectories that acted in each, and [n] the successful ones.
         """
-        row = pa.array(np.arange(names.num_rows))
+        row = arrow_of(np.arange(names.num_rows))
         wanted = names.select(["task_id", "state"]).append_column("row", row)
         self._counts.register("wanted", wanted)
-        found = self._counts.execute(
+        sums_of_row = self._counts.execute(
             """
             SELECT wanted.row, sum(num_total)::BIGINT, sum(num_success)::BIGINT
             FROM wanted JOIN counts USING (task_id, state) GROUP BY wanted.row
             """
         ).fetchnumpy()
         self._counts.unregister("wanted")
-        row, *sums = found.values()
+        row, *sums = sums_of_row.values()
         num_total, num_success = (np.zeros(names.num_rows, np.int64) for _ in range(2))
         num_total[row], num_success[row] = sums
         return num_total, num_success
@@ -162,12 +163,12 @@ class RunHistory:
             """
         ).to_arrow_table()
         assert table is not None, "a SELECT has a result"
-        num_total = table["num_total"].to_numpy().astype(np.int64)
-        num_success = table["num_success"].to_numpy().astype(np.int64)
+        num_total = numpy_of(table["num_total"]).astype(np.int64)
+        num_success = numpy_of(table["num_success"]).astype(np.int64)
         ended = np.full(len(num_total), self.num_trajectories)
         score = scores.score(num_total, num_success, ended)
-        table = table.append_column("score", pa.array(score))
-        rollouts = pa.array(scores.num_rollouts(score), pa.int32())
+        table = table.append_column("score", arrow_of(score))
+        rollouts = arrow_of(scores.num_rollouts(score), pa.int32())
         table = table.append_column("num_rollouts", rollouts).cast(_SCHEMA)
         metadata = {**_SCHEMA.metadata, CONFIGURATION_KEY: json.dumps(self._made_by(scores))}
         write_table(table.replace_schema_metadata(metadata), path)

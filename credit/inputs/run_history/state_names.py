@@ -11,6 +11,7 @@ from graphcredit.credit.merging.recognise import NAME_SCHEMA, Identify, lasting,
 from graphcredit.credit.steps.arrays import Ints, factorise
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
+from graphcredit.store.parquet.numbers import arrow_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,22 +41,22 @@ class Names:
         """
         group = nodes.group_of_node
         first_step = np.unique(nodes.group_of_step, return_index=True)[1]
-        task_ids = steps.task_texts.take(pa.array(steps.task[first_step][group]))
-        texts = steps.state_texts.take(pa.array(nodes.text_of_node, mask=nodes.text_of_node < 0))
+        task_ids = steps.task_texts.take(arrow_of(steps.task[first_step][group]))
+        texts = steps.state_texts.take(arrow_of(nodes.text_of_node, is_null=nodes.text_of_node < 0))
         if identify is None:
             nulls = (pa.nulls(len(group), type_) for type_ in (pa.string(), pa.int64()))
             table = pa.table([task_ids, texts, *nulls], schema=NAME_SCHEMA)
             return cls(of_node=np.arange(len(group)), table=table)
-        found = identify()
+        identified = identify()
         known = history.known(task_ids.unique())
-        earlier = recognise(known, found, group=group, task_ids=task_ids, first_texts=texts)
-        own = known.num_rows + np.arange(len(group))
-        of_node, entry = factorise(np.where(earlier >= 0, earlier, own))
-        identities = pa.array(found.texts, pa.string(), mask=texts.is_null().to_numpy(False))
+        earlier = recognise(known, identified, group=group, task_ids=task_ids, first_texts=texts)
+        own_row = known.num_rows + np.arange(len(group))
+        of_node, entry = factorise(np.where(earlier >= 0, earlier, own_row))
+        identities = pa.array(identified.texts, pa.string(), mask=texts.is_null().to_numpy(False))
         signatures = pa.nulls(len(group), pa.int64())
         new = pa.table([task_ids, texts, identities, signatures], schema=NAME_SCHEMA)
-        table = pa.concat_tables([known, new]).take(pa.array(entry))
-        return cls(of_node=of_node, table=_signed(table, of_node, found.signature))
+        table = pa.concat_tables([known, new]).take(arrow_of(entry))
+        return cls(of_node=of_node, table=_signed(table, of_node, identified.signature))
 
 
 def _signed(table: pa.Table, of_node: Ints, signature: Ints) -> pa.Table:
@@ -64,5 +65,5 @@ def _signed(table: pa.Table, of_node: Ints, signature: Ints) -> pa.Table:
     np.maximum.at(of_nodes, of_node, signature)
     before = lasting(table)
     after = np.where(before == UNKNOWN, of_nodes, before)
-    column = pa.array(after, mask=after == UNKNOWN)
+    column = arrow_of(after, is_null=after == UNKNOWN)
     return table.set_column(table.num_columns - 1, "signature", column)

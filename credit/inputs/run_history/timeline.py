@@ -32,6 +32,7 @@ from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS, Steps, complete_trajectories
 from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 from graphcredit.store.parquet.shards import fingerprint
 
 
@@ -178,12 +179,12 @@ def _rank(ends: pa.Table) -> Ints:
     """Return for each trajectory how many ended before it."""
     keys = [(name, "ascending") for name in ends.column_names]
     rank = np.empty(ends.num_rows, np.int64)
-    rank[pc.sort_indices(ends, keys).to_numpy()] = np.arange(ends.num_rows)
+    rank[numpy_of(pc.sort_indices(ends, keys))] = np.arange(ends.num_rows)
     return rank
 
 
 def _ends(table: pa.Table, steps: Steps) -> pa.Table:
-    last = table.take(steps.row[steps.trajectory_start[1:] - 1])
+    last = table.take(arrow_of(steps.row[steps.trajectory_start[1:] - 1]))
     text = {name: last[name].cast(pa.string()) for name in ("trajectory_id", "task_id")}
     return pa.table({"logged_at": last["logged_at"], **text})
 
@@ -196,6 +197,6 @@ def _counts(steps: Steps, nodes: Nodes, names: Names) -> pa.Table:
         is_success=steps.is_success[steps.trajectory_start[1:] - 1],
         num_nodes=names.table.num_rows,
     )
-    counted = names.table.append_column("num_total", pa.array(num_total))
-    counted = counted.append_column("num_success", pa.array(num_success))
-    return counted.filter(pa.array(num_total > 0))
+    counted = names.table.append_column("num_total", arrow_of(num_total))
+    counted = counted.append_column("num_success", arrow_of(num_success))
+    return counted.filter(arrow_of(num_total > 0))

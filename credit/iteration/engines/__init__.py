@@ -1,1 +1,1 @@
-"""Where the batches of an iteration are computed."""
+"""Engines, which compute the batches of an iteration."""

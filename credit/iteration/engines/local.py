@@ -57,7 +57,7 @@ class LocalEngine:
             with closing(pool.in_order(range(num_batches))) as credited:
                 yield from credited
         else:
-            batches = read_batches(work.shards, work.plan, work.columns())
+            batches = read_batches(work.shards, work.plan, work.settings.columns)
             for number, pieces in enumerate(batches):
                 yield work.credit_batch(number, pieces)
 
@@ -65,7 +65,7 @@ class LocalEngine:
 def _credit_batches(work: BatchWork, numbers: Iterator[int]) -> Iterator[tuple[int, CreditedBatch]]:
     """Yield each batch; a worker reads the steps from the store itself, and writes nothing."""
     for number in numbers:
-        pieces = read_batch(work.shards, work.plan, number, work.columns())
+        pieces = read_batch(work.shards, work.plan, number, work.settings.columns)
         yield number, work.credit_batch(number, pieces)
 
 

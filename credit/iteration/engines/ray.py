@@ -150,7 +150,8 @@ def _credit_batch(shared: list[Any], number: int) -> CreditedBatch:
                 f"every machine of the cluster must see the store under the same path: {path} is "
                 f"not there on {platform.node()}. Mount it, or use --engine local."
             )
-    return work.credit_batch(number, read_batch(work.shards, work.plan, number, work.columns()))
+    pieces = read_batch(work.shards, work.plan, number, work.settings.columns)
+    return work.credit_batch(number, pieces)
 
 
 @lru_cache(maxsize=1)

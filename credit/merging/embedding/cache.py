@@ -52,8 +52,8 @@ class CachedEmbedder:
         known = self._index()
         missing = [position for position, key in enumerate(keys) if key not in known]
         for start in range(0, len(missing), _CHUNK):
-            part = missing[start : start + _CHUNK]
-            self._keep([keys[i] for i in part], self._embedder.embed([texts[i] for i in part]))
+            chunk = missing[start : start + _CHUNK]
+            self._keep([keys[i] for i in chunk], self._embedder.embed([texts[i] for i in chunk]))
         return self._read(keys)
 
     def _index(self) -> dict[bytes, tuple[Path, int]]:

@@ -38,35 +38,36 @@ class EmbeddingMerge:
         del batches
         return self
 
-    def unite(self, found: Candidates) -> Union:
+    def unite(self, candidates: Candidates) -> Union:
         """Return the groups of similar candidates."""
-        states = np.flatnonzero(found.nodes.text_of_node >= 0)
-        texts = [found.forms[code] for code in found.form_of(found.nodes)[states].tolist()]
-        looks = Looks(
-            group=found.may_unite()[states],
+        states = np.flatnonzero(candidates.nodes.text_of_node >= 0)
+        codes = candidates.form_of(candidates.nodes)[states].tolist()
+        texts = [candidates.forms[code] for code in codes]
+        observations = Looks(
+            group=candidates.may_unite()[states],
             texts=texts,
-            signature=found.signature_of(found.nodes)[states],
+            signature=candidates.signature_of(candidates.nodes)[states],
         )
-        representative, num_refused = self._joined(looks)
-        label = np.arange(len(found.nodes.text_of_node))
+        representative, num_refused = self._joined(observations)
+        label = np.arange(len(candidates.nodes.text_of_node))
         label[states] = states[representative]
-        return Union(nodes=merge_nodes(found.nodes, label), num_refused=num_refused)
+        return Union(nodes=merge_nodes(candidates.nodes, label), num_refused=num_refused)
 
-    def recognise(self, found: Candidates, union: Union) -> Identities:
+    def recognise(self, candidates: Candidates, union: Union) -> Identities:
         """Return the normal forms, which must be similar."""
-        return found.identities(union.nodes, found.texts(), self.same_state)
+        return candidates.identities(union.nodes, candidates.texts(), self.same_state)
 
-    def same_state(self, looks: Looks) -> Ints:
+    def same_state(self, observations: Looks) -> Ints:
         """Return [n] the first of the states that each is: the most similar one before it."""
-        return self._joined(looks)[0]
+        return self._joined(observations)[0]
 
-    def _joined(self, looks: Looks) -> tuple[Ints, int]:
+    def _joined(self, observations: Looks) -> tuple[Ints, int]:
         """Return [n] the representative of each, and how many joins the guard refused."""
-        order = np.argsort(looks.group, kind="stable")
+        order = np.argsort(observations.group, kind="stable")
         joined, num_refused = join_most_similar(
-            embed_distinct(self.embedder, looks.texts)[order],
-            looks.group[order],
-            looks.signature[order],
+            embed_distinct(self.embedder, observations.texts)[order],
+            observations.group[order],
+            observations.signature[order],
             self.threshold,
         )
         first = np.empty_like(order)

@@ -1,1 +1,1 @@
-"""What the rules of `states.toml` make of a text."""
+"""The rules of `states.toml`, applied to texts."""

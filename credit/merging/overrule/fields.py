@@ -32,13 +32,13 @@ def without_fields(text: str, path: re.Pattern[str]) -> tuple[str, list[str]]:
 def _json_in(text: str) -> Iterator[tuple[int, int]]:
     """Yield where objects and lists begin and end."""
     decoder, position = json.JSONDecoder(), 0
-    while (found := _START.search(text, position)) is not None:
+    while (match := _START.search(text, position)) is not None:
         try:
-            _, stop = decoder.raw_decode(text, found.start())
-            yield found.start(), stop
+            _, stop = decoder.raw_decode(text, match.start())
+            yield match.start(), stop
             position = stop
         except (ValueError, RecursionError):
-            position = found.end()
+            position = match.end()
 
 
 class _Cut:
@@ -103,6 +103,6 @@ class _Cut:
 
 def _blank(text: str, position: int) -> int:
     """Return the first position from there on that is not white space."""
-    found = _BLANK.match(text, position)
-    assert found is not None
-    return found.end()
+    match = _BLANK.match(text, position)
+    assert match is not None
+    return match.end()

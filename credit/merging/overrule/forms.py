@@ -1,4 +1,4 @@
-"""What all rules leave of each text of a batch, task by task."""
+"""The normal form that all rules leave of each text of a batch, task by task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,9 +113,9 @@ def _applied(rules: StateRules, holds: Sequence[bool], text: str) -> tuple[str, 
     kept: list[str] = []
     for number, rule in enumerate(rules.ignore):
         if holds[number]:
-            found = find(rule, left)
-            left = found.text
-            meant += [number] * bool(found.pieces)
+            match = find(rule, left)
+            left = match.text
+            meant += [number] * bool(match.pieces)
     for number, rule in enumerate(rules.keep, len(rules.ignore)):
         if holds[number]:
             pieces = find(rule, text).pieces

@@ -1,4 +1,4 @@
-"""What the merge has learned: which typed tokens and which lines of a text are irrelevant."""
+"""The result of learning: which typed tokens and which lines of a text are irrelevant."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -28,22 +28,22 @@ class SegmentMerge:
         """Return the merge that knows what texts of one state differ in."""
         return SegmentMerge(irrelevant=learn(take_sample(batches)))
 
-    def unite(self, found: Candidates) -> Union:
+    def unite(self, candidates: Candidates) -> Union:
         """Return the groups of candidates of which the same is kept."""
         if not self.irrelevant:
-            return Union(nodes=found.nodes, num_refused=0)
+            return Union(nodes=candidates.nodes, num_refused=0)
         reader, code_of = Reader(self.irrelevant), dict[tuple[str, ...], int]()
-        codes = [code_of.setdefault(reader.read(text), len(code_of)) for text in found.forms]
-        code = np.array(codes, np.int64)[found.form_of(found.nodes)]
-        label, num_refused = unite(found.keys(code), found.signature_of(found.nodes))
-        return Union(nodes=merge_nodes(found.nodes, label), num_refused=num_refused)
+        codes = [code_of.setdefault(reader.read(text), len(code_of)) for text in candidates.forms]
+        code = np.array(codes, np.int64)[candidates.form_of(candidates.nodes)]
+        label, num_refused = unite(candidates.keys(code), candidates.signature_of(candidates.nodes))
+        return Union(nodes=merge_nodes(candidates.nodes, label), num_refused=num_refused)
 
-    def recognise(self, found: Candidates, union: Union) -> Identities:
+    def recognise(self, candidates: Candidates, union: Union) -> Identities:
         """Return what is kept of the normal forms."""
         reader = Reader(self.irrelevant)
-        kept = ["\n".join(reader.read(text)) for text in found.forms]
-        texts = [kept[code] for code in found.form_of(found.nodes).tolist()]
-        return found.identities(union.nodes, texts, SameKept(irrelevant=self.irrelevant))
+        kept = ["\n".join(reader.read(text)) for text in candidates.forms]
+        texts = [kept[code] for code in candidates.form_of(candidates.nodes).tolist()]
+        return candidates.identities(union.nodes, texts, SameKept(irrelevant=self.irrelevant))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,11 +52,11 @@ class SameKept:
 
     irrelevant: Irrelevant
 
-    def __call__(self, looks: Looks) -> Ints:
+    def __call__(self, observations: Looks) -> Ints:
         """Return [n] the first of the states that each is."""
         reader = Reader(self.irrelevant)
         texts: list[str] = []
-        for text in looks.texts:
+        for text in observations.texts:
             rows = (row.partition("\t") for row in text.split("\n") if row)
             texts.append("\n".join(reader.keep(split(row[0], row[2]) for row in rows)))
-        return same_text(replace(looks, texts=texts))
+        return same_text(replace(observations, texts=texts))

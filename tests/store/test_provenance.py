@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +18,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.store.provenance.freshness import credit_freshness, doubts
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import connect, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.data.credit_columns import check_credit
 from tests.credit.entity_world import entity, er_graph
@@ -191,24 +190,6 @@ def test_an_export_says_it_on_stderr(tmp_path: Path):
     store = _mixed(tmp_path / "s")
     done = CliRunner().invoke(app, ["export", str(store.root), str(tmp_path / "out")])
     assert (done.exit_code, done.stderr) == (0, f"notice: {LINE}\n")
-
-
-def test_the_catalog_file_knows_no_more_than_when_it_was_built(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    _credit(store, "rloo")
-    _credit(write_store(store.root, worked_example(), run_id="r1"), "rloo", run_id="r1")
-    rebuild_catalog(store)
-
-    def seen() -> list[tuple[Any, ...]]:
-        with duckdb.connect(str(store.catalog_path), read_only=True) as connection:
-            return connection.sql(STATES).fetchall()
-
-    assert seen() == [("r0", 0, "rloo", "current", ""), ("r1", 0, "rloo", "current", "")]
-    write_store(store.root, worked_example(), trajectory("late", "A a B"))
-    changed = "files of the run changed since store.duckdb was built: ask `graphcredit sql`"
-    assert seen() == [("r0", None, None, "unknown", changed), ("r1", 0, "rloo", "current", "")]
-    rebuild_catalog(store)
-    assert [row[3] for row in seen()] == ["stale", "current"]
 
 
 def test_foreign_credit_is_neither_current_nor_doubtful(tmp_path: Path):

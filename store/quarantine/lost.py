@@ -69,8 +69,8 @@ def lost_trajectories(store: Store, moved: Iterable[Move]) -> list[Lost]:
                 files[match["run_id"], int(match["iteration"]), trajectory].append(item.target)
     present = _present(store, {key[:2] for key in files})
     return [
-        Lost(run_id=key[0], iteration=key[1], trajectory_id=key[2], files=tuple(places))
-        for key, places in files.items()
+        Lost(run_id=key[0], iteration=key[1], trajectory_id=key[2], files=tuple(targets))
+        for key, targets in files.items()
         if key not in present
     ]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import StorePath
+from graphcredit.cli.options import AsJson, StorePath
 from graphcredit.cli.output.console import print_json, progress, say
 from graphcredit.collector.recording.recovery import recover_spools
 from graphcredit.store.checks.run import check_store
@@ -22,9 +22,7 @@ _SHOWN_LOST = 20
 
 def check(
     store: StorePath,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write the whole report as JSON.")
-    ] = False,
+    as_json: AsJson = False,
     recover: Annotated[
         bool,
         typer.Option("--recover", help="First turn the spools of dead workers into shards."),

@@ -1,6 +1,5 @@
 """`graphcredit sql`: query the views of a store, once or at a prompt."""
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from graphcredit.cli.options import StorePath
 from graphcredit.store.errors import OptionError
 from graphcredit.store.layout import open_store
+from graphcredit.store.sql.sandbox_start import without_numpy
 
 _TABLE_ROWS = 100
 
@@ -73,9 +73,8 @@ def sql(
     """
     if format_ is ResultFormat.PARQUET and output is None:
         raise OptionError("--format parquet is not text: name a file with --output FILE")
-    # NumPy, which pyarrow brings, would start a thread a core for linear algebra.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from graphcredit.cli.session import Session, converse
+    with without_numpy():
+        from graphcredit.cli.session import Session, converse
 
     default = _TABLE_ROWS if format_ is ResultFormat.TABLE else 0
     session = Session(

@@ -45,7 +45,15 @@ def test_a_command_loads_no_other():
 def test_a_query_loads_arrow_in_the_parent_and_duckdb_in_the_sandbox(tmp_path: Path):
     store = write_store(tmp_path / "store", worked_example())
     loaded = _loaded("graphcredit.cli.main", "sql", store.root, "SELECT 1")
-    needless = {"pyarrow.parquet", "pyarrow.dataset"} | {"duckdb", "polars", "pandas", "orjson"}
+    needless = {
+        "pyarrow.parquet",
+        "pyarrow.dataset",
+        "numpy",
+        "pandas",
+        "duckdb",
+        "polars",
+        "orjson",
+    }
     assert loaded & needless == set()
     assert len(loaded) < 500
 

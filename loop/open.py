@@ -32,8 +32,8 @@ _HASHES = {
     "template_hash": "template",
     "reference_hash": "train.reference",
 }
-"""Keys of config.json, beside the options, and whose hash they have; loops of before they were kept
-lack them, and those without a reference have none of it."""
+"""Keys of config.json, beside the options, and whose hash they have; a loop without a reference has
+none of it."""
 
 
 @contextmanager
@@ -165,14 +165,9 @@ def _check_models(loop: Loop) -> None:
     template = collect.template or collect.env
     parse_policy(collect.policy(config.model), collect.changed(template=template))
     if collect.engine == "vllm-server":
-        _check_server(config)
+        from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
 
-
-def _check_server(config: LoopConfig) -> None:
-    """Raise an error where the server that is to sample does not run, or not as it must."""
-    from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
-
-    VllmServerEngine(config.collect.server).require_settings(config.collect.dtype)
+        VllmServerEngine(collect.server).require_settings(collect.dtype)
 
 
 def _how_to_make_one(config: LoopConfig) -> str:

@@ -1,4 +1,4 @@
-"""What each process of `FORKS` has at its start: it is a copy of one that loaded this."""
+"""The modules that each process of `FORKS` has at its start: it is a copy of one with them."""
 
 import gc
 from importlib import import_module

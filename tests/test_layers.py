@@ -115,7 +115,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),
-    "cli": ("output", "options", "prompt", "commands", "table", "main"),
+    "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "scanning", "showing"),
         "integrations",

@@ -95,8 +95,8 @@ class StepCredit:
 
 def _record(steps: pl.DataFrame, recorder: StepRecorder) -> None:
     ids = ("task_id", "trajectory_id")
-    for own in steps.partition_by("trajectory_id", maintain_order=True):
-        rows = own.drop("step_index").to_dicts()
+    for played in steps.partition_by("trajectory_id", maintain_order=True):
+        rows = played.drop("step_index").to_dicts()
         with recorder.trajectory(**{name: rows[0][name] for name in ids}) as trajectory:
             for row in rows:
                 trajectory.log(**{k: v for k, v in row.items() if k not in ids and v is not None})

@@ -59,16 +59,18 @@ class StepCreditGRPOTrainer(_Trainer):
         mask = output["completion_mask"]
         sampled = (mask * output["tool_mask"] if "tool_mask" in output else mask).tolist()
         spans = [_spans(row) for row in sampled]
-        texts = [self._texts(output, row, own) for row, own in enumerate(spans)]
+        texts = [self._texts(output, row, of_row) for row, of_row in enumerate(spans)]
         every: list[list[tuple[str, str]]] = gather_object(texts)
         values = self._values(every)
         first = self.accelerator.process_index * len(texts)
         advantages = mask.new_zeros(mask.shape, dtype=output["advantages"].dtype)
-        for row, own in enumerate(spans):
-            for (start, stop), value in zip(own, values[first + row], strict=True):
+        for row, of_row in enumerate(spans):
+            for (start, stop), value in zip(of_row, values[first + row], strict=True):
                 advantages[row, start:stop] = value
         output["advantages"] = advantages
-        self._logs["advantages"].extend(sum(own) / len(own) if own else 0.0 for own in values)
+        self._logs["advantages"].extend(
+            sum(of_row) / len(of_row) if of_row else 0.0 for of_row in values
+        )
         return output
 
     def _texts(self, output: dict[str, Any], row: int, spans: list[Span]) -> list[tuple[str, str]]:

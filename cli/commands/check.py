@@ -1,30 +1,27 @@
 """`graphcredit check`: check every rule of the format over the whole store."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import StorePath
+from graphcredit.cli.options import AsJson, StorePath
 from graphcredit.cli.output.console import print_json, progress, say
 from graphcredit.collector.recording.recovery import recover_spools
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
-from graphcredit.store.quarantine.lost import lost_trajectories
 from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.quarantine.plan import Move
 
-_SHOWN_LOST = 20
+_SHOWN_REFUSED = 5
+"""Refused trajectories of a file that are named."""
 
 
 def check(
     store: StorePath,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Write the whole report as JSON.")
-    ] = False,
+    as_json: AsJson = False,
     recover: Annotated[
         bool,
         typer.Option("--recover", help="First turn the spools of dead workers into shards."),
@@ -53,14 +50,14 @@ def check(
         report = _check(opened, moved, quarantine=quarantine)
     except BaseException:
         # Report the moves even if an error stopped the rest.
-        _print_moved(opened, moved)
+        _print_moved(moved)
         raise
     if as_json:
         spools = {"recovered": recovered, "not_recovered": held} if recover else {}
-        print_json(_as_json(opened, report, moved) | spools)
+        print_json(_as_json(report, moved) | spools)
     else:
         _print_recovered(recovered, held)
-        _print_moved(opened, moved)
+        _print_moved(moved)
         _print_report(report)
     if report.errors:
         raise typer.Exit(1)
@@ -103,7 +100,7 @@ def _check(store: Store, moved: list[Move], *, quarantine: bool) -> CheckReport:
         return check_store(store, tell)
 
 
-def _as_json(store: Store, report: CheckReport, moved: list[Move]) -> dict[str, Any]:
+def _as_json(report: CheckReport, moved: list[Move]) -> dict[str, Any]:
     return {
         "num_step_shards": report.num_step_shards,
         "num_steps": report.num_steps,
@@ -114,7 +111,6 @@ def _as_json(store: Store, report: CheckReport, moved: list[Move]) -> dict[str, 
         "errors": [_violation_as_json(violation) for violation in report.errors],
         "notices": [_violation_as_json(violation) for violation in report.notices],
         "quarantined": [move.as_json() for move in moved],
-        "no_copy_left": [asdict(lost) for lost in lost_trajectories(store, moved)],
     }
 
 
@@ -145,21 +141,25 @@ def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> N
         say(f"recovered {steps} of {spool['worker_id']}: {where}{left}")
 
 
-def _print_moved(store: Store, moved: list[Move]) -> None:
+def _print_moved(moved: list[Move]) -> None:
     for item in moved:
         kept = f"; its sound trajectories are in {item.kept}" if item.kept else ""
         trajectories = counted(len(item.copied), "trajectory")
         copied = f"; an equal copy of {trajectories} stays" * bool(item.copied)
         nothing = "" if kept or copied else "; nothing of it stays"
-        say(f"moved {item.source} to {item.target}{kept}{copied}{nothing}")
-    lost = lost_trajectories(store, moved)
-    for one in lost[:_SHOWN_LOST]:
-        say(one.message)
-    if lost[_SHOWN_LOST:]:
-        more = len(lost) - _SHOWN_LOST
-        say(f"and {more:,} more: --json and the notes in quarantine/ name all of them")
-    if lost:
-        say(lost[0].remedy(store))
+        say(f"moved {item.source} to {item.target}{_refused(item)}{kept}{copied}{nothing}")
+    if any(item.refused for item in moved):
+        say(
+            "to bring a refused trajectory back, write its correct rows as a new step shard, for "
+            "example by COPY with `graphcredit sql --unlocked`"
+        )
+
+
+def _refused(move: Move) -> str:
+    """Return which trajectories of a file are refused, if only some are."""
+    names = [name or "steps without a trajectory_id" for name in move.refused]
+    more = [f"{len(names) - _SHOWN_REFUSED:,} more"] if len(names) > _SHOWN_REFUSED else []
+    return f"; refused: {', '.join(names[:_SHOWN_REFUSED] + more)}" if names else ""
 
 
 def _print_report(report: CheckReport) -> None:

@@ -1,18 +1,15 @@
 """`graphcredit credit`: assign credit to the steps of a store."""
 
-import json
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphcredit.cli.commands.credit_report import show_faults, show_reports
 from graphcredit.cli.commands.credit_watch import watch as watch_store
-from graphcredit.cli.options import given, takes
+from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.catalog import rebuild
-from graphcredit.cli.output.console import PLAIN, interruptible, out, progress, talk
+from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
 from graphcredit.credit.options import (
     CreditOptions,
     EstimatorOptions,
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from graphcredit.credit.iteration.engines.local import BatchEngine
+    from graphcredit.credit.iteration.report import CreditReport
     from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.store import Store
 
@@ -42,9 +40,9 @@ PANELS: Mapping[str, type[Options]] = {
     names={"estimators": ("--estimator", "-e"), "set": ("--set",)},
 )
 def credit(
-    store: Annotated[Path, typer.Argument(help="The store.")],
-    run: Annotated[str | None, typer.Option(help="Only this run.")] = None,
-    iteration: Annotated[int | None, typer.Option(help="Only this iteration.")] = None,
+    store: StorePath,
+    run: Run = None,
+    iteration: Iteration = None,
     new: Annotated[
         bool,
         typer.Option(
@@ -71,7 +69,7 @@ def credit(
             "with --merge segments, a process per core, but at most 4."
         ),
     ] = "local",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Assign credit to every step of the complete trajectories and write it beside them.
@@ -111,11 +109,7 @@ def credit(
         return
     opened = open_store(store)
     remedy = "each iteration has its new credit or its old one"
-    with (
-        interruptible(remedy),
-        computing as opened_engine,
-        progress("credit") as show,
-    ):
+    with interruptible(remedy), computing as opened_engine, progress("credit") as show:
         reports = assign_credit(
             opened,
             settings,
@@ -126,15 +120,21 @@ def credit(
             on_progress=show,
         )
     _finish(opened)
+    _show(opened, reports, as_json=as_json, audit=audit)
+
+
+def _show(
+    store: "Store", reports: "dict[tuple[str, int], CreditReport]", *, as_json: bool, audit: bool
+) -> None:
     if as_json:
         rows = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        print_json(rows)
     elif not reports:
-        out.print("every iteration has this credit already: nothing to do", **PLAIN)
+        say("every iteration has this credit already: nothing to do")
     else:
         show_reports(reports)
         if audit:
-            show_faults(opened, reports)
+            show_faults(store, reports)
 
 
 def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[BatchEngine]":
@@ -154,8 +154,7 @@ def _finish(store: "Store") -> None:
     """Bring the catalog up to date, and name what is still waiting to become steps."""
     rebuild(store)
     for spool in sorted(store.spool_dir.glob("*.arrows")):
-        talk.print(
+        tell(
             f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
-            "worker is dead, `graphcredit check STORE --recover` brings them in",
-            **PLAIN,
+            "worker is dead, `graphcredit check STORE --recover` brings them in"
         )

@@ -1,8 +1,8 @@
-"""What `graphcredit credit` prints when it is done."""
+"""The report that `graphcredit credit` prints when it is done."""
 
 from typing import TYPE_CHECKING
 
-from graphcredit.cli.output.console import PLAIN, out, talk
+from graphcredit.cli.output.console import say, tell
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
@@ -15,12 +15,11 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
     from graphcredit.credit.iteration.report import merge_reports
 
     total = merge_reports(reports.values())
-    out.print(
+    say(
         f"credit for {counted(total.num_steps, 'step')} of "
         f"{counted(total.num_trajectories, 'trajectory')} "
         f"({total.num_successes:,} successful) in {counted(total.num_groups, 'group')}, "
-        f"{counted(len(reports), 'iteration')}",
-        **PLAIN,
+        f"{counted(len(reports), 'iteration')}"
     )
     lines = [
         *_merge_lines(total),
@@ -44,18 +43,15 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
     ]
     lines += [(count, f"texts met by {rule}") for rule, count in total.state_rules.items()]
     for count, meaning in lines:
-        out.print(f"{count:>12,}  {meaning}", **PLAIN)
+        say(f"{count:>12,}  {meaning}")
     for reason, count in total.incomplete_reasons.items():
-        out.print(f"{count:>14,}  {reason}", **PLAIN)
+        say(f"{count:>14,}  {reason}")
     if total.incomplete_example:
-        talk.print(f"for example {total.incomplete_example}", **PLAIN)
+        tell(f"for example {total.incomplete_example}")
     if idle := [rule for rule, count in total.state_rules.items() if not count]:
-        talk.print(
-            "notice: no text has what these rules of states.toml mean: " + "; ".join(idle),
-            **PLAIN,
-        )
+        tell("notice: no text has what these rules of states.toml mean: " + "; ".join(idle))
     for notice in total.notices:
-        talk.print(f"notice: {notice}", **PLAIN)
+        tell(f"notice: {notice}")
 
 
 def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
@@ -94,6 +90,6 @@ def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") 
 
     total = merge_reports(reports.values())
     if findings := counted_findings(total.faults, total.totals):
-        out.print(f"`graphcredit audit {store.root}` says more of these:", **PLAIN)
+        say(f"`graphcredit audit {store.root}` says more of these:")
     for finding in findings:
-        out.print(f"{finding.severity}: {finding.check.name}: {finding.message}", **PLAIN)
+        say(f"{finding.severity}: {finding.check.name}: {finding.message}")

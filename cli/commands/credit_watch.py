@@ -86,19 +86,19 @@ def _print(watched: "Watched", *, as_json: bool) -> None:
 
 
 def _as_json(watched: "Watched") -> dict[str, Any]:
-    place = {"run_id": watched.run_id, "iteration": watched.iteration}
+    key = {"run_id": watched.run_id, "iteration": watched.iteration}
     counts = watched.report.as_json() if watched.report is not None else {}
-    return {**place, "error": watched.error, "seconds": round(watched.seconds, 3), **counts}
+    return {**key, "error": watched.error, "seconds": round(watched.seconds, 3), **counts}
 
 
 def _line(watched: "Watched") -> str:
-    place = f"run {watched.run_id}, iteration {watched.iteration}"
+    which = f"run {watched.run_id}, iteration {watched.iteration}"
     report = watched.report
     if report is None:
-        return f"{place}: no credit, until its files change: {watched.error}"
+        return f"{which}: no credit, until its files change: {watched.error}"
     incomplete = f", {report.num_incomplete:,} incomplete" if report.num_incomplete else ""
     return (
-        f"{place}: credit for {counted(report.num_steps, 'step')} of "
+        f"{which}: credit for {counted(report.num_steps, 'step')} of "
         f"{counted(report.num_trajectories, 'trajectory')} ({report.num_successes:,} successful"
         f"{incomplete}) in {counted(report.num_groups, 'group')}, {watched.seconds:.2f} s"
     )

@@ -126,5 +126,5 @@ def _indented(text: str) -> None:
 
 
 def _print(line: str) -> None:
-    for part in line.split("\n"):
-        say(part)
+    for plain_line in line.split("\n"):
+        say(plain_line)

@@ -1,16 +1,13 @@
 """`graphcredit train`: a better policy from the steps of an iteration and their credit."""
 
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import given, takes
-from graphcredit.cli.output.console import PLAIN, be_quiet, interruptible, out, progress, talk
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.options import AsJson, given, takes
+from graphcredit.cli.output.console import be_quiet, interruptible, print_json, progress, say, tell
 from graphcredit.cli.output.help import explains
 from graphcredit.cli.output.preview import show_preview
 from graphcredit.store.errors import OptionError
@@ -34,7 +31,7 @@ def train(
             "--dry-run", help="Say what would be done, and the memory it takes; write nothing."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Improve a policy on the steps of an iteration, weighed by one advantage column.
@@ -61,7 +58,7 @@ def train(
         from graphcredit.trainer.preview import preview
 
         shown = preview(effective, num_processes=num_processes())
-        sys.stdout.write(json.dumps(shown, indent=2) + "\n") if as_json else show_preview(shown)
+        print_json(shown) if as_json else show_preview(shown)
         return
     # See above.
     from graphcredit.trainer.engine.distributed import is_first_rank
@@ -75,12 +72,12 @@ def train(
         result = run_training(
             effective,
             on_progress=show,
-            on_notice=_tell,
+            on_notice=lambda notice: tell(f"note: {notice}"),
         )
     if result is None:
         return
     if as_json:
-        sys.stdout.write(json.dumps(result, indent=2) + "\n")
+        print_json(result)
     else:
         _show(result)
 
@@ -90,10 +87,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not separator:
         raise OptionError(f"--set takes NAME=VALUE: got {text!r}")
     return name, value
-
-
-def _tell(notice: str) -> None:
-    talk.print(f"note: {plain_text(notice)}", **PLAIN)
 
 
 def _show(result: Mapping[str, Any]) -> None:
@@ -107,4 +100,4 @@ def _show(result: Mapping[str, Any]) -> None:
         lines.append(f"{result['num_masked_tokens']:>10,} tokens without a finite log-probability")
     lines += [f"{name:>24} {value:.4g}" for name, value in result["last"].items()]
     for line in lines:
-        out.print(line, **PLAIN)
+        say(line)

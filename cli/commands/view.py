@@ -5,15 +5,16 @@ import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import StorePath
+from graphcredit.cli.options import StorePath, given, takes
 from graphcredit.cli.output.console import interruptible, progress, say, tell
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
+from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.config import (
     LOOPBACK,
     STORE_VARIABLE,
@@ -22,12 +23,11 @@ from graphcredit.viewer.config import (
     server_flags,
 )
 
-if TYPE_CHECKING:
-    from graphcredit.viewer.bundle.choice import BundleChoice
 
-_BUNDLE = "What goes into a bundle"
-
-
+@takes(
+    {"What goes into a bundle": BundleChoice},
+    names={"run_id": ("--run",), "estimator": ("--estimator", "-e"), "tasks": ("--task",)},
+)
 def view(
     store: StorePath,
     port: Annotated[int, typer.Option(min=1, max=65535, help="TCP port to listen on.")] = 8501,
@@ -48,41 +48,7 @@ def view(
             show_default=False,
         ),
     ] = None,
-    run: Annotated[
-        str | None, typer.Option(help="The run.", rich_help_panel=_BUNDLE, show_default="the last")
-    ] = None,
-    iteration: Annotated[
-        int | None,
-        typer.Option(help="Only this iteration.", rich_help_panel=_BUNDLE, show_default=False),
-    ] = None,
-    estimator: Annotated[
-        str | None,
-        typer.Option(
-            "--estimator",
-            "-e",
-            help="Whose credit to draw and rank; every page has that of all.",
-            rich_help_panel=_BUNDLE,
-            show_default="the most telling",
-        ),
-    ] = None,
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Only this task; may be repeated.", rich_help_panel=_BUNDLE, show_default=False
-        ),
-    ] = None,
-    find: Annotated[
-        str,
-        typer.Option(help="Only tasks whose names contain this text.", rich_help_panel=_BUNDLE),
-    ] = "",
-    show: Annotated[
-        str,
-        typer.Option(
-            help="Only such tasks: mixed outcomes, never solved, always solved, degenerate, or "
-            "credit out of date.",
-            rich_help_panel=_BUNDLE,
-        ),
-    ] = "all",
+    **flags: Any,
 ) -> None:
     """Show in a browser on this machine which steps got credit, and why.
 
@@ -96,23 +62,17 @@ def view(
         graphcredit view STORE --bundle OUT --show "mixed outcomes"
     """
     opened = open_store(store)
-    chosen = (run, iteration, estimator, task, find or None, None if show == "all" else show)
+    chosen = given(flags)
     if bundle is not None:
-        # Only now: the viewer starts in a process of its own, without DuckDB in this one.
-        from graphcredit.viewer.bundle.choice import BundleChoice
-
-        choice = BundleChoice(
-            run_id=run,
-            iteration=iteration,
-            estimator=estimator,
-            tasks=tuple(task or ()),
-            find=find,
-            show=show,
-        )
-        _write(opened, bundle, choice)
+        _write(opened, bundle, BundleChoice(**chosen))
         return
-    if any(value is not None for value in chosen):
+    if chosen:
         raise typer.BadParameter("choices of a run and its tasks are for --bundle: name a folder")
+    _serve(opened, address, port, tokenizer)
+
+
+def _serve(store: Store, address: str, port: int, tokenizer: Path | None) -> None:
+    """Become the process of the viewer."""
     for package in ("streamlit", "altair"):
         if find_spec(package) is None:
             raise MissingDependencyError(
@@ -128,7 +88,7 @@ def view(
     # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(server())]
     flags = server_flags(address=address, port=port)
-    environment = os.environ | {STORE_VARIABLE: str(opened.root.resolve())}
+    environment = os.environ | {STORE_VARIABLE: str(store.root.resolve())}
     if tokenizer is not None:
         environment[TOKENIZER_VARIABLE] = str(_tokenizer(tokenizer))
     os.execve(sys.executable, [*command, *flags], environment)
@@ -144,8 +104,9 @@ def _tokenizer(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _write(store: Store, target: Path, choice: "BundleChoice") -> None:
+def _write(store: Store, target: Path, choice: BundleChoice) -> None:
     """Write a bundle, and say what is in it."""
+    # Only now: the viewer starts in a process of its own, without DuckDB in this one.
     from graphcredit.viewer.bundle.write import write_bundle
 
     with interruptible("no bundle was written"), progress("bundle") as on_progress:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphcredit.cli.output.console import PLAIN, out, talk
-from graphcredit.cli.output.escape import plain_text
+from graphcredit.cli.output.console import say, tell
 from graphcredit.store.plural import counted
 
 _PARTS = (
@@ -20,9 +19,9 @@ _PARTS = (
 def show_preview(preview: Mapping[str, Any]) -> None:
     """Print what a training would do, and its notices on stderr."""
     for notice in preview["notices"]:
-        talk.print(f"note: {plain_text(notice)}", **PLAIN)
+        tell(f"note: {notice}")
     for line in (*_steps(preview), *_plan(preview), *_memory(preview), *_outputs(preview)):
-        out.print(plain_text(line), **PLAIN)
+        say(line)
 
 
 def _steps(preview: Mapping[str, Any]) -> Iterator[str]:

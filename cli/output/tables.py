@@ -84,11 +84,11 @@ def _cut(widths: list[int], fitted: list[int]) -> list[str]:
     if fitted == widths:
         return []
     num_shortened = sum(a < b for a, b in zip(fitted, widths, strict=False))
-    parts = [
+    cuts = [
         *([f"{len(fitted)} of {len(widths)} columns"] if len(fitted) < len(widths) else []),
         *([f"values of {counted(num_shortened, 'column')} shortened"] if num_shortened else []),
     ]
-    return [f"{', '.join(parts)} to fit the terminal: --whole shows all"]
+    return [f"{', '.join(cuts)} to fit the terminal: --whole shows all"]
 
 
 def _cells(table: pa.Table) -> Iterator[list[Text]]:

@@ -42,10 +42,10 @@ def unreadable_file(path: Path, relative: str, error: Exception) -> Violation:
         relative: Its path relative to the store's root.
         error: The error of reading it.
     """
-    found = str(error.__cause__ or error)
+    reason = str(error.__cause__ or error)
     if isinstance(error, NewerSchemaError):
-        return Violation(rule=FILE_RULES["schema_version"], file=relative, found=found)
-    return damage(path, relative, found)
+        return Violation(rule=FILE_RULES["schema_version"], file=relative, found=reason)
+    return damage(path, relative, reason)
 
 
 def violation(rule: str, file: TableFile, found: str) -> Violation:
@@ -66,8 +66,8 @@ def damage(path: Path, relative: str, reason: str) -> Violation:
             while file.read(_CHUNK):
                 pass
     except OSError as error:
-        found = error.strerror or str(error)
-        return Violation(rule=FILE_RULES["accessible"], file=relative, found=found)
+        denied = error.strerror or str(error)
+        return Violation(rule=FILE_RULES["accessible"], file=relative, found=denied)
     return Violation(rule=FILE_RULES["readable"], file=relative, found=reason)
 
 
@@ -144,8 +144,8 @@ def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
     keys = CREDIT_KEY_COLUMNS
     ours, theirs = (read_table(file.path, keys) for file in (credit, steps))
     if ours.num_rows != theirs.num_rows:
-        found = f"{ours.num_rows} rows, the step shard has {theirs.num_rows}"
-        return [violation("credit_rows", credit, found)]
+        numbers = f"{ours.num_rows} rows, the step shard has {theirs.num_rows}"
+        return [violation("credit_rows", credit, numbers)]
     differs = pa.chunked_array([pa.nulls(0, pa.bool_())])
     for key in keys:
         unlike = pc.not_equal(ours[key.name], theirs[key.name])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import duckdb
 
-from graphcredit.store.checks.age import check_age, stale_summary, stale_violations
 from graphcredit.store.checks.columns import (
     check_columns,
     check_credit_rows,
@@ -17,7 +16,12 @@ from graphcredit.store.checks.columns import (
 )
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile, find_files
-from graphcredit.store.checks.images import check_images
+from graphcredit.store.checks.made_of import (
+    check_age,
+    check_images,
+    stale_summary,
+    stale_violations,
+)
 from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.errors import InputError, NewerSchemaError, SchemaError
@@ -52,8 +56,8 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
     """
     files, misplaced = find_files(store)
     violations = [_unless_newer(store, violation) for violation in misplaced]
-    readable, found = _check_embeddings(store)
-    violations += [*found, *_check_state_rules(store)]
+    readable, unreadable_vectors = _check_embeddings(store)
+    violations += [*unreadable_vectors, *_check_state_rules(store)]
     sources = Sources(store, (file for file in files if file.kind == "steps"))
     partitions: defaultdict[tuple[str, int], list[TableFile]] = defaultdict(list)
     for file in files:
@@ -64,13 +68,13 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
         open_database(scratch) as database,
     ):
         for number, key in enumerate(sorted(partitions), start=1):
-            found, sound, rows = unchanged(
+            broken, sound, rows = unchanged(
                 store,
                 lambda key=key: _check_partition(store, database, sources, partitions[key]),
                 run_id=key[0] or None,
                 iteration=None if key[1] < 0 else key[1],
             )
-            violations += found
+            violations += broken
             readable += sound
             num_steps += rows.num_steps
             num_trajectories += rows.num_trajectories
@@ -121,8 +125,8 @@ def _check_state_rules(store: Store) -> Iterable[Violation]:
         read_state_rules(store)
     except InputError as error:
         name = store.state_rules_path.name
-        found = str(error).removeprefix(f"{store.state_rules_path}").lstrip(",: ")
-        yield Violation(rule=FILE_RULES["state_rules"], file=name, found=found)
+        reason = str(error).removeprefix(f"{store.state_rules_path}").lstrip(",: ")
+        yield Violation(rule=FILE_RULES["state_rules"], file=name, found=reason)
 
 
 def _check_partition(
@@ -132,10 +136,10 @@ def _check_partition(
     violations = list(_check_pairs(files))
     sound: list[TableFile] = []
     for file in files:
-        found = check_columns(file)
-        violations += found
+        broken_columns = check_columns(file)
+        violations += broken_columns
         # The rows of an old history may break rules that are newer than it.
-        if not any(v.is_error or v.rule.name == "old_history" for v in found):
+        if not any(v.is_error or v.rule.name == "old_history" for v in broken_columns):
             sound.append(file)
     stale = stale_summary(store, sound)
     sound = [file for file in sound if file not in stale]
@@ -145,7 +149,7 @@ def _check_partition(
     readable = [file for file in sound if file.relative not in broken]
     violations += _check_credit(readable)
     steps = [file for file in readable if file.kind == "steps"]
-    violations += (found for file in steps for found in check_images(store, file))
+    violations += (missing for file in steps for missing in check_images(store, file))
     unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
     aged = list(check_age(store, sources, steps, unreadable_files))
     violations += aged
@@ -156,18 +160,18 @@ def _check_partition(
 
 
 def _check_pairs(files: list[TableFile]) -> Iterable[Violation]:
-    there = {(file.kind, _place(file)) for file in files}
-    for kind, other, rule, found in _PAIRS:
+    there = {(file.kind, _shared_path(file)) for file in files}
+    for kind, other, rule, finding in _PAIRS:
         for file in files:
-            if file.kind == kind and (other, _place(file)) not in there:
-                yield violation(rule, file, found)
+            if file.kind == kind and (other, _shared_path(file)) not in there:
+                yield violation(rule, file, finding)
     if not any(file.kind == "steps" for file in files):
         for file in files:
             if file.kind in _OF_STEPS:
                 yield violation(_OF_STEPS[file.kind], file, "no step shard in its iteration")
 
 
-def _place(file: TableFile) -> str:
+def _shared_path(file: TableFile) -> str:
     """Return the part of the path that a file and its partner share."""
     if file.kind in ("steps", "credit"):
         return file.relative.partition("/")[2]
@@ -196,7 +200,7 @@ def _check_sound(
 
 
 def _check_credit(files: list[TableFile]) -> Iterable[Violation]:
-    steps = {_place(file): file for file in files if file.kind == "steps"}
+    steps = {_shared_path(file): file for file in files if file.kind == "steps"}
     for file in files:
-        if file.kind == "credit" and _place(file) in steps:
-            yield from check_credit_rows(steps[_place(file)], file)
+        if file.kind == "credit" and _shared_path(file) in steps:
+            yield from check_credit_rows(steps[_shared_path(file)], file)

@@ -18,13 +18,11 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.files.digest import verify
@@ -37,6 +35,10 @@ from graphcredit.store.schema import (
     STEP_COLUMNS,
     Column,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _TRAILER = 8
 """Bytes after the footer of a Parquet file: its length, and the magic number `PAR1`."""
@@ -261,7 +263,7 @@ def read_steps(
                 yield with_partition(conform(table, wanted, where=str(shard.path)), shard)
 
 
-def row_groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[tuple[int, pa.Array]]:
+def row_groups(file: pq.ParquetFile, rows: "NDArray[np.int64]") -> Iterator[tuple[int, pa.Array]]:
     """Yield the index of each row group with any of some rows, and these rows' numbers within it.
 
     Args:
@@ -271,7 +273,7 @@ def row_groups(file: pq.ParquetFile, rows: NDArray[np.int64]) -> Iterator[tuple[
     start = 0
     for index in range(file.num_row_groups):
         stop = start + file.metadata.row_group(index).num_rows
-        first, last = np.searchsorted(rows, (start, stop))
+        first, last = rows.searchsorted((start, stop))
         if first < last:
             yield index, arrow_of(rows[first:last] - start)
         start = stop

@@ -1,4 +1,4 @@
-"""How an estimator's credit explains itself: what it compared, among which others, in what unit.
+"""Explanations of an estimator's credit: what was compared, among which others, in what unit.
 
 The credit stage writes it into the configuration of the columns, so that readers of the store need
 not know any estimator by name. Credit of an older version, or of another program, may not say it.

@@ -124,11 +124,11 @@ def _refused_trajectories(
     for relative, table in tables.items():
         ids = refused.get((table.run_id, table.iteration))
         if table.kind == "steps" and ids and tree.other_name(relative) is not None:
-            ids -= trajectories_of(table)
+            ids -= _trajectories_of(table)
     return {partition: frozenset(ids) for partition, ids in refused.items()}
 
 
-def trajectories_of(shard: TableFile) -> set[str | None]:
+def _trajectories_of(shard: TableFile) -> set[str | None]:
     """Return the trajectories of a shard; none if it cannot be read."""
     try:
         with open_parquet(shard.path) as parquet:

@@ -5,7 +5,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -33,8 +33,6 @@ from graphcredit.store.sql.views import (
     base_view_sql,
     literal_path,
     parquet_source,
-    remembered_states_sql,
-    run_stamps_sql,
     view_files,
 )
 
@@ -159,8 +157,7 @@ def rebuild_catalog(store: Store) -> None:
 
     The views find files when they are queried, so new shards need no new catalog. Rebuild it if the
     store has moved (paths are absolute), or if an estimator wrote credit for the first time: only
-    then do `credit` and `edges` have its columns. If files of a run changed since the build,
-    `credit_state` says `unknown` of that run.
+    then do `credit` and `edges` have its columns. It lacks `credit_state`: no SQL can compute it.
 
     Raises:
         SchemaError: A file cannot be read.
@@ -180,10 +177,6 @@ def rebuild_catalog(store: Store) -> None:
         made = Path(scratch, "store.duckdb")
         with duckdb.connect(str(made)) as connection:
             _create_views(connection, store, _patterns_of_later_files)
-            stamps = connection.execute(run_stamps_sql(store.root)).fetchall()
-            states = [tuple(asdict(state).values()) for state in credit_freshness(store)]
-            sql = remembered_states_sql(store.root, states, stamps)
-            connection.execute(f"CREATE VIEW {CREDIT_STATE} AS {sql}")
         shutil.copyfile(made, temporary)
 
 

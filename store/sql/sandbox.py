@@ -27,9 +27,9 @@ TOO_LARGE = 12
 _STARTUP_SECONDS = 60.0
 """Time limit for the child to start; the limit of the query begins when it has started."""
 
-_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
+_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Environment of the child. pyarrow's default allocator reserves a gigabyte of address space, which
-would count against the memory limit; the threads of NumPy's linear algebra would as well."""
+would count against the memory limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -268,7 +268,7 @@ def parquet_source(view: BaseView, paths: Iterable[str]) -> str:
     path = identifier(_PATH)
     names = ", ".join(quoted(column.name) for column in view.partitions)
     as_string = str(not view.has_bytes).lower()
-    places = ", ".join(
+    partitions = ", ".join(
         f"regexp_extract({path}, '.*/{c.name}=([^/]*)/', 1)::{duckdb_type(c.type)} AS {c.name}"
         for c in view.partitions
     )
@@ -279,7 +279,8 @@ def parquet_source(view: BaseView, paths: Iterable[str]) -> str:
         "allow_empty=true)"
     )
     return (
-        f"(SELECT * EXCLUDE ({path}), {places} FROM (SELECT NULL::VARCHAR AS {path} WHERE false "
+        f"(SELECT * EXCLUDE ({path}), {partitions} FROM "
+        f"(SELECT NULL::VARCHAR AS {path} WHERE false "
         f"UNION ALL BY NAME SELECT COLUMNS(lambda c: c NOT IN ({names})) FROM {files}))"
     )
 
@@ -291,63 +292,6 @@ def literal_path(path: str) -> str:
     plain path, so a path with a backslash is returned as it is.
     """
     return path if "\\" in path else re.sub(r"([\[*?])", r"[\1]", path)
-
-
-def run_stamps_sql(root: Path) -> str:
-    """Return SQL for (run_id, stamp) of the runs with credit; the stamp changes with the files."""
-    folder = literal_path(str(root.resolve()))
-    stamp = "md5(string_agg(concat_ws(':', filename, size, last_modified), '|' ORDER BY filename))"
-    files = ", ".join(
-        quoted(f"{folder}/{table}/run_id=*/{ANY_ITERATION}/*.parquet")
-        for table in ("steps", "credit")
-    )
-    entities = f"SELECT {stamp} FROM read_blob({quoted(f'{folder}/er_graph/*.parquet')})"
-    return f"""
-        SELECT regexp_extract(filename, '.*/run_id=([^/]*)/', 1) AS run_id,
-            md5(concat_ws('|', {stamp}, ({entities}))) AS stamp
-        FROM read_blob([{files}])
-        GROUP BY ALL HAVING bool_or(regexp_matches(filename, '/credit/run_id=[^/]*/[^/]*/[^/]*$'))
-    """
-
-
-def remembered_states_sql(
-    root: Path, states: Sequence[Sequence[object]], stamps: Sequence[Sequence[object]]
-) -> str:
-    """Return the SELECT of `credit_state` for a catalog file, which may be queried much later.
-
-    SQL cannot compute the marks of the credit, but it can see that files changed: then the state
-    of their run is `unknown`.
-
-    Args:
-        root: The store.
-        states: run_id, iteration, estimator, state and reason of all credit.
-        stamps: Rows of `run_stamps_sql` from the time of the states.
-    """
-    empty = "SELECT NULL::VARCHAR, NULL::INTEGER, NULL::VARCHAR, NULL::VARCHAR, NULL::VARCHAR"
-    return f"""
-        WITH found(run_id, iteration, estimator, state, reason) AS (
-            {empty} WHERE false {_values(states)}
-        ),
-        known(run_id, stamp) AS (SELECT NULL::VARCHAR, NULL::VARCHAR WHERE false {_values(stamps)}),
-        present AS ({run_stamps_sql(root)}),
-        changed AS (
-            SELECT DISTINCT run_id FROM (
-                (FROM present EXCEPT FROM known) UNION ALL (FROM known EXCEPT FROM present)
-            )
-        )
-        FROM found ANTI JOIN changed USING (run_id)
-        UNION ALL
-        SELECT run_id, NULL, NULL, 'unknown',
-            'files of the run changed since store.duckdb was built: ask `graphcredit sql`'
-        FROM changed
-    """
-
-
-def _values(rows: Iterable[Sequence[object]]) -> str:
-    return "".join(
-        f" UNION ALL SELECT {', '.join(quoted(x) if isinstance(x, str) else str(x) for x in row)}"
-        for row in rows
-    )
 
 
 def identifier(name: str) -> str:

@@ -77,35 +77,35 @@ def compile_path(path: str) -> re.Pattern[str]:
     Raises:
         OptionError: It is not a path.
     """
-    parts = path.split(".")
-    if not path or parts.count("**") > 1 or any(not _is_part(part) for part in parts):
+    names = path.split(".")
+    if not path or names.count("**") > 1 or not all(map(_is_name, names)):
         raise OptionError(
             "field must be names with dots between them, [] after the name of a list, * for any "
             f"one name and at most one ** for any number of them: got {path!r}"
         )
     expression = ""
-    for number, part in enumerate(parts):
-        if part == "**":
-            expression += r"(?:[^.]+\.)*" if number + 1 < len(parts) else r"[^.]+(?:\.[^.]+)*"
+    for number, name in enumerate(names):
+        if name == "**":
+            expression += r"(?:[^.]+\.)*" if number + 1 < len(names) else r"[^.]+(?:\.[^.]+)*"
             continue
-        name, lists = _name_and_lists(part)
-        expression += r"[^.\[]+" if name == "*" else re.escape(name)
-        expression += re.escape(lists) + (r"\." if number + 1 < len(parts) else "")
+        plain, lists = _name_and_lists(name)
+        expression += r"[^.\[]+" if plain == "*" else re.escape(plain)
+        expression += re.escape(lists) + (r"\." if number + 1 < len(names) else "")
     return re.compile(expression)
 
 
-def _name_and_lists(part: str) -> tuple[str, str]:
-    name = part
-    while name.endswith("[]"):
-        name = name.removesuffix("[]")
-    return name, part.removeprefix(name)
+def _name_and_lists(name: str) -> tuple[str, str]:
+    plain = name
+    while plain.endswith("[]"):
+        plain = plain.removesuffix("[]")
+    return plain, name.removeprefix(plain)
 
 
-def _is_part(part: str) -> bool:
-    name, _ = _name_and_lists(part)
-    if part == "**" or name == "*":
+def _is_name(name: str) -> bool:
+    plain, _ = _name_and_lists(name)
+    if name == "**" or plain == "*":
         return True
-    return bool(part) and not any(sign in name for sign in "*[]\n")
+    return bool(name) and not any(sign in plain for sign in "*[]\n")
 
 
 def _expressions(pattern: str) -> Iterator[str | None]:
@@ -114,14 +114,14 @@ def _expressions(pattern: str) -> Iterator[str | None]:
         raise OptionError(f"a pattern must not start or end with a blank: got {pattern!r}")
     last: str | None = ""
     for piece in _PIECES.finditer(pattern):
-        found, name = piece[0], piece[1]
-        if found in ("{", "}"):
+        token, name = piece[0], piece[1]
+        if token in ("{", "}"):
             raise OptionError(
                 f"a brace must be doubled, or stand around {_kinds()}: got {pattern!r}"
             )
         if name is not None and name != _ANY and name not in KINDS:
-            raise OptionError(f"{found} must be one of {_kinds()}: got {pattern!r}")
-        if found.isspace() and found.strip(" \t"):
+            raise OptionError(f"{token} must be one of {_kinds()}: got {pattern!r}")
+        if token.isspace() and token.strip(" \t"):
             raise OptionError(f"a pattern must be within one line: got {pattern!r}")
         if name == _ANY:
             if last is None:
@@ -129,12 +129,12 @@ def _expressions(pattern: str) -> Iterator[str | None]:
             last = None
         elif name is not None:
             last = f"({KINDS[name]})"
-        elif found.isspace():
+        elif token.isspace():
             # A blank after `{any}` does not part it from another one.
             yield r"[ \t]++"
             continue
         else:
-            last = re.escape(found[0] if found in ("{{", "}}") else found)
+            last = re.escape(token[0] if token in ("{{", "}}") else token)
         yield last
 
 

@@ -74,7 +74,7 @@ def test_quarantine_moves_what_is_broken_and_then_the_store_is_sound(tmp_path: P
     assert json.loads(again.stdout)["num_steps"] == 6
 
 
-def test_quarantine_says_of_what_no_copy_is_left_and_how_to_bring_one_back(
+def test_quarantine_says_what_is_refused_and_how_to_bring_it_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     x = trajectory("x", "A a B", success=True)
@@ -82,12 +82,13 @@ def test_quarantine_says_of_what_no_copy_is_left_and_how_to_bring_one_back(
     shards = ([*x, *same], [x[0] | {"reward": 5.0}, *same])
     store = write_store(tmp_path / "store", *shards)
     check(store.root, as_json=False, recover=False, quarantine=True)
-    first, second, lost, remedy, *_ = capsys.readouterr().out.splitlines()
-    assert "; its sound trajectories are in steps/run_id=r0/iteration=000000/kept-" in first
-    assert second.endswith("; an equal copy of 1 trajectory stays")
-    assert lost.startswith("no copy of trajectory 'x' is left in run r0, iteration 0: its steps ")
+    first, second, remedy, *_ = capsys.readouterr().out.splitlines()
+    assert (
+        "; refused: x; its sound trajectories are in steps/run_id=r0/iteration=000000/kept-"
+        in first
+    )
+    assert second.endswith("; refused: x; an equal copy of 1 trajectory stays")
     assert "graphcredit sql --unlocked" in remedy
-    assert "trajectory_id = " in remedy
 
 
 def test_moves_are_printed_and_listed_also_when_an_error_ends_them(

@@ -13,7 +13,7 @@ from tests.cli.test_credit import graphcredit
 @pytest.mark.play
 def test_the_demo_plays_credits_and_shows(tmp_path: Path):
     root = tmp_path / "demo"
-    result = graphcredit("demo", "--store", root, "--games", 4)
+    result = graphcredit("demo", "--store", root, "--games", 2)
     assert result.returncode == 0, result.stderr
     shown = result.stdout
     for part in ("1. Play", "2. Assign", "3. Judge", "4. A failed", "5. Ask", "6. Go on"):
@@ -24,15 +24,15 @@ def test_the_demo_plays_credits_and_shows(tmp_path: Path):
         ).fetchall()
         tasks = connection.sql("SELECT DISTINCT task_id FROM groups").fetchall()
     assert num_null == 0
-    assert f"{num_steps:,} steps of 32 trajectories" in shown
+    assert f"{num_steps:,} steps of 16 trajectories" in shown
     for (task,) in tasks:
         assert task.removeprefix("textworld-") in shown
     (picture,) = tmp_path.glob("*.svg")
     assert str(picture) in shown
 
-    again = graphcredit("demo", "--store", root, "--games", 4)
+    again = graphcredit("demo", "--store", root, "--games", 2)
     assert again.returncode == 0, again.stderr
-    assert "32 were there already" in again.stdout
+    assert "16 were there already" in again.stdout
 
     advised = [line.strip() for line in shown.partition("6. Go on")[2].splitlines()[2:]]
     assert advised[-1].endswith(f"graphcredit view {root}")

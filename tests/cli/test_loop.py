@@ -44,6 +44,23 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def plain(root: Path) -> list[dict[str, Any]]:
+    """Return the lines of the loop in `plain`, which is as `corridor_loop` makes it."""
+    return run(corridor_loop(root, "plain"))
+
+
+@pytest.fixture(scope="module")
+def begin(root: Path) -> Callable[[str], None]:
+    """Return a function that makes a loop in a directory as it is after its first iteration."""
+    run(corridor_loop(root, "begun", iterations=1, evaluate=None))
+
+    def copy(out: str) -> None:
+        copytree(root / "begun", root / out, symlinks=True)
+
+    return copy
+
+
 def _weights(root: Path, out: str, number: int) -> bytes:
     path = root / out / "policies" / f"policy-{number:06d}" / "model" / "model.safetensors"
     return path.read_bytes()
@@ -56,8 +73,8 @@ def _steps(root: Path, out: str, run_id: str, iteration: int, *more: str) -> pl.
     return pl.concat([pl.DataFrame(table) for table in tables])
 
 
-def test_each_policy_plays_and_is_trained_into_the_next(root: Path):
-    lines = run(corridor_loop(root, "plain"))
+def test_each_policy_plays_and_is_trained_into_the_next(root: Path, plain: list[dict[str, Any]]):
+    lines = plain
     assert [line["iteration"] for line in lines] == [0, 1, 2]
     store = open_store(root / "plain" / "store")
     assert store.runs() == ["r0", "r0-greedy", "r0-sampled"]
@@ -87,14 +104,15 @@ def test_each_policy_plays_and_is_trained_into_the_next(root: Path):
     assert f'reference = "{root / "plain/policies/policy-000000/model"}"' in config
 
 
-def test_a_loop_that_is_done_says_so_again_and_a_longer_one_goes_on_wherever_it_is(root: Path):
+def test_a_loop_that_is_done_says_so_again_and_a_longer_one_goes_on_wherever_it_is(
+    root: Path, plain: list[dict[str, Any]]
+):
     once = run(corridor_loop(root, "longer", iterations=1))
     assert run(corridor_loop(root, "longer", iterations=1)) == once
     (root / "longer").rename(root / "moved")
     twice = run(corridor_loop(root, "moved"))
-    whole = run(corridor_loop(root, "whole"))
-    assert [_untimed(line) for line in twice] == [_untimed(line) for line in whole]
-    assert _weights(root, "moved", 2) == _weights(root, "whole", 2)
+    assert [_untimed(line) for line in twice] == [_untimed(line) for line in plain]
+    assert _weights(root, "moved", 2) == _weights(root, "plain", 2)
     text = (root / "moved" / "loop.jsonl").read_text(encoding="utf-8")
     assert [json.loads(line) for line in text.splitlines()] == twice
     # A copy that follows links has the model itself where the loop had a link to it.
@@ -107,34 +125,32 @@ def _untimed(line: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in line.items() if not name.endswith("_seconds")}
 
 
-def test_only_the_newest_policy_keeps_what_the_next_training_needs(root: Path):
+def test_only_the_newest_policy_keeps_what_the_next_training_needs(
+    root: Path, begin: Callable[[str], None]
+):
+    begin("let-go")
+    killed_removal = root / "let-go/policies/policy-000001/checkpoints.0123abcd.tmp"
+    (killed_removal / "step-000001").mkdir(parents=True)
     run(corridor_loop(root, "let-go", evaluate=None))
+    assert not killed_removal.exists()
     first, last = (root / "let-go/policies" / f"policy-00000{n}" for n in (1, 2))
     assert not (first / "checkpoints").exists()
     assert not (first / "logprobs").exists()
     assert (last / "checkpoints").exists()
 
 
-def test_an_optimizer_is_not_begun_anew_without_a_word(root: Path):
-    run(corridor_loop(root, "lost", iterations=1, evaluate=None))
+def test_an_optimizer_is_not_begun_anew_without_a_word(root: Path, begin: Callable[[str], None]):
+    begin("lost")
     (root / "lost/policies/policy-000001/result.json").unlink()
     with pytest.raises(OptionError, match=r"policy-000001 must have the result\.json"):
         run(corridor_loop(root, "lost", evaluate=None))
 
 
-def test_a_policy_that_is_gone_is_named(root: Path):
-    run(corridor_loop(root, "gone", iterations=1, evaluate=None))
+def test_a_policy_that_is_gone_is_named(root: Path, begin: Callable[[str], None]):
+    begin("gone")
     (root / "gone/policies/policy-000001").rename(root / "gone/away")
     with pytest.raises(InputError, match=r"iteration 1 needs .*policy-000001/model"):
         run(corridor_loop(root, "gone", evaluate=None))
-
-
-def test_what_a_killed_removal_has_left_is_removed(root: Path):
-    run(corridor_loop(root, "swept", iterations=1, evaluate=None))
-    left = root / "swept/policies/policy-000001/checkpoints.0123abcd.tmp"
-    (left / "step-000001").mkdir(parents=True)
-    run(corridor_loop(root, "swept", evaluate=None))
-    assert not left.exists()
 
 
 @pytest.mark.slow
@@ -338,8 +354,10 @@ def test_a_training_s_notices_and_what_it_left_out_are_said(
     assert line.endswith("left out 2 stale, 1 over_long")
 
 
-def test_a_loop_that_is_asked_for_something_else_is_refused(root: Path):
-    run(corridor_loop(root, "mine", iterations=1, evaluate=None))
+def test_a_loop_that_is_asked_for_something_else_is_refused(
+    root: Path, begin: Callable[[str], None]
+):
+    begin("mine")
     changes = {"collect": {"group_size": 3}, "train": {"learning_rate": 0.1}}
     other = corridor_loop(root, "mine", evaluate=None, **changes)
     with pytest.raises(OptionError, match=r"collect.group_size is 3, was 4; train.learning_rate"):

@@ -1,4 +1,4 @@
-"""What an iteration came to, counted by hand."""
+"""The summary of an iteration, counted by hand."""
 
 from pathlib import Path
 

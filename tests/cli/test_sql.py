@@ -53,15 +53,14 @@ def test_rows_that_are_left_out_are_counted_on_stderr(store: Store):
     result = graphcredit_sql(store.root, "FROM range(1200)")
     assert len(result.stdout.splitlines()) == 101
     assert "100 rows shown, 1,100 more left out" in result.stderr
-    whole = graphcredit_sql(store.root, "FROM range(1200)", "--limit-rows", 0)
+    whole = graphcredit_sql(store.root, "FROM range(1200)", "--limit-rows", 0, "--unlocked")
     assert (len(whole.stdout.splitlines()), whole.stderr) == (1201, "")
 
 
 def test_csv_and_json_are_whole_by_default_and_can_be_parsed(store: Store):
     query = "SELECT i, [i, NULL] AS l, NULL AS n, 'a\"b,c' AS s FROM range(1200) t(i)"
-    rows = list(
-        csv.DictReader(io.StringIO(graphcredit_sql(store.root, query, "--format", "csv").stdout))
-    )
+    as_csv = graphcredit_sql(store.root, query, "--format", "csv", "--unlocked").stdout
+    rows = list(csv.DictReader(io.StringIO(as_csv)))
     assert len(rows) == 1200
     assert rows[7] == {"i": "7", "l": "[7, null]", "n": "", "s": 'a"b,c'}
     objects = json.loads(graphcredit_sql(store.root, query, "--format", "json").stdout)
@@ -73,7 +72,9 @@ def test_output_goes_to_a_file(store: Store, tmp_path: Path):
     for format_ in ("table", "csv", "json", "parquet"):
         target = tmp_path / f"out.{format_}"
         query = "SELECT 42 AS answer"
-        result = graphcredit_sql(store.root, query, "--format", format_, "--output", target)
+        result = graphcredit_sql(
+            *(store.root, query, "--unlocked", "--format", format_, "--output", target)
+        )
         assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     assert (tmp_path / "out.table").read_text().split() == ["answer", "42"]
     assert (tmp_path / "out.csv").read_text() == "answer\n42\n"
@@ -149,7 +150,7 @@ def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
         r"[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
     )
     for format_ in ("csv", "json"):
-        arguments = (store.root, "SELECT state FROM steps", "--format", format_)
+        arguments = (store.root, "SELECT state FROM steps", "--format", format_, "--unlocked")
         assert "\x1b" not in _on_terminal(80, *arguments)
         found = graphcredit_sql(*arguments).stdout
         assert ("\x1b" if format_ == "csv" else r"\u001b") in found
@@ -162,13 +163,13 @@ def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
 def test_a_row_wider_than_the_terminal_is_cut_and_says_how_to_see_it_whole(tmp_path: Path):
     long = "word " * 40 + "end"
     store = write_store(tmp_path / "store", trajectory("x", [long, "a", "B"]))
-    query = "SELECT trajectory_id, state FROM steps"
-    shown = _on_terminal(80, store.root, query)
+    query = ("SELECT trajectory_id, state FROM steps", "--unlocked")
+    shown = _on_terminal(80, store.root, *query)
     assert max(len(line) for line in shown.splitlines() if "--whole" not in line) <= 80
     assert "word word wo" in shown
     assert "end" not in shown
     assert "values of 1 column shortened to fit the terminal: --whole shows all" in shown
-    whole = _on_terminal(80, store.root, query, "--whole")
+    whole = _on_terminal(80, store.root, *query, "--whole")
     assert "row 1" in whole
     assert long in whole.replace("\r\n", "")
     assert "shortened" not in whole

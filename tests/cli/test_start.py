@@ -45,17 +45,30 @@ def test_a_command_loads_no_other():
 def test_a_query_loads_arrow_in_the_parent_and_duckdb_in_the_sandbox(tmp_path: Path):
     store = write_store(tmp_path / "store", worked_example())
     loaded = _loaded("graphcredit.cli.main", "sql", store.root, "SELECT 1")
-    needless = {"pyarrow.parquet", "pyarrow.dataset"} | {"duckdb", "polars", "pandas", "orjson"}
+    needless = {
+        "pyarrow.parquet",
+        "pyarrow.dataset",
+        "numpy",
+        "pandas",
+        "duckdb",
+        "polars",
+        "orjson",
+    }
     assert loaded & needless == set()
-    assert len(loaded) < 620
+    assert len(loaded) < 500
+
+
+def test_the_help_of_a_query_loads_no_arrow():
+    loaded = _loaded("graphcredit.cli.main", "sql", "--help")
+    assert _libraries(loaded) & {"pyarrow", "numpy", "duckdb"} == set()
 
 
 @pytest.mark.parametrize("query", ["SELECT 1", "FROM enriched"])
-def test_the_sandbox_loads_no_pandas(query: str, tmp_path: Path):
+def test_the_sandbox_loads_neither_numpy_nor_pandas(query: str, tmp_path: Path):
     store = write_store(tmp_path / "store", worked_example())
     limits = '"max_rows": 9, "seconds": 60, "memory": 1073741824'
     request = f'{{"root": "{store.root}", "sql": "{query}", {limits}}}'
     loaded = _loaded("graphcredit.store.sql.sandbox_start", given=request)
-    needless = {"pandas", "polars", "rich", "typer"}
+    needless = {"numpy", "pandas", "polars", "pydantic", "rich", "typer"}
     assert _libraries(loaded) & needless == set()
-    assert len(loaded) < 600
+    assert len(loaded) < 340

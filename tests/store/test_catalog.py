@@ -245,7 +245,7 @@ def test_the_catalog_file_sees_shards_that_came_after_it(tmp_path: Path):
     with duckdb.connect(str(store.catalog_path), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM enriched").fetchall() == [(8,)]
         names = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal")
-        assert sorted(name for (name,) in names.fetchall()) == sorted(VIEW_NAMES)
+        assert {name for (name,) in names.fetchall()} == {*VIEW_NAMES} - {"credit_state"}
 
 
 def test_the_catalog_can_be_deleted_and_rebuilt(tmp_path: Path):

@@ -1,6 +1,6 @@
 """Every rule is seen to be broken by a store that breaks it, and only by that one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import create_store
+from graphcredit.store import Store, create_store
 from graphcredit.store.checks.file_rules import FILE_RULES, Severity
 from graphcredit.store.checks.rows import ROW_RELATIONS
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.checks.violations import Violation
+from graphcredit.store.quarantine import move
 from graphcredit.store.quarantine.move import quarantine_store
+from graphcredit.store.quarantine.plan import Move, plan_moves
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.store.whole_store import (
     CREDIT,
@@ -254,16 +257,21 @@ def test_an_empty_store_has_nothing_to_report(tmp_path: Path):
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("rule", "file", "fault"), ERRORS, ids=_ids(ERRORS))
 def test_a_broken_rule_is_the_only_error_until_quarantine_mends_it(
-    tmp_path: Path, rule: str, file: str, fault: Fault
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, file: str, fault: Fault
 ):
     store = whole_store(tmp_path / "store")
     fault(store.root)
-    errors = {(error.rule.name, error.file) for error in check_store(store).errors}
-    assert (rule, file) in errors
-    assert errors - {(rule, file)} <= CONSEQUENCES.get(file, set())
-
     broken = (store.root / file).read_bytes()
+    checks: list[set[tuple[str, str]]] = []
+
+    def planned(store: Store, errors: Sequence[Violation]) -> list[Move]:
+        checks.append({(error.rule.name, error.file) for error in errors})
+        return plan_moves(store, errors)
+
+    monkeypatch.setattr(move, "plan_moves", planned)
     report, moved = quarantine_store(store)
+    assert (rule, file) in checks[0]
+    assert checks[0] - {(rule, file)} <= CONSEQUENCES.get(file, set())
     assert report.errors == ()
     (item,) = [item for item in moved if item.source == file]
     assert (store.root / item.target).read_bytes() == broken

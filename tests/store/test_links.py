@@ -51,6 +51,7 @@ def _files(store: Store) -> set[Path]:
     return {path for path in store.root.rglob("*.parquet") if path.is_file()}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target", "linker", "rule"), TWICE.values(), ids=TWICE)
 def test_what_has_two_names_is_named_and_left_alone(
     tmp_path: Path, name: str, target: str, linker: Linker, rule: str

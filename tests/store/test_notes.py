@@ -68,16 +68,16 @@ def test_what_somebody_changed_meanwhile_is_not_overwritten(store: Store):
 
 
 def test_writers_at_the_same_time_lose_nothing(store: Store):
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_write_ten, [store.root] * 4, range(4)))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        list(pool.map(_write_twenty, [store.root] * 2, range(2)))
     notes = read_notes(store, "r0", 0)
     assert sorted(notes["note"].to_pylist()) == sorted(
-        f"{w}.{n}" for w in range(4) for n in range(10)
+        f"{w}.{n}" for w in range(2) for n in range(20)
     )
 
 
-def _write_ten(root: Path, writer: int) -> None:
-    for number in range(10):
+def _write_twenty(root: Path, writer: int) -> None:
+    for number in range(20):
         place = replace(PLACE, trajectory_id=f"{writer}", step_index=number)
         write_note(Store(root), place, Note(text=f"{writer}.{number}"), seen=NOTHING)
 

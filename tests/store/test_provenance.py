@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +18,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.er_graph import merge_er_graph
 from graphcredit.store.provenance.freshness import credit_freshness, doubts
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import connect, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.data.credit_columns import check_credit
 from tests.credit.entity_world import entity, er_graph
@@ -148,8 +147,10 @@ def test_entities_of_other_tasks_do_not_matter_and_those_of_its_own_do(tmp_path:
     )
 
 
-def _mixed(root: Path) -> Store:
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Return what a kill amid the renames leaves: gigpo in one shard of two, rloo in both."""
+    root = tmp_path_factory.mktemp("mixed") / "s"
     store = write_store(root, worked_example(), trajectory("more", "A a B"))
     _credit(store, "rloo")
     path = store.shards()[1].credit_path
@@ -167,48 +168,27 @@ LINE = (
 
 
 @pytest.mark.slow
-def test_every_query_says_which_credit_is_mixed(tmp_path: Path):
-    store = _mixed(tmp_path / "s")
+def test_every_query_says_which_credit_is_mixed(mixed: Store):
     rows = [MIXED, ("r0", 0, "rloo", "current", "")]
-    locked, trusted = run_query(store, STATES), run_trusted_query(store, STATES)
+    locked, trusted = run_query(mixed, STATES), run_trusted_query(mixed, STATES)
     for result in (locked, trusted):
         assert [tuple(row.values()) for row in result.table.to_pylist()] == rows
         assert result.doubts == (LINE,)
-    with connect(store) as connection:
+    with connect(mixed) as connection:
         assert connection.sql(STATES).fetchall() == rows
 
 
 @pytest.mark.parametrize("options", [["--unlocked"], []])
-def test_sql_says_it_on_stderr(tmp_path: Path, options: list[str]):
-    store = _mixed(tmp_path / "s")
-    query = [str(store.root), "SELECT 1 AS one", "--format", "csv"]
+def test_sql_says_it_on_stderr(mixed: Store, options: list[str]):
+    query = [str(mixed.root), "SELECT 1 AS one", "--format", "csv"]
     done = CliRunner().invoke(app, ["sql", *query, *options])
     assert (done.exit_code, done.stdout.split()) == (0, ["one", "1"])
     assert done.stderr == f"notice: {LINE}\n"
 
 
-def test_an_export_says_it_on_stderr(tmp_path: Path):
-    store = _mixed(tmp_path / "s")
-    done = CliRunner().invoke(app, ["export", str(store.root), str(tmp_path / "out")])
+def test_an_export_says_it_on_stderr(mixed: Store, tmp_path: Path):
+    done = CliRunner().invoke(app, ["export", str(mixed.root), str(tmp_path / "out")])
     assert (done.exit_code, done.stderr) == (0, f"notice: {LINE}\n")
-
-
-def test_the_catalog_file_knows_no_more_than_when_it_was_built(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    _credit(store, "rloo")
-    _credit(write_store(store.root, worked_example(), run_id="r1"), "rloo", run_id="r1")
-    rebuild_catalog(store)
-
-    def seen() -> list[tuple[Any, ...]]:
-        with duckdb.connect(str(store.catalog_path), read_only=True) as connection:
-            return connection.sql(STATES).fetchall()
-
-    assert seen() == [("r0", 0, "rloo", "current", ""), ("r1", 0, "rloo", "current", "")]
-    write_store(store.root, worked_example(), trajectory("late", "A a B"))
-    changed = "files of the run changed since store.duckdb was built: ask `graphcredit sql`"
-    assert seen() == [("r0", None, None, "unknown", changed), ("r1", 0, "rloo", "current", "")]
-    rebuild_catalog(store)
-    assert [row[3] for row in seen()] == ["stale", "current"]
 
 
 def test_foreign_credit_is_neither_current_nor_doubtful(tmp_path: Path):

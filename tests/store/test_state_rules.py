@@ -89,7 +89,7 @@ def test_what_a_pattern_matches(pattern: str, text: str, found: tuple[str, ...] 
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        ("a {any} a {any} a {any} z", "a " * 200_000),
+        ("a {any} a {any} a {any} z", "a " * 50_000),
         ("{id} {any} {number} z", "a-1" * 200_000),
         ("{number} x", "1," * 200_000),
         ("{word} x", "a-" * 200_000),

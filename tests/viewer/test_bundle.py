@@ -11,7 +11,7 @@ from graphcredit.store.errors import InputError, OptionError, ReplacedError
 from graphcredit.store.parquet.notes import Note, NotePlace, write_note
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.bundle import write
-from graphcredit.viewer.bundle.choice import BundleChoice
+from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import MARKER, write_bundle
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import worked_example, write_store

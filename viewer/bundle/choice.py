@@ -11,37 +11,10 @@ import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.layout import Store
+from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.queries.estimators import credit_doubts, estimators
 from graphcredit.viewer.queries.tasks import KINDS, task_facts
 from graphcredit.viewer.queries.trajectories import against_outcome
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BundleChoice:
-    """What to put into a bundle."""
-
-    run_id: str | None = None
-    """The run; by default the last by name."""
-    iteration: int | None = None
-    """Only this iteration; by default all of the run."""
-    estimator: str | None = None
-    """Whose credit the graphs and lists show; by default the most telling one of each iteration."""
-    tasks: tuple[str, ...] = ()
-    """Only these tasks; by default all."""
-    find: str = ""
-    """Only tasks whose names contain this text, in any case."""
-    show: str = "all"
-    """A key of `queries.tasks.KINDS`: only tasks of this kind."""
-
-    def words(self) -> str:
-        """Return what of a run was chosen; empty for everything."""
-        parts = (
-            f"iteration {self.iteration}" if self.iteration is not None else "",
-            f"tasks {', '.join(self.tasks)}" if self.tasks else "",
-            f"names that contain {self.find!r}" if self.find else "",
-            f"tasks that are {self.show}" if self.show != "all" else "",
-        )
-        return ", ".join(filter(None, parts))
 
 
 def chosen_iterations(store: Store, choice: BundleChoice) -> tuple[str, list[int]]:

@@ -10,9 +10,10 @@ from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import stamp
 from graphcredit.store.progress import OnProgress, silent
-from graphcredit.viewer.bundle.choice import BundleChoice, Chapter, chosen_iterations, read_chapter
+from graphcredit.viewer.bundle.choice import Chapter, chosen_iterations, read_chapter
 from graphcredit.viewer.bundle.html import GRAPH_SCRIPT, GRAPH_STYLE, LIBRARY, PARTS_STYLE
 from graphcredit.viewer.bundle.index_page import index_page
+from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.pages import write_pages
 from graphcredit.viewer.graph.assets import asset, page_script, page_style
 

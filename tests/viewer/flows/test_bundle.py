@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from graphcredit.store import Store
-from graphcredit.viewer.bundle.choice import BundleChoice
+from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
 from tests.viewer.flows.screen import click_in_graph, is_drawn
 

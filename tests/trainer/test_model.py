@@ -31,8 +31,7 @@ def config(model: str, **options: Any) -> TrainConfig:
 
 
 def _load(name: str, **options: Any) -> Any:
-    chosen = config(name, **options)
-    return load_model(name, chosen, adapter_seed=chosen.adapter_seed)
+    return load_model(name, config(name, **options))
 
 
 def _check(name: str) -> None:

@@ -387,8 +387,7 @@ def test_attention_across_runs_counts_as_that_of_the_whole_sequence(tmp_path: Pa
 
 def _load(tmp_path: Path) -> None:
     name = save_tiny_model(tmp_path)
-    config = TrainConfig(store=Path(), out=Path(), model=name, device="cpu")
-    load_model(name, config, adapter_seed="", shares_prefixes=True)
+    load_model(name, TrainConfig(store=Path(), out=Path(), model=name, share_prefixes=True))
 
 
 def test_a_model_whose_tokens_see_more_than_their_ancestors_is_refused(

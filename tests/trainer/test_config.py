@@ -1,4 +1,4 @@
-"""What a training is asked to do: from a file, from flags, checked before anything is read."""
+"""The options of a training: from a file, from flags, checked before anything is read."""
 
 import tomllib
 from pathlib import Path

@@ -190,9 +190,9 @@ def make_plan(
     """
     num_updates = -(-len(index) // batch_size)
     updates = tuple(
-        np.sort(part)
+        np.sort(steps)
         for epoch in range(epochs)
-        for part in np.array_split(_order(index, seed, epoch), num_updates)
+        for steps in np.array_split(_order(index, seed, epoch), num_updates)
     )
     options = [seed, epochs, batch_size, max_tokens, aggregation]
     options += [] if prefixes is None else ["shared prefixes"]

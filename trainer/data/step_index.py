@@ -100,8 +100,6 @@ class IndexReport:
     """For each of `REASONS`, how many steps it left out."""
     num_masked_tokens: int
     """Response tokens of kept steps without a finite log-probability: they have no weight."""
-    num_tokens: int
-    """Tokens of the kept steps."""
     largest_token_id: int
     """Largest token id of any kept step."""
     largest_token_id_at: str
@@ -226,7 +224,6 @@ def _report(
         num_kept=len(index),
         dropped=dict(zip(REASONS, outcomes.tolist(), strict=False)),
         num_masked_tokens=int((index.response_length - index.num_scored).sum()),
-        num_tokens=int(index.length.sum()),
         largest_token_id=largest.largest_token_id,
         largest_token_id_at=largest.largest_token_id_at,
         advantage_mean=float(advantage.mean()),

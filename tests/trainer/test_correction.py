@@ -24,38 +24,46 @@ def sampled(rho: float, **values: Any) -> Token:
     return token(logprob=-1.0, behaviour=-1.0 - math.log(rho), **values)
 
 
-def weights(mode: CorrectionMode, *batch: Token) -> list[float]:
-    return importance_weights(tensors(batch), LossOptions(correction=mode))[0].tolist()
+_ONE_RESPONSE = [sampled(0.25), sampled(1.0), sampled(4.0)]
+"""The product is 1, and so is its root: as a whole all is within bounds, 0.5 and 2."""
+_PRODUCTS = [
+    *[sampled(0.8)] * 2,
+    *[sampled(1.6, segment=1)] * 2,
+    *[sampled(0.7, segment=2)] * 2,
+    sampled(1.5, segment=3),
+]
+"""Products: 0.8 · 0.8 = 0.64; 1.6 · 1.6 = 2.56; 0.7 · 0.7 = 0.49; 1.5 alone. The sequence is judged
+by them, as TRL and verl do. Their means are within the bounds, all of them."""
+_ROOTS = [
+    *(sampled(16.0), sampled(1.0)),
+    *(sampled(1 / 16, segment=1), sampled(1.0, segment=1)),
+    sampled(1.5, segment=2),
+]
+"""Means: (16 · 1)^(1/2) = 4; (1/16 · 1)^(1/2) = 1/4; 1.5 alone."""
 
 
-def test_each_mode_on_ratios_a_quarter_one_and_four_of_one_response():
-    """Bounds 0.5 and 2. The product is 1, and so is its root: as a whole all is within bounds."""
-    batch = [sampled(0.25), sampled(1.0), sampled(4.0)]
-    assert weights("none", *batch) == [1.0, 1.0, 1.0]
-    assert weights("token-truncate", *batch) == pytest.approx([0.25, 1.0, 2.0])
-    assert weights("token-mask", *batch) == pytest.approx([0.0, 1.0, 0.0])
-    assert weights("sequence-truncate", *batch) == pytest.approx([1.0, 1.0, 1.0])
-    assert weights("sequence-mask", *batch) == pytest.approx([1.0, 1.0, 1.0])
-    assert weights("geometric-truncate", *batch) == pytest.approx([1.0, 1.0, 1.0])
-    assert weights("geometric-mask", *batch) == pytest.approx([1.0, 1.0, 1.0])
-
-
-def test_a_sequence_is_judged_by_the_product_of_its_ratios_as_trl_and_verl_do():
-    """Products: 0.8 · 0.8 = 0.64; 1.6 · 1.6 = 2.56; 0.7 · 0.7 = 0.49; 1.5 alone."""
-    batch = [
-        *[sampled(0.8)] * 2,
-        *[sampled(1.6, segment=1)] * 2,
-        *[sampled(0.7, segment=2)] * 2,
-        sampled(1.5, segment=3),
-    ]
-    product = pytest.approx([0.64, 0.64, 2.0, 2.0, 0.49, 0.49, 1.5])
-    assert weights("sequence-truncate", *batch) == product
-    masked = pytest.approx([0.64, 0.64, 0.0, 0.0, 0.0, 0.0, 1.5])
-    assert weights("sequence-mask", *batch) == masked
-    # Their means are within the bounds, all of them.
-    mean = pytest.approx([0.8, 0.8, 1.6, 1.6, 0.7, 0.7, 1.5])
-    assert weights("geometric-truncate", *batch) == mean
-    assert weights("geometric-mask", *batch) == mean
+@pytest.mark.parametrize(
+    ("batch", "mode", "expected"),
+    [
+        (_ONE_RESPONSE, "none", [1.0] * 3),
+        (_ONE_RESPONSE, "token-truncate", [0.25, 1.0, 2.0]),
+        (_ONE_RESPONSE, "token-mask", [0.0, 1.0, 0.0]),
+        *(
+            (_ONE_RESPONSE, f"{level}-{cut}", [1.0] * 3)
+            for level in ("sequence", "geometric")
+            for cut in ("truncate", "mask")
+        ),
+        (_PRODUCTS, "sequence-truncate", [0.64, 0.64, 2.0, 2.0, 0.49, 0.49, 1.5]),
+        (_PRODUCTS, "sequence-mask", [0.64, 0.64, 0.0, 0.0, 0.0, 0.0, 1.5]),
+        (_PRODUCTS, "geometric-truncate", [0.8, 0.8, 1.6, 1.6, 0.7, 0.7, 1.5]),
+        (_PRODUCTS, "geometric-mask", [0.8, 0.8, 1.6, 1.6, 0.7, 0.7, 1.5]),
+        (_ROOTS, "geometric-truncate", [2.0, 2.0, 0.25, 0.25, 1.5]),
+        (_ROOTS, "geometric-mask", [0.0, 0.0, 0.0, 0.0, 1.5]),
+    ],
+)
+def test_weights_by_hand(batch: list[Token], mode: CorrectionMode, expected: list[float]):
+    weights, _ = importance_weights(tensors(batch), LossOptions(correction=mode))
+    assert weights.tolist() == pytest.approx(expected)
 
 
 def test_the_gradient_of_a_response_is_weighed_by_its_product():
@@ -74,19 +82,6 @@ def test_a_product_of_many_ratios_neither_overflows_nor_vanishes():
         correction = LossOptions(correction="sequence-truncate", correction_high=1e30)
         found = importance_weights(tensors(batch), correction)[0].tolist()
         assert found == pytest.approx([end] * 400)
-
-
-def test_a_geometric_mean_judges_a_response_as_a_whole():
-    """Means: (16 · 1)^(1/2) = 4; (1/16 · 1)^(1/2) = 1/4; 1.5 alone."""
-    batch = [
-        sampled(16.0),
-        sampled(1.0),
-        sampled(1 / 16, segment=1),
-        sampled(1.0, segment=1),
-        sampled(1.5, segment=2),
-    ]
-    assert weights("geometric-truncate", *batch) == pytest.approx([2.0, 2.0, 0.25, 0.25, 1.5])
-    assert weights("geometric-mask", *batch) == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.5])
 
 
 def test_a_ratio_on_a_bound_is_kept():
@@ -141,8 +136,8 @@ def test_mean_share_cut_and_effective_sample_size(
 
 
 def test_without_correction_nothing_is_cut_whatever_the_bounds():
-    correction = LossOptions(correction="none", correction_high=0.5)
-    weight, stats = importance_weights(tensors([sampled(4.0)]), correction)
+    options = LossOptions(correction="none", correction_high=0.5)
+    weight, stats = importance_weights(tensors([sampled(4.0)]), options)
     assert weight == 1.0
     assert not stats["correction_cut"].any()
 

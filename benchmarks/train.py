@@ -223,7 +223,7 @@ def _trained(config: TrainConfig, repeats: int) -> float:
     engine = open_engine(config.model, config)
     objective = configure_objective(config.objective, config.objective_options)
     policies = FrozenPolicies(old=Unchanged(), reference=None)
-    updater = Updater(config, config, engine, plan, BatchReader(plan.index), objective, policies)
+    updater = Updater(config, engine, plan, BatchReader(plan.index), objective, policies)
     return _best(lambda: list(updater.run(0)), repeats)
 
 

@@ -21,6 +21,10 @@ CorrectionMode: TypeAlias = Literal[
     "geometric-truncate",
     "geometric-mask",
 ]
+KlEstimator: TypeAlias = Literal["k1", "k2", "k3", "k3+"]
+Aggregation: TypeAlias = Literal[
+    "token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"
+]
 Decay: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
 DEFAULT_OBJECTIVE = "ppo"
 
@@ -89,9 +93,7 @@ class BatchOptions(TrainOptions):
     it only whole equal steps do."""
     seed: Count = 0
     """Seed of the order of the steps."""
-    aggregation: Literal[
-        "token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"
-    ] = "token-mean"
+    aggregation: Aggregation = "token-mean"
     """How token losses become one number: the unit that has equal weight."""
 
 
@@ -104,7 +106,7 @@ class LossOptions(TrainOptions):
     """Options of the objective, as a table; the flag is --set NAME=VALUE."""
     kl_coefficient: Weight = 0.01
     """Weight of the divergence from the reference; 0 skips it."""
-    kl_estimator: Literal["k1", "k2", "k3", "k3+"] = "k3"
+    kl_estimator: KlEstimator = "k3"
     """How the divergence is estimated; k3+ has the value of k3 and the gradient of k2."""
     reference: str | None = None
     """The frozen reference model; by default the model at the start."""

@@ -44,14 +44,8 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
         "out": str(output.root),
         "has_begun": output.has_begun(),
         "steps": {
-            "num_steps": report.num_steps,
-            "num_kept": report.num_kept,
-            "dropped": {why: count for why, count in report.dropped.items() if count},
-            "num_masked_tokens": report.num_masked_tokens,
+            **report.as_json(),
             "num_images": int(plan.index.num_images.sum()),
-            "advantage_mean": report.advantage_mean,
-            "advantage_std": report.advantage_std,
-            "advantage_zero_share": report.advantage_zero_share,
         },
         "plan": {
             **_of_plan(plan, num_processes),

@@ -92,22 +92,20 @@ def train(
 def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan, IndexReport]:
     """Return the effective configuration, the store, the plan, and the counts of the steps.
 
+    The configuration has absolute paths, all options of the objective, the run and the iteration.
+
     Raises:
         InputError: The steps or their credit cannot be used, or the model in this way.
     """
-    config = _effective(config)
-    other = config.reference if config.kl_coefficient else None
+    objective = configure_objective(config.objective, config.objective_options)
+    config = config.resolved().changed(objective_options=options_as_json(objective))
+    config = effective_config(config)
     store = open_store(config.store)
-    run_id, iteration = which_iteration(store, config)
+    run_id, iteration = _which_iteration(store, config)
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config)
     )
-    _check_images(
-        index,
-        config.model,
-        other,
-        shares_prefixes=config.share_prefixes,
-    )
+    _check_images(index, config)
     plan = make_plan(
         index,
         seed=config.seed,
@@ -132,16 +130,9 @@ def heed_signal(config: TrainConfig, plan: TrainingPlan, report: IndexReport) ->
     return replace(report, notices=(*report.notices, *notices))
 
 
-def _effective(config: TrainConfig) -> TrainConfig:
-    """Return the configuration to save: absolute paths, all options of the objective, the run."""
-    objective = configure_objective(config.objective, config.objective_options)
-    config = config.resolved().changed(objective_options=options_as_json(objective))
-    return effective_config(config)
-
-
 def _identity(config: TrainConfig, plan: TrainingPlan) -> Identity:
     options = config.decisive_text().encode()
-    reference = config.reference if config.kl_coefficient else None
+    reference = config.reference
     return Identity(
         plan=plan.hash,
         configuration=hashlib.sha256(options).hexdigest(),
@@ -151,7 +142,7 @@ def _identity(config: TrainConfig, plan: TrainingPlan) -> Identity:
     )
 
 
-def which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
+def _which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
     """Return the run and the iteration to train on; by default the only run, the newest iteration.
 
     Raises:
@@ -183,16 +174,8 @@ def _filters(config: TrainConfig) -> Filters:
     )
 
 
-def _check_images(
-    index: StepIndex, model: str, reference: str | None, *, shares_prefixes: bool
-) -> None:
+def _check_images(index: StepIndex, config: TrainConfig) -> None:
     """Check the images of all steps, and those that their tokens ask for, before a model is loaded.
-
-    Args:
-        index: The steps.
-        model: The model that is trained.
-        reference: Another one that scores the steps, if any.
-        shares_prefixes: Whether steps share prefixes.
 
     Raises:
         InputError: A model is blind to them, prefixes are shared, an image cannot be read, or the
@@ -200,15 +183,15 @@ def _check_images(
         MissingDependencyError: There are images, and Pillow is not installed.
     """
     if index.has_images:
-        _refuse_blind(index, model)
-        if reference is not None:
-            _refuse_blind(index, reference)
-        if shares_prefixes:
+        _refuse_blind(index, config.model)
+        if config.reference is not None:
+            _refuse_blind(index, config.reference)
+        if config.share_prefixes:
             raise InputError(
                 "steps with images share no prefixes, because equal tokens may stand for different "
                 "images: train without share_prefixes"
             )
-    eyes = load_eyes(model)
+    eyes = load_eyes(config.model)
     if eyes is None:
         return
     reader = BatchReader(index)

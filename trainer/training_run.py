@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from graphcredit.store.layout import Store
@@ -21,7 +22,6 @@ from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.loss.registry import configure_objective
 from graphcredit.trainer.model.source import find_model, load_eyes, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
-    KEPT,
     Progress,
     latest_checkpoint,
     newest_of_all,
@@ -50,7 +50,8 @@ class TrainingRun:
         """Train from the last checkpoint, if any, to the end, and save the policy."""
         config, engine = self.config, self.engine
         checkpoint, damaged = latest_checkpoint(engine, self.output.checkpoint_dir, self.identity)
-        self._notice([*self.report.notices, *_start_notices(config, engine), *damaged])
+        tokenizer = tokenizer_notices(find_model(config.model), engine.num_ids)
+        self._notice([*self.report.notices, *tokenizer, *damaged])
         num_done = checkpoint.progress.update if checkpoint else 0
         engine.check_lengths(self.plan.index)
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
@@ -68,7 +69,7 @@ class TrainingRun:
             if checkpoint is not None:
                 engine.load_state(checkpoint)
             objective = configure_objective(config.objective, config.objective_options)
-            updater = Updater(config, config, engine, self.plan, reader, objective, policies)
+            updater = Updater(config, engine, self.plan, reader, objective, policies)
             self._learn(updater, num_done, log, on_progress)
         nothing = _why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
@@ -120,25 +121,21 @@ class TrainingRun:
                     self.output.checkpoint_dir,
                     self.engine.state(),
                     Progress(update=num_done, identity=self.identity.as_json()),
-                    keep=KEPT,
                 )
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the frozen policies; the engine must still have its initial weights."""
         config = self.config
-        wants_reference = config.kl_coefficient > 0
         start = self._start(reader, on_progress) if config.compares_with_start else None
         other = None
-        if wants_reference and config.reference is not None:
-            name = config.reference
-            other = self._score(
-                "reference", lambda: self._open_reference(name), reader, on_progress
-            )
+        if (name := config.reference) is not None:
+            opened = partial(self._open_reference, name)
+            other = self._score("reference", opened, reader, on_progress)
             # Its modules refer to each other, and would keep its shards.
             gc.collect()
         return FrozenPolicies(
             old=None if config.bypasses else start,
-            reference=(other or start) if wants_reference else None,
+            reference=(other or start) if config.kl_coefficient > 0 else None,
         )
 
     def _open_reference(self, name: str) -> TrainingEngine:
@@ -175,7 +172,6 @@ class TrainingRun:
         return TrainingLog(self.output, path, num_done, is_writing=self.engine.rank == 0)
 
     def _result(self, rows: Sequence[Mapping[str, Any]], nothing: str | None) -> dict[str, Any]:
-        report = self.report
         last = {name: rows[-1].get(name) for name in _SHOWN} if rows else {}
         return {
             "model": str(self.output.model_dir),
@@ -183,24 +179,13 @@ class TrainingRun:
             "iteration": self.config.iteration,
             "column": self.config.column,
             "num_updates": rows[-1]["update"] + 1 if rows else 0,
-            "num_steps": report.num_steps,
-            "num_kept": report.num_kept,
-            "dropped": {reason: count for reason, count in report.dropped.items() if count},
-            "num_masked_tokens": report.num_masked_tokens,
-            "advantage_mean": report.advantage_mean,
-            "advantage_std": report.advantage_std,
-            "advantage_zero_share": report.advantage_zero_share,
-            "staleness": {str(gap): count for gap, count in report.staleness.items()},
+            **self.report.as_json(),
+            "staleness": {str(gap): count for gap, count in self.report.staleness.items()},
             "notices": self.output.notices(),
             "identity": self.identity.as_json(),
             "last": {name: value for name, value in last.items() if value is not None},
             **({} if nothing is None else {"nothing_learnt": nothing}),
         }
-
-
-def _start_notices(config: TrainConfig, engine: TrainingEngine) -> list[str]:
-    """Return the notices of a training that follow from its options and its model."""
-    return tokenizer_notices(find_model(config.model), engine.num_ids)
 
 
 def _why_nothing_was_learnt(rows: Sequence[Mapping[str, Any]]) -> str | None:

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from experiments.episodes import Floats, Rollouts
 from experiments.sokoban.boards import Boards
 from experiments.sokoban.policy import log_probabilities
-from graphcredit.trainer.loss.importance import Correction
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.policy_loss import policy_loss
+from graphcredit.trainer.options import LossOptions
 
 BATCH = 1024
 """Steps of an optimizer step, at most."""
@@ -21,7 +21,7 @@ MAX_NORM = 1.0
 """Gradients are cut to this norm."""
 
 _OBJECTIVE = Ppo()
-_NO_CORRECTION = Correction(mode="none")
+_LOSS = LossOptions(correction="none", kl_coefficient=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,14 +65,7 @@ class Learner:
             torch.from_numpy(np.log(episodes.chance[rows])).float(),
             torch.from_numpy(advantage[rows]).float(),
         )
-        result = policy_loss(
-            tokens,
-            objective=_OBJECTIVE,
-            correction=_NO_CORRECTION,
-            kl_coefficient=0.0,
-            kl_estimator="k3",
-            entropy_coefficient=0.0,
-        )
+        result = policy_loss(tokens, _OBJECTIVE, _LOSS)
         self.optimizer.zero_grad()
         result.loss.backward()
         nn.utils.clip_grad_norm_(self.policy.parameters(), MAX_NORM)

@@ -25,7 +25,7 @@ def same(directory: Path, cases: list[tuple[str, dict[str, Any]]]) -> None:
         config = rank_worker.config(path, 0).changed(**options)
         engine = open_engine(path, config)
         engine.save_pretrained(directory / f"{name}-saved")
-        assert_same(engine, load_model(path, config, adapter_seed=config.adapter_seed))
+        assert_same(engine, load_model(path, config))
     destroy_process_group()
 
 

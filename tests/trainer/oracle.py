@@ -1,4 +1,4 @@
-"""What the loss must be, token by token, in plain Python: slow, obvious, and nobody's import.
+"""The loss token by token, in plain Python: slow, obvious, and nobody's import.
 
 Every objective takes the scored tokens twice: `batch` holds the current log-probabilities, and
 `frozen` what they are where the formula says "without gradient". So a finite difference of `batch`
@@ -92,9 +92,9 @@ def gmpo(batch: Batch, frozen: Batch, *, clip_low=0.4, clip_high=0.4) -> list[fl
     losses = []
     for token, fixed in zip(batch, frozen, strict=True):
         gaps = [gmpo_clipped(t, clip_low, clip_high) for t in frozen if t.segment == token.segment]
-        own, still = (gmpo_clipped(t, clip_low, clip_high) for t in (token, fixed))
+        moved, still = (gmpo_clipped(t, clip_low, clip_high) for t in (token, fixed))
         losses.append(
-            -math.exp(clip(mean(gaps), -20, 20)) * math.exp(own - still) * token.advantage
+            -math.exp(clip(mean(gaps), -20, 20)) * math.exp(moved - still) * token.advantage
         )
     return losses
 
@@ -146,9 +146,9 @@ def importance_weights(batch: Batch, mode: str, low: float, high: float) -> list
     weights = []
     for token in batch:
         same = [t for t in batch if t.segment == token.segment]
-        own = token.old - token.behaviour
+        gap = token.old - token.behaviour
         gaps = [t.old - t.behaviour for t in same]
-        level = {"sequence": math.fsum(gaps), "geometric": mean(gaps)}.get(mode.split("-")[0], own)
+        level = {"sequence": math.fsum(gaps), "geometric": mean(gaps)}.get(mode.split("-")[0], gap)
         rho = math.exp(clip(level, -20, 20))
         if mode in ("none", "bypass"):
             weights.append(1.0)

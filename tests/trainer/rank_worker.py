@@ -20,7 +20,7 @@ from graphcredit.trainer.output.checkpoint import (
     latest_checkpoint,
     save_checkpoint,
 )
-from tests.trainer.packs import Sample, pack_samples, random_samples
+from tests.trainer.packs import Pair, pack_samples, random_samples
 
 LEARNING_RATE = 1e-3
 IDENTITY = Identity(
@@ -58,7 +58,7 @@ def assert_close(
             assert (ours - theirs).norm() <= gap * theirs.norm(), kind
 
 
-def samples_of(update: int) -> list[Sample]:
+def samples_of(update: int) -> list[Pair]:
     return random_samples(7, seed=update)
 
 
@@ -80,17 +80,17 @@ def train(engine: TrainingEngine, update: int) -> float:
     return engine.update(LEARNING_RATE)
 
 
-def _loss(engine: TrainingEngine, samples: list[Sample], weight: float) -> Tensor:
+def _loss(engine: TrainingEngine, samples: list[Pair], weight: float) -> Tensor:
     batch = pack_samples(samples, weight=weight)
     tokens = engine.score(batch, want_entropy=True)
     return -((tokens.logprob + 0.1 * tokens.entropy) * torch.tensor(batch.weight)).sum()
 
 
 def newest(process: Process, directory: Path) -> Checkpoint:
-    found, notices = latest_checkpoint(process, directory, IDENTITY)
-    assert found is not None
+    checkpoint, notices = latest_checkpoint(process, directory, IDENTITY)
+    assert checkpoint is not None
     assert notices == []
-    return found
+    return checkpoint
 
 
 def main(directory: Path) -> None:

@@ -42,6 +42,17 @@ def _sampled(model: str, *, logged_at: float, sampled_at: float) -> list[list[Ro
     return [episode("a", *rows[:3]), episode("b", *rows[3:], success=False)]
 
 
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory, model: str) -> tuple[StepIndex, BatchReader]:
+    """Steps as the model itself would have sampled them at temperature 1."""
+    return _read(tmp_path_factory.mktemp("sampled"), _sampled(model, logged_at=1.0, sampled_at=1.0))
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> TrainingEngine:
+    return _engine(save_tiny_model(tmp_path_factory.mktemp("other"), seed=1))
+
+
 def _read(root: Path, trajectories: list[list[Row]]) -> tuple[StepIndex, BatchReader]:
     store = token_store(root, trajectories, num_shards=2)
     filters = Filters(max_tokens=100)
@@ -94,18 +105,23 @@ def test_logprobs_from_before_the_temperature_are_refused_with_the_distribution(
         check_agreement(_engine(model), reader, index, _config(model))
 
 
-def test_another_model_is_refused_unless_it_is_allowed(tmp_path: Path, model: str):
-    index, reader = _read(tmp_path / "store", _sampled(model, logged_at=1.0, sampled_at=1.0))
-    other = _engine(save_tiny_model(tmp_path / "other", seed=1))
+def test_another_model_is_refused_unless_it_is_allowed_and_older_weights_are_not_compared(
+    model: str, sampled: tuple[StepIndex, BatchReader], other: TrainingEngine
+):
+    index, reader = sampled
     with pytest.raises(InputError, match="Likely another model"):
         check_agreement(other, reader, index, _config(model))
     assert check_agreement(other, reader, index, _config(model, mismatch_tolerance=1e9)) == []
+    stale = replace(index, staleness=np.full(6, 2))
+    (notice,) = check_agreement(other, reader, stale, _config(model))
+    assert "were not compared" in notice
 
 
 def test_the_sample_has_a_bounded_size_and_is_that_of_the_seed(
-    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
+    model: str, sampled: tuple[StepIndex, BatchReader], monkeypatch: pytest.MonkeyPatch
 ):
-    index, reader = _read(tmp_path, _sampled(model, logged_at=1.0, sampled_at=1.0))
+    index, reader = sampled
+    engine = _engine(model)
     read = reader.read
     seen: list[list[int]] = []
 
@@ -118,14 +134,6 @@ def test_the_sample_has_a_bounded_size_and_is_that_of_the_seed(
     for seed in (1, 1, 2):
         seen.append([])
         config = _config(model, seed=seed)
-        assert check_agreement(_engine(model), reader, index, config) == []
+        assert check_agreement(engine, reader, index, config) == []
     assert [len(set(steps)) for steps in seen] == [3, 3, 3]
     assert seen[0] == seen[1] != seen[2]
-
-
-def test_steps_of_older_weights_are_not_compared(tmp_path: Path, model: str):
-    index, reader = _read(tmp_path / "store", _sampled(model, logged_at=1.0, sampled_at=1.0))
-    other = _engine(save_tiny_model(tmp_path / "other", seed=1))
-    stale = replace(index, staleness=np.full(6, 2))
-    (notice,) = check_agreement(other, reader, stale, _config(model))
-    assert "were not compared" in notice

@@ -149,7 +149,7 @@ def test_packing_is_what_a_plain_loop_makes_of_the_log(
             assert batch.behaviour_logprobs.tolist() == list(logprobs)
             expected = np.array([row["advantage"] for row in members], np.float32)[batch.segment]
             assert batch.advantage.tolist() == expected.tolist()
-            assert reader.cached_bytes <= cache_bytes
+            assert reader._cache.num_bytes <= cache_bytes
             seen += micro.steps.tolist()
         assert sorted(seen) == list(range(len(rows)))
 
@@ -169,10 +169,10 @@ def test_the_cache_keeps_what_was_used_last_and_stays_below_its_bound(
         return read_tokens(path, row_group)
 
     monkeypatch.setattr(batches, "read_tokens", counted)
-    reader = BatchReader(index, cache_bytes=2 * one.cached_bytes)
+    reader = BatchReader(index, cache_bytes=2 * one._cache.num_bytes)
     for step in (0, 1, 0, 2, 0, 1):
         reader.read(_micro(step))
-        assert reader.cached_bytes <= 2 * one.cached_bytes
+        assert reader._cache.num_bytes <= 2 * one._cache.num_bytes
     # 2 pushes out 1, because 0 was used in between; then 1 is read again.
     assert reads == [0, 1, 2, 1]
 

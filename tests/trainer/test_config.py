@@ -1,7 +1,5 @@
-"""What a training is asked to do: from a file, from flags, checked before anything is read."""
+"""The options of a training: from a file, from flags, checked before anything is read."""
 
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError, PathError
 from graphcredit.trainer.config import TrainConfig, read_config
+from tests.cli.in_process import run
 
 _NEEDED = {"store": "s", "out": "o", "model": "m"}
 
@@ -130,11 +129,10 @@ def test_a_directory_is_no_configuration(tmp_path: Path):
 def test_every_option_is_explained_and_is_a_flag():
     names = TrainConfig.model_fields.keys()
     assert [name for name, field in TrainConfig.model_fields.items() if not field.description] == []
-    command = [sys.executable, "-m", "graphcredit.cli.main", "train", "--help"]
-    environment = {"COLUMNS": "80", "TERM": "dumb"}
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    shown = run("train", "--help")
+    assert shown.exit_code == 0
     flags = {f"--{name.replace('_', '-')}" for name in names - {"store", "objective_options"}}
-    assert {flag for flag in flags if flag in shown.stdout} == flags
+    assert {flag for flag in flags if flag in shown.out} == flags
 
 
 @pytest.mark.parametrize("changed", [{"checkpoint_every": 3}, {"gradient_checkpointing": True}])

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import check_options
-from graphcredit.trainer.loss.importance import Correction, CorrectionMode, importance_weights
+from graphcredit.trainer.loss.importance import importance_weights
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 from graphcredit.trainer.loss.policy_loss import averages
+from graphcredit.trainer.options import CorrectionMode, LossOptions
 from tests.examples import examples
 from tests.trainer import oracle
 from tests.trainer.oracle import Token
@@ -24,45 +24,53 @@ def sampled(rho: float, **values: Any) -> Token:
     return token(logprob=-1.0, behaviour=-1.0 - math.log(rho), **values)
 
 
-def weights(mode: CorrectionMode, *batch: Token) -> list[float]:
-    return importance_weights(tensors(batch), Correction(mode=mode))[0].tolist()
+_ONE_RESPONSE = [sampled(0.25), sampled(1.0), sampled(4.0)]
+"""The product is 1, and so is its root: as a whole all is within bounds, 0.5 and 2."""
+_PRODUCTS = [
+    *[sampled(0.8)] * 2,
+    *[sampled(1.6, segment=1)] * 2,
+    *[sampled(0.7, segment=2)] * 2,
+    sampled(1.5, segment=3),
+]
+"""Products: 0.8 · 0.8 = 0.64; 1.6 · 1.6 = 2.56; 0.7 · 0.7 = 0.49; 1.5 alone. The sequence is judged
+by them, as TRL and verl do. Their means are within the bounds, all of them."""
+_ROOTS = [
+    *(sampled(16.0), sampled(1.0)),
+    *(sampled(1 / 16, segment=1), sampled(1.0, segment=1)),
+    sampled(1.5, segment=2),
+]
+"""Means: (16 · 1)^(1/2) = 4; (1/16 · 1)^(1/2) = 1/4; 1.5 alone."""
 
 
-def test_each_mode_on_ratios_a_quarter_one_and_four_of_one_response():
-    """Bounds 0.5 and 2. The product is 1, and so is its root: as a whole all is within bounds."""
-    batch = [sampled(0.25), sampled(1.0), sampled(4.0)]
-    assert weights("none", *batch) == [1.0, 1.0, 1.0]
-    assert weights("token-truncate", *batch) == pytest.approx([0.25, 1.0, 2.0])
-    assert weights("token-mask", *batch) == pytest.approx([0.0, 1.0, 0.0])
-    assert weights("sequence-truncate", *batch) == pytest.approx([1.0, 1.0, 1.0])
-    assert weights("sequence-mask", *batch) == pytest.approx([1.0, 1.0, 1.0])
-    assert weights("geometric-truncate", *batch) == pytest.approx([1.0, 1.0, 1.0])
-    assert weights("geometric-mask", *batch) == pytest.approx([1.0, 1.0, 1.0])
-
-
-def test_a_sequence_is_judged_by_the_product_of_its_ratios_as_trl_and_verl_do():
-    """Products: 0.8 · 0.8 = 0.64; 1.6 · 1.6 = 2.56; 0.7 · 0.7 = 0.49; 1.5 alone."""
-    batch = [
-        *[sampled(0.8)] * 2,
-        *[sampled(1.6, segment=1)] * 2,
-        *[sampled(0.7, segment=2)] * 2,
-        sampled(1.5, segment=3),
-    ]
-    product = pytest.approx([0.64, 0.64, 2.0, 2.0, 0.49, 0.49, 1.5])
-    assert weights("sequence-truncate", *batch) == product
-    masked = pytest.approx([0.64, 0.64, 0.0, 0.0, 0.0, 0.0, 1.5])
-    assert weights("sequence-mask", *batch) == masked
-    # Their means are within the bounds, all of them.
-    mean = pytest.approx([0.8, 0.8, 1.6, 1.6, 0.7, 0.7, 1.5])
-    assert weights("geometric-truncate", *batch) == mean
-    assert weights("geometric-mask", *batch) == mean
+@pytest.mark.parametrize(
+    ("batch", "mode", "expected"),
+    [
+        (_ONE_RESPONSE, "none", [1.0] * 3),
+        (_ONE_RESPONSE, "token-truncate", [0.25, 1.0, 2.0]),
+        (_ONE_RESPONSE, "token-mask", [0.0, 1.0, 0.0]),
+        *(
+            (_ONE_RESPONSE, f"{level}-{cut}", [1.0] * 3)
+            for level in ("sequence", "geometric")
+            for cut in ("truncate", "mask")
+        ),
+        (_PRODUCTS, "sequence-truncate", [0.64, 0.64, 2.0, 2.0, 0.49, 0.49, 1.5]),
+        (_PRODUCTS, "sequence-mask", [0.64, 0.64, 0.0, 0.0, 0.0, 0.0, 1.5]),
+        (_PRODUCTS, "geometric-truncate", [0.8, 0.8, 1.6, 1.6, 0.7, 0.7, 1.5]),
+        (_PRODUCTS, "geometric-mask", [0.8, 0.8, 1.6, 1.6, 0.7, 0.7, 1.5]),
+        (_ROOTS, "geometric-truncate", [2.0, 2.0, 0.25, 0.25, 1.5]),
+        (_ROOTS, "geometric-mask", [0.0, 0.0, 0.0, 0.0, 1.5]),
+    ],
+)
+def test_weights_by_hand(batch: list[Token], mode: CorrectionMode, expected: list[float]):
+    weights, _ = importance_weights(tensors(batch), LossOptions(correction=mode))
+    assert weights.tolist() == pytest.approx(expected)
 
 
 def test_the_gradient_of_a_response_is_weighed_by_its_product():
     """ρ = 0.8 · 0.8 = 0.64 for both tokens of advantage 3, of the mean 0.8: a quarter more."""
     for mode, rho in (("sequence-truncate", 0.64), ("geometric-truncate", 0.8)):
         tokens = tensors([sampled(0.8, advantage=3.0)] * 2)
-        loss = loss_of(tokens, Reinforce(), correction=Correction(mode=mode))
+        loss = loss_of(tokens, Reinforce(), correction=mode)
         assert gradient_of(tokens, loss) == pytest.approx([-3.0 * rho] * 2)
 
 
@@ -71,35 +79,23 @@ def test_a_product_of_many_ratios_neither_overflows_nor_vanishes():
     far = [token(logprob=-1.0, behaviour=-2.0)] * 400
     near = [token(logprob=-2.0, behaviour=-1.0)] * 400
     for batch, end in ((far, math.exp(20)), (near, math.exp(-20))):
-        correction = Correction(mode="sequence-truncate", high=1e30)
+        correction = LossOptions(correction="sequence-truncate", correction_high=1e30)
         found = importance_weights(tensors(batch), correction)[0].tolist()
         assert found == pytest.approx([end] * 400)
 
 
-def test_a_geometric_mean_judges_a_response_as_a_whole():
-    """Means: (16 · 1)^(1/2) = 4; (1/16 · 1)^(1/2) = 1/4; 1.5 alone."""
-    batch = [
-        sampled(16.0),
-        sampled(1.0),
-        sampled(1 / 16, segment=1),
-        sampled(1.0, segment=1),
-        sampled(1.5, segment=2),
-    ]
-    assert weights("geometric-truncate", *batch) == pytest.approx([2.0, 2.0, 0.25, 0.25, 1.5])
-    assert weights("geometric-mask", *batch) == pytest.approx([0.0, 0.0, 0.0, 0.0, 1.5])
-
-
 def test_a_ratio_on_a_bound_is_kept():
     batch = tensors([token(logprob=0.0, behaviour=0.0)])
-    for bounds in ({"low": 1.0, "high": 2.0}, {"low": 0.5, "high": 1.0}):
-        assert importance_weights(batch, Correction(mode="token-mask", **bounds))[0] == 1.0
+    for low, high in ((1.0, 2.0), (0.5, 1.0)):
+        bounds = {"correction_low": low, "correction_high": high}
+        assert importance_weights(batch, LossOptions(correction="token-mask", **bounds))[0] == 1.0
 
 
 @pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=examples(40), deadline=None)
 @given(batch=batches(gap=30.0))
 def test_the_weights_are_those_of_the_slow_one(mode: CorrectionMode, batch: Any):
-    correction = Correction(mode=mode, low=0.3, high=3.0)
+    correction = LossOptions(correction=mode, correction_low=0.3, correction_high=3.0)
     scored = [t for t in batch if t.is_scored]
     fast, _ = importance_weights(tensors(batch).scored(), correction)
     slow = oracle.importance_weights(scored, mode, 0.3, 3.0)
@@ -112,7 +108,7 @@ def test_a_weight_scales_the_policy_gradient_and_nothing_else():
     loss = loss_of(
         tokens,
         Reinforce(),
-        correction=Correction(),
+        correction="token-truncate",
         kl_coefficient=0.5,
         kl_estimator="k2",
     )
@@ -132,7 +128,7 @@ def test_mean_share_cut_and_effective_sample_size(
     mode: CorrectionMode, mean: float, cut: float, size: float
 ):
     batch = tensors([sampled(0.25), sampled(1.0), sampled(4.0)])
-    loss = loss_of(batch, Reinforce(), correction=Correction(mode=mode))
+    loss = loss_of(batch, Reinforce(), correction=mode)
     seen = averages({name: value.item() for name, value in loss.sums.items()})
     assert seen["correction_mean"] == pytest.approx(mean)
     assert seen["correction_cut"] == pytest.approx(cut)
@@ -140,27 +136,27 @@ def test_mean_share_cut_and_effective_sample_size(
 
 
 def test_without_correction_nothing_is_cut_whatever_the_bounds():
-    correction = Correction(mode="none", high=0.5)
-    weight, stats = importance_weights(tensors([sampled(4.0)]), correction)
+    options = LossOptions(correction="none", correction_high=0.5)
+    weight, stats = importance_weights(tensors([sampled(4.0)]), options)
     assert weight == 1.0
     assert not stats["correction_cut"].any()
 
 
 def test_with_every_token_masked_nothing_is_learnt_and_the_effective_sample_size_is_0():
     tokens = tensors([sampled(9.0), sampled(0.01)])
-    loss = loss_of(tokens, Reinforce(), correction=Correction(mode="token-mask"))
+    loss = loss_of(tokens, Reinforce(), correction="token-mask")
     assert gradient_of(tokens, loss) == [0.0, 0.0]
     assert averages({k: v.item() for k, v in loss.sums.items()})["effective_sample_size"] == 0.0
 
 
 @pytest.mark.parametrize(
-    ("correction", "message"),
+    ("options", "message"),
     [
-        (Correction(low=-1.0), "must be at least 0"),
-        (Correction(high=0.0), "must be above 0"),
-        (Correction(mode="both"), "must be 'none', 'bypass', 'token-truncate'"),  # type: ignore[arg-type]
+        ({"correction_low": -1.0}, "must be at least 0"),
+        ({"correction_high": 0.0}, "must be above 0"),
+        ({"correction": "both"}, "must be 'none', 'bypass', 'token-truncate'"),
     ],
 )
-def test_a_wrong_option_is_refused(correction: Correction, message: str):
+def test_a_wrong_option_is_refused(options: dict[str, Any], message: str):
     with pytest.raises(OptionError, match=message):
-        check_options(correction, owner="correction")
+        LossOptions(**options)

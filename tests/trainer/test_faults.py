@@ -122,45 +122,31 @@ def test_steps_without_any_tokens_are_refused_with_the_columns_that_are_needed(t
     _refused(store, *names, "all 5 steps", "recorder")
 
 
-def test_nothing_left_is_refused_with_where_it_went(tmp_path: Path):
-    store = token_store(tmp_path / "s")
-    _refused(store, "of 5, all are", "5 over_long", max_tokens=2)
+_FLAT, _LONG = turn([1], [2], advantage=0.0), turn([1, 2, 3], [4])
+_DEAD = turn([1], [2], advantage=None)
 
 
-def test_nothing_left_for_lack_of_signal_is_an_error_of_its_own(tmp_path: Path):
-    flat = turn([1], [2], advantage=0.0)
-    without_signal = token_store(tmp_path / "a", [episode("a", flat)])
-    with pytest.raises(NothingToTrainError, match="1 zero_advantage"):
-        _index(without_signal, drop_zero_advantage=True)
-    with pytest.raises(InputError, match="1 over_long") as refusal:
-        _index(without_signal, max_tokens=1)
-    assert not isinstance(refusal.value, NothingToTrainError)
-
-
-def test_a_step_that_a_filter_took_is_no_lack_of_signal(tmp_path: Path):
-    flat, long = turn([1], [2], advantage=0.0), turn([1, 2, 3], [4])
-    store = token_store(tmp_path / "a", [episode("a", flat, flat, long)])
-    with pytest.raises(InputError, match=r"\(2 zero_advantage, 1 over_long\)") as refusal:
-        _index(store, drop_zero_advantage=True, max_tokens=3)
-    assert not isinstance(refusal.value, NothingToTrainError)
-
-
-def test_a_step_without_a_signal_has_none_whatever_else_it_is(tmp_path: Path):
-    flat, long = turn([1], [2], advantage=0.0), turn([1, 2, 3], [4], advantage=0.0)
-    store = token_store(tmp_path / "a", [episode("a", flat, long)])
-    with pytest.raises(NothingToTrainError, match=r"\(2 zero_advantage\)"):
-        _index(store, drop_zero_advantage=True, max_tokens=3)
-
-
-def test_a_trajectory_that_never_ended_takes_no_signal_away(tmp_path: Path):
-    flat, dead = turn([1], [2], advantage=0.0), turn([1], [2], advantage=None)
-    store = token_store(tmp_path / "a", [episode("a", flat), episode("b", dead, dead)])
-    with pytest.raises(NothingToTrainError, match=r"of 3, all .*\(2 no_credit, 1 zero_advantage\)"):
-        _index(store, drop_zero_advantage=True)
-    only_dead = token_store(tmp_path / "b", [episode("b", dead, dead)])
-    with pytest.raises(InputError, match="2 no_credit") as refusal:
-        _index(only_dead, drop_zero_advantage=True)
-    assert not isinstance(refusal.value, NothingToTrainError)
+@pytest.mark.parametrize(
+    ("trajectories", "max_tokens", "counts", "lacks_signal"),
+    [
+        ([[_LONG]], 2, "1 over_long", False),
+        ([[_FLAT]], 100, "1 zero_advantage", True),
+        ([[_FLAT, _FLAT, _LONG]], 3, "2 zero_advantage, 1 over_long", False),
+        # A step without a signal has none whatever else it is.
+        ([[_FLAT, turn([1, 2, 3], [4], advantage=0.0)]], 3, "2 zero_advantage", True),
+        # A trajectory that never ended takes no signal away.
+        ([[_FLAT], [_DEAD, _DEAD]], 100, "2 no_credit, 1 zero_advantage", True),
+        ([[_DEAD, _DEAD]], 100, "2 no_credit", False),
+    ],
+)
+def test_nothing_left_is_refused_with_where_it_went_and_lack_of_signal_is_an_error_of_its_own(
+    tmp_path: Path, trajectories: list[list[Row]], max_tokens: int, counts: str, lacks_signal: bool
+):
+    episodes = [episode(f"e{number}", *turns) for number, turns in enumerate(trajectories)]
+    store = token_store(tmp_path / "s", episodes)
+    with pytest.raises(InputError, match=rf", all are .*\({counts}\)") as refusal:
+        _index(store, drop_zero_advantage=True, max_tokens=max_tokens)
+    assert isinstance(refusal.value, NothingToTrainError) == lacks_signal
 
 
 def test_an_iteration_without_shards_is_refused(tmp_path: Path):

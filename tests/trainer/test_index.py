@@ -1,4 +1,4 @@
-"""What is trained on: found, filtered, counted and described, on small stores."""
+"""The index of the steps to train on: filtered, counted and described, on small stores."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def test_steps_are_indexed_by_task_trajectory_and_number(tmp_path: Path):
     assert index.group.tolist() == [0, 0, 1]
     assert index.staleness.tolist() == [0, 0, 0]
     assert index.length.tolist() == [5, 2, 5]
-    assert (report.num_steps, report.num_kept, report.num_tokens) == (3, 3, 12)
+    assert (report.num_steps, report.num_kept) == (3, 3)
     assert report.largest_token_id == 10
     assert report.advantage_mean == pytest.approx(0)
     assert report.advantage_std == pytest.approx(np.sqrt((0.25 + 4 + 2.25) / 3))

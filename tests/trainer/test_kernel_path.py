@@ -1,4 +1,4 @@
-"""What a GPU does around the kernel of attention, with a stand-in for the kernel on the CPU."""
+"""The path of a GPU around the kernel of attention, with a stand-in for the kernel on the CPU."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How many positions a model has, by its configuration alone."""
+"""The number of positions of a model, by its configuration alone."""
 
 from typing import Any
 

@@ -9,11 +9,11 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from graphcredit.trainer.loss.importance import Correction, CorrectionMode
 from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 from graphcredit.trainer.loss.policy_loss import averages
 from graphcredit.trainer.loss.registry import OBJECTIVES, configure_objective
+from graphcredit.trainer.options import CorrectionMode
 from tests.examples import examples
 from tests.trainer import oracle
 from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, token
@@ -39,7 +39,7 @@ def test_loss_and_gradient_are_those_of_the_slow_one(
     loss = loss_of(
         tokens,
         configure_objective(name, options),
-        correction=Correction(mode=mode),
+        correction=mode,
         kl_coefficient=kl,
         kl_estimator=estimator,
         entropy_coefficient=entropy,

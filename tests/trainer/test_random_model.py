@@ -34,7 +34,7 @@ def test_it_has_the_shape_that_samplers_on_a_cpu_need(tmp_path: Path, words: Pat
 def test_the_trainer_takes_it_and_its_tokenizer_is_beside_it(tmp_path: Path, words: Path):
     save_random_model(tmp_path / "m", words, seed=0)
     config = TrainConfig(store=tmp_path, out=tmp_path, model=str(tmp_path / "m"))
-    scorer = load_model(config.model, config, adapter_seed=config.adapter_seed)
+    scorer = load_model(config.model, config)
     assert scorer.causal_lm.config.model_type == "qwen2"
     opened, given = (AutoTokenizer.from_pretrained(path) for path in (tmp_path / "m", words))
     assert opened.get_vocab() == given.get_vocab()

@@ -47,7 +47,7 @@ def test_one_process_in_half_precision_has_the_weights_of_the_whole_model(
     name = _save(tmp_path, case)
     config = rank_worker.config(name, 0).changed(dtype="bfloat16", **CASES[case][2])
     engine = open_engine(name, config)
-    loading_worker.assert_same(engine, load_model(name, config, adapter_seed=config.adapter_seed))
+    loading_worker.assert_same(engine, load_model(name, config))
 
 
 @pytest.mark.parametrize("lora_rank", [0, 4])

@@ -28,25 +28,17 @@ from graphcredit.trainer.model.flops import training_flops
 from graphcredit.trainer.model.layers import model_shape
 from graphcredit.trainer.model.loading import load_model
 from graphcredit.trainer.model.logprobs import Scorer, scorer_arguments
-from graphcredit.trainer.model.packed_attention import PACKED_ATTENTION, register_attention
+from graphcredit.trainer.model.packed_attention import register_attention
 from graphcredit.trainer.preview import preview
 from tests.examples import examples
 from tests.trainer.logs import Row, episode, random_episodes, token_store, turn
 from tests.trainer.models import save_tiny_model, tiny_model
+from tests.trainer.plain import FAMILIES, gradients, one_by_one, packed
 
 Tokens = list[int]
 
 alike = st.lists(st.lists(st.integers(0, 1), min_size=2, max_size=9), min_size=1, max_size=12)
 """Sequences of two tokens only, so that many begin alike, continue each other or are equal."""
-
-FAMILIES: dict[str, dict[str, Any]] = {
-    "qwen2": {},
-    "llama": {"tie_word_embeddings": True},
-    "mistral": {"sliding_window": 5},
-    "gemma3_text": {"sliding_window": 4},
-    "gpt2": {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64},
-    "mixtral": {"num_local_experts": 4},
-}
 
 
 def _prefixes(sequences: list[Tokens]) -> set[tuple[int, ...]]:
@@ -209,45 +201,16 @@ def _ancestors(batch: PackedBatch, window: int | None) -> Tensor:
     return sees
 
 
-def _scored(model: Any, batch: PackedBatch) -> tuple[Tensor, Tensor]:
-    register_attention()
-    model.set_attn_implementation(PACKED_ATTENTION)
-    scorer = Scorer(model)
-    scored = scorer(*scorer_arguments(batch, torch.tensor, want_entropy=True))
-    return scored.logprob, scored.entropy
-
-
-def _one_by_one(model: Any, samples: list[Sample]) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities and entropies from whole logits, one sample at a time."""
-    model.set_attn_implementation("eager")
-    logprobs: list[Tensor] = []
-    entropies: list[Tensor] = []
-    for sample in samples:
-        ids = torch.from_numpy(sample.tokens).long()
-        logits = model(ids[None], use_cache=False).logits[0, len(sample.prompt) - 1 : -1]
-        predicted = logits.log_softmax(-1)
-        logprobs.append(predicted[range(len(predicted)), ids[len(sample.prompt) :]])
-        entropies.append(-(predicted.exp() * predicted).sum(-1))
-    return torch.cat(logprobs), torch.cat(entropies)
-
-
-def _gradients(model: Any, batch: PackedBatch, scored: tuple[Tensor, Tensor]) -> list[Tensor]:
-    weight = torch.tensor(batch.weight * batch.advantage)
-    loss = (weight * scored[0]).sum() - 0.5 * (weight * scored[1]).sum()
-    # An expert that no token chose has none.
-    gradients = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
-    return [torch.zeros(()) if each is None else each for each in gradients]
-
-
 @pytest.mark.parametrize("kind", FAMILIES)
 @settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(samples=_drawn())
 def test_numbers_and_gradients_are_those_of_samples_one_by_one(kind: str, samples: list[Sample]):
     shared, plain = (tiny_model(kind, **FAMILIES[kind]) for _ in range(2))
     batch = _pack(samples)
-    found, expected = _scored(shared, batch), _one_by_one(plain, samples)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-    ours, theirs = _gradients(shared, batch, found), _gradients(plain, batch, expected)
+    scored, expected = packed(shared, batch), one_by_one(plain, samples)
+    torch.testing.assert_close(scored, expected, atol=1e-5, rtol=0)
+    weight = torch.tensor(batch.weight * batch.advantage)
+    ours, theirs = gradients(shared, weight, scored), gradients(plain, weight, expected)
     # What is rounded in one weight's gradient has the size of what passes through all of them.
     whole = torch.stack([each.norm() for each in theirs]).norm()
     for one, other in zip(ours, theirs, strict=True):
@@ -339,7 +302,7 @@ def test_the_gradient_of_a_store_is_that_of_a_plain_loop_over_its_rows(
     num_scored = sum(len(row["response_ids"]) for row in rows)
     for row in rows:
         sample = _samples([_tokens(row)], [len(row["prompt_ids"])])
-        logprob, _ = _one_by_one(plain, sample)
+        logprob, _ = one_by_one(plain, sample)
         (-row["advantage"] * logprob.sum() / num_scored).backward()
     for ours, theirs in zip(engine._scorer.model.parameters(), plain.parameters(), strict=True):
         assert (ours.grad - theirs.grad).norm() <= 1e-5 * theirs.grad.norm() + 1e-7
@@ -387,8 +350,7 @@ def test_attention_across_runs_counts_as_that_of_the_whole_sequence(tmp_path: Pa
 
 def _load(tmp_path: Path) -> None:
     name = save_tiny_model(tmp_path)
-    config = TrainConfig(store=Path(), out=Path(), model=name, device="cpu")
-    load_model(name, config, adapter_seed="", shares_prefixes=True)
+    load_model(name, TrainConfig(store=Path(), out=Path(), model=name, share_prefixes=True))
 
 
 def test_a_model_whose_tokens_see_more_than_their_ancestors_is_refused(

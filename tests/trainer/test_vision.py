@@ -196,11 +196,8 @@ def test_adapters_see_too(tmp_path: Path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_positions_are_those_of_the_model(tmp_path: Path, kind: str):
-    scorer = load_model(
-        name := save_tiny_seer(tmp_path, kind),
-        TrainConfig(store=".", out=".", model=name),
-        adapter_seed="",
-    )
+    name = save_tiny_seer(tmp_path, kind)
+    scorer = load_model(name, TrainConfig(store=".", out=".", model=name))
     ids = torch.tensor([prompt([5], (2, 3), [6, 7], (4, 1), [8], (1, 5), [9, 9])])
     grids = torch.tensor([[1, 4, 6], [1, 8, 2], [1, 2, 10]])
     expected, _ = scorer.causal_lm.model.get_rope_index(

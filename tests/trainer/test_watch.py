@@ -8,32 +8,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import create_store
+from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import MissingDependencyError
 from graphcredit.store.sql.catalog import connect
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.output.directory import Output
-from graphcredit.trainer.output.metrics_log import (
-    MetricsLog,
-    TrainingLog,
-    training_path,
-    write_training,
-)
+from graphcredit.trainer.output.metrics_log import TrainingLog, training_path, write_training
 
 
-def test_a_metrics_log_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
-    path = tmp_path / "metrics.jsonl"
-    first = MetricsLog(path, 0)
+def _log(store: Store, output: Output, num_done: int) -> TrainingLog:
+    path = training_path(store, "r", 0, output.root)
+    return TrainingLog(output, path, num_done, is_writing=True)
+
+
+def test_a_log_forgets_updates_that_the_weights_do_not_have(tmp_path: Path):
+    store, output = create_store(tmp_path / "s"), Output(tmp_path / "out")
+    output.root.mkdir()
+    first = _log(store, output, 0)
     for update in range(4):
-        first.log(update, {"loss": float(update)})
+        first.write(update, {"loss": float(update)})
     first.close()
-    with path.open("a", encoding="utf-8") as file:
+    with output.metrics_path.open("a", encoding="utf-8") as file:
         file.write('{"update": 4, "lo')
-    second = MetricsLog(path, 2)
-    second.log(2, {"loss": 20.0})
+    second = _log(store, output, 2)
+    second.write(2, {"loss": 20.0})
     second.close()
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in output.metrics_path.read_text().splitlines()]
     assert [(row["update"], row["loss"]) for row in lines] == [(0, 0.0), (1, 1.0), (2, 20.0)]
     assert lines == second.rows
 
@@ -54,14 +55,13 @@ def test_a_training_is_rows_of_the_view(tmp_path: Path):
 def test_a_damaged_metrics_log_is_mended_from_the_store(tmp_path: Path):
     store, out = create_store(tmp_path / "s"), tmp_path / "out"
     rows = [{"update": update, "epoch": 0, "loss": float(update)} for update in range(3)]
-    stored = training_path(store, "r", 0, out)
-    write_training(stored, out, rows)
+    write_training(training_path(store, "r", 0, out), out, rows)
     output = Output(out)
     out.mkdir()
     output.metrics_path.write_text(
         '{"update": 0, "epoch": 0, "loss": 0.0}\n{"upd\x00\n[1]\n', encoding="utf-8"
     )
-    log = TrainingLog(output, stored, 3, is_writing=True)
+    log = _log(store, output, 3)
     log.close()
     lines = output.metrics_path.read_text(encoding="utf-8").splitlines()
     assert log.rows == [json.loads(line) for line in lines] == rows
@@ -113,6 +113,5 @@ def test_without_tensorboard_a_training_is_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     store, output = create_store(tmp_path / "s"), Output(tmp_path / "out")
     output.root.mkdir()
-    path = training_path(store, "r", 0, output.root)
     with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[train\]'"):
-        TrainingLog(output, path, 0, is_writing=True)
+        _log(store, output, 0)

@@ -7,70 +7,55 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.trainer.batching.aggregation import Aggregation, step_weights
+from graphcredit.trainer.batching.aggregation import step_weights
 from graphcredit.trainer.batching.plan import make_plan
-from graphcredit.trainer.data.ragged import Floats, Ints
-from graphcredit.trainer.data.step_index import StepIndex
+from graphcredit.trainer.options import Aggregation
 from tests.trainer.indexes import index_of
 
 
-def _weights(aggregation: Aggregation, **columns: list[int]) -> list[float]:
+@pytest.mark.parametrize(
+    ("aggregation", "columns", "expected"),
+    [
+        ("token-mean", {}, [1 / 8] * 4),
+        ("seq-mean", {}, [1 / 4, 1 / 8, 1 / 4, 1 / 16]),
+        ("seq-sum", {}, [1 / 4] * 4),
+        ("dr-grpo", {}, [1 / (4 * 512)] * 4),
+        # Trajectory 0 has 1 + 2 + 1 tokens in three steps, trajectory 1 has 4 in one.
+        ("trajectory-mean", {"trajectory": [0, 0, 0, 1]}, [1 / 8] * 4),
+        ("trajectory-mean", {"trajectory": [0, 1, 1, 1]}, [1 / 2, 1 / 14, 1 / 14, 1 / 14]),
+        ("group-mean", {"trajectory": [0, 1, 2, 3], "group": [5, 5, 5, 9]}, [1 / 8] * 4),
+        # 1, 2, 1 and 4 - 3 tokens are scored.
+        ("token-mean", {"masked": [0, 0, 0, 3]}, [1 / 5] * 4),
+        ("seq-mean", {"masked": [0, 0, 0, 3]}, [1 / 4, 1 / 8, 1 / 4, 1 / 4]),
+    ],
+)
+def test_the_unit_of_an_aggregation_has_equal_weight(
+    aggregation: Aggregation, columns: dict[str, list[int]], expected: list[float]
+):
+    """Four steps of 1, 2, 1 and 4 response tokens in one batch."""
     index = index_of([1, 2, 1, 4], **columns)
-    return _of_batch(index, np.arange(4), aggregation).tolist()
-
-
-def _of_batch(
-    index: StepIndex, steps: Ints, aggregation: Aggregation, num_updates: int = 1
-) -> Floats:
-    return step_weights(index, steps, aggregation, num_updates=num_updates)
-
-
-def test_each_token_counts_the_same_in_the_token_mean():
-    assert _weights("token-mean") == pytest.approx([1 / 8] * 4)
-
-
-def test_each_step_counts_the_same_in_the_sequence_mean():
-    assert _weights("seq-mean") == pytest.approx([1 / 4, 1 / 8, 1 / 4, 1 / 16])
-
-
-def test_sums_are_divided_by_the_steps_and_by_the_constant_length():
-    assert _weights("seq-sum") == pytest.approx([1 / 4] * 4)
-    assert _weights("dr-grpo") == pytest.approx([1 / (4 * 512)] * 4)
-
-
-def test_each_trajectory_counts_the_same_however_long_it_is():
-    # Trajectory 0 has 1 + 2 + 1 tokens in three steps, trajectory 1 has 4 in one.
-    weights = _weights("trajectory-mean", trajectory=[0, 0, 0, 1])
-    assert weights == pytest.approx([1 / 8, 1 / 8, 1 / 8, 1 / 8])
-    weights = _weights("trajectory-mean", trajectory=[0, 1, 1, 1])
-    assert weights == pytest.approx([1 / 2, 1 / 14, 1 / 14, 1 / 14])
-
-
-def test_each_group_counts_the_same():
-    weights = _weights("group-mean", trajectory=[0, 1, 2, 3], group=[5, 5, 5, 9])
-    assert weights == pytest.approx([1 / 8, 1 / 8, 1 / 8, 1 / 8])
-
-
-def test_masked_tokens_do_not_count():
-    # 1, 2, 1 and 4 - 3 tokens are scored.
-    assert _weights("token-mean", masked=[0, 0, 0, 3]) == pytest.approx([1 / 5] * 4)
-    assert _weights("seq-mean", masked=[0, 0, 0, 3])[3] == pytest.approx(1 / 4)
+    weights = step_weights(index, np.arange(4), aggregation, num_updates=1)
+    assert weights.tolist() == pytest.approx(expected)
 
 
 def test_means_over_tokens_and_steps_are_those_of_the_batch():
     index, batch = index_of([1, 2, 1, 4]), np.array([1, 3])
-    assert _of_batch(index, batch, "token-mean", 2).tolist() == pytest.approx([1 / 6] * 2)
-    assert _of_batch(index, batch, "seq-mean", 2).tolist() == pytest.approx([1 / 4, 1 / 8])
+    assert step_weights(index, batch, "token-mean", num_updates=2).tolist() == pytest.approx(
+        [1 / 6] * 2
+    )
+    assert step_weights(index, batch, "seq-mean", num_updates=2).tolist() == pytest.approx(
+        [1 / 4, 1 / 8]
+    )
 
 
 def test_a_trajectory_in_several_batches_has_the_weight_of_its_whole_epoch():
     # Two batches; trajectory 0 has 1 + 2 tokens, trajectory 1 has 1 + 4: 2 / (2 · 3), 2 / (2 · 5).
     index = index_of([1, 2, 1, 4], trajectory=[0, 0, 1, 1])
-    first = _of_batch(index, np.array([0, 1]), "trajectory-mean", 2)
-    second = _of_batch(index, np.array([2, 3]), "trajectory-mean", 2)
+    first = step_weights(index, np.array([0, 1]), "trajectory-mean", num_updates=2)
+    second = step_weights(index, np.array([2, 3]), "trajectory-mean", num_updates=2)
     assert first.tolist() == pytest.approx([1 / 3, 1 / 3])
     assert second.tolist() == pytest.approx([1 / 5, 1 / 5])
-    lone = _of_batch(index, np.array([1, 3]), "trajectory-mean", 2)
+    lone = step_weights(index, np.array([1, 3]), "trajectory-mean", num_updates=2)
     assert lone.tolist() == pytest.approx([1 / 3, 1 / 5])
 
 
@@ -85,7 +70,7 @@ def test_the_sum_over_all_tokens_of_an_only_batch_is_known(
 ):
     responses, trajectory, group = (list(column) for column in zip(*steps, strict=True))
     index = index_of(responses, trajectory=trajectory, group=group)
-    weights = _of_batch(index, np.arange(len(steps)), aggregation)
+    weights = step_weights(index, np.arange(len(steps)), aggregation, num_updates=1)
     total = sum(responses)
     expected = {"seq-sum": total / len(steps), "dr-grpo": total / len(steps) / 512}
     assert (weights > 0).all()

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from hypothesis import strategies as st
 
-from graphcredit.trainer.loss.importance import Correction
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, policy_loss
 from graphcredit.trainer.loss.registry import Objective
+from graphcredit.trainer.options import LossOptions
 from tests.trainer.oracle import Token
 
 torch.set_num_threads(1)
@@ -60,17 +60,8 @@ def tensors(batch: Sequence[Token], dtype: torch.dtype = torch.float64) -> Token
 
 def loss_of(tokens: TokenInputs, objective: Objective, **changes: Any) -> PolicyLoss:
     """Return the loss with everything but the objective switched off, unless asked for."""
-    return policy_loss(
-        tokens,
-        **{
-            "objective": objective,
-            "correction": Correction(mode="none"),
-            "kl_coefficient": 0.0,
-            "kl_estimator": "k3",
-            "entropy_coefficient": 0.0,
-            **changes,
-        },
-    )
+    options = LossOptions(**{"correction": "none", "kl_coefficient": 0.0, **changes})
+    return policy_loss(tokens, objective, options)
 
 
 def gradient_of(tokens: TokenInputs, loss: PolicyLoss) -> list[float]:

@@ -19,19 +19,14 @@ the epoch's batches, and exactly where there is one. Since a weight does not dep
 token is, neither does the loss depend on how steps are packed or spread over processes.
 """
 
-from typing import Literal, TypeAlias
-
 import numpy as np
 
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_index import StepIndex
+from graphcredit.trainer.options import Aggregation
 
 RESPONSE_LENGTH = 512
 """L of dr-grpo, in tokens: it scales the loss, and with it what gradients are clipped to."""
-
-Aggregation: TypeAlias = Literal[
-    "token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"
-]
 
 
 def step_weights(

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphcredit.trainer.batching.aggregation import Aggregation, step_weights
+from graphcredit.trainer.batching.aggregation import step_weights
 from graphcredit.trainer.batching.bin_packing import cost, cut, pack, spread
 from graphcredit.trainer.data.prefix_order import PrefixOrder, Runs, equal_order
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_index import StepIndex, windows
+from graphcredit.trainer.options import Aggregation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,9 +190,9 @@ def make_plan(
     """
     num_updates = -(-len(index) // batch_size)
     updates = tuple(
-        np.sort(part)
+        np.sort(steps)
         for epoch in range(epochs)
-        for part in np.array_split(_order(index, seed, epoch), num_updates)
+        for steps in np.array_split(_order(index, seed, epoch), num_updates)
     )
     options = [seed, epochs, batch_size, max_tokens, aggregation]
     options += [] if prefixes is None else ["shared prefixes"]

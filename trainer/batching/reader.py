@@ -69,11 +69,6 @@ class BatchReader:
         self.wait_seconds = 0.0
         """Seconds that the consumer of `ahead` has waited for data."""
 
-    @property
-    def cached_bytes(self) -> int:
-        """Memory of the row groups that are kept now."""
-        return self._cache.num_bytes
-
     def read(self, micro: MicroBatch) -> PackedBatch:
         """Return a micro-batch, its steps in the order they have there.
 

@@ -17,11 +17,7 @@ from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.provenance.freshness import freshness_of
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.schema import (
-    CREDIT_KEY_COLUMNS,
-    Column,
-    split_estimator_column,
-)
+from graphcredit.store.schema import CREDIT_KEY_COLUMNS, Column, split_estimator_column
 from graphcredit.trainer.data.ragged import Floats
 
 
@@ -36,8 +32,8 @@ class CreditRows:
     advantage: Floats
     """[n] advantage; NaN without credit."""
 
-    def of(self, keys: pa.Table, start: int) -> "CreditRows":
-        """Return the rows of some steps.
+    def advantages_of(self, keys: pa.Table, start: int) -> Floats:
+        """Return [k] the advantages of some steps.
 
         Args:
             keys: [k] trajectory_id and step_index of the steps, among others.
@@ -46,7 +42,6 @@ class CreditRows:
         Raises:
             InputError: The credit shard has other steps there.
         """
-        rows = slice(start, start + keys.num_rows)
         mine = self.keys.slice(start, keys.num_rows)
         if any(not mine[key.name].equals(keys[key.name]) for key in CREDIT_KEY_COLUMNS):
             raise InputError(
@@ -54,11 +49,7 @@ class CreditRows:
                 f"differ at row {start + _first_difference(mine, keys)}. "
                 "Run `graphcredit credit` again"
             )
-        return CreditRows(
-            path=self.path,
-            keys=mine,
-            advantage=self.advantage[rows],
-        )
+        return self.advantage[start : start + keys.num_rows]
 
 
 def read_credit(shard: Shard, column: str) -> CreditRows:
@@ -116,11 +107,12 @@ def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
     run_id, iteration = shards[0].run_id, shards[0].iteration
     paths = [shard.credit_path for shard in shards]
     sources = Sources(store, store.shards(run_id))
-    for found in freshness_of(sources, run_id, iteration, paths):
-        if found.estimator == estimator and found.is_doubtful:
+    for freshness in freshness_of(sources, run_id, iteration, paths):
+        if freshness.estimator == estimator and freshness.is_doubtful:
             raise InputError(
                 "credit must be made of the steps that are there, in all shards in one way: "
-                f"{column} in {paths[0].parent} is {found.state}, {found.reason}. {again} again"
+                f"{column} in {paths[0].parent} is {freshness.state}, {freshness.reason}. "
+                f"{again} again"
             )
 
 

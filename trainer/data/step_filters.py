@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from graphcredit.store.errors import InputError, NothingToTrainError
 from graphcredit.store.layout import Shard
-from graphcredit.trainer.data.credit_columns import CreditRows, read_credit
+from graphcredit.trainer.data.credit_columns import read_credit
 from graphcredit.trainer.data.ragged import Bools, Floats, Ints
 from graphcredit.trainer.data.step_columns import (
     TOKEN_COLUMNS,
@@ -37,6 +36,19 @@ only steps that have a signal."""
 
 KEPT = len(REASONS)
 
+KEPT_COLUMNS = (
+    "shard",
+    "row",
+    "prompt_length",
+    "response_length",
+    "num_scored",
+    "advantage",
+    "staleness",
+    "sequence",
+    "num_images",
+)
+"""Fields of `StepIndex` that are known of each kept step, and how: `sequence` is a hash here."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
@@ -52,13 +64,13 @@ class Filters:
     drop_zero_advantage: bool = False
 
     def outcome(
-        self, columns: StepColumns, credit: CreditRows, num_scored: Ints, staleness: Ints
+        self, columns: StepColumns, advantage: Floats, num_scored: Ints, staleness: Ints
     ) -> Ints:
         """Return [n] the position in `REASONS` of the reason to leave out a step, or `KEPT`.
 
         Args:
             columns: The steps.
-            credit: Their credit.
+            advantage: [n] NaN without credit.
             num_scored: [n] response tokens with a finite log-probability.
             staleness: [n] by how many versions each step is older than the newest; `UNKNOWN` where
                 that is not known.
@@ -66,8 +78,8 @@ class Filters:
         response = columns.tokens.response.lengths
         conditions = [
             columns.is_without_tokens,
-            np.isnan(credit.advantage),
-            (credit.advantage == 0) & self.drop_zero_advantage,
+            np.isnan(advantage),
+            (advantage == 0) & self.drop_zero_advantage,
             response == 0,
             num_scored == 0,
             staleness > self.max_staleness,
@@ -80,47 +92,26 @@ _WITHOUT_SIGNAL = {"zero_advantage"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
-    """The k kept steps of one row group, and counts over all of its rows."""
+class ScannedRows:
+    """The kept steps of one row group, and counts over all of its rows."""
 
-    shard: Ints
-    """[k] as in `StepIndex`, and so are the next six."""
-    row: Ints
-    prompt_length: Ints
-    response_length: Ints
-    num_scored: Ints
-    advantage: Floats
-    staleness: Ints
-    sequence: NDArray[np.uint64]
-    """[k] hash of prompt, response and images."""
-    num_images: Ints
-    """[k] images of the prompt."""
-    trajectory: pa.DictionaryArray
-    """[k] trajectory_id."""
-    task: pa.DictionaryArray
-    """[k] task_id."""
-    step_index: Ints
-    """[k] number within the trajectory."""
+    kept: pa.Table
+    """The columns of `KEPT_COLUMNS`; `trajectory_id`, `task_id` and `step_index`; and of the step,
+    whether it `lacks_temperature` and whether it `is_truncated`."""
     outcomes: Ints
     """[KEPT + 1] rows by outcome."""
     largest_token_id: int
     """Largest token id of the kept steps; -1 without kept steps."""
     largest_token_id_at: str
     """File and row of the step with the largest token id."""
-    num_without_version: int
-    """Kept steps whose version gap is unknown."""
-    num_without_temperature: int
-    """Kept steps whose temperature was not logged."""
-    num_truncated: int
-    """Kept steps that were sampled with top-p or top-k."""
     credit: bytes
     """Digest of the credit of all rows."""
 
 
 def scan(
     shards: Sequence[Shard], column: str, filters: Filters, newest: str | None
-) -> Iterator[Part]:
-    """Yield a part for each row group of some shards whose credit was checked.
+) -> Iterator[ScannedRows]:
+    """Yield the kept steps of each row group of some shards whose credit was checked.
 
     Args:
         shards: The shards.
@@ -136,46 +127,48 @@ def scan(
     for number, shard in enumerate(shards):
         credit = read_credit(shard, column)
         for columns in read_columns(shard.path):
-            mine = credit.of(columns.keys, columns.first_row)
-            yield _part(number, shard.root, columns, mine, filters, newest)
+            advantage = credit.advantages_of(columns.keys, columns.first_row)
+            yield _scan_rows(number, shard.root, columns, advantage, filters, newest)
 
 
-def _part(
+def _scan_rows(
     shard: int,
     root: Path,
     columns: StepColumns,
-    credit: CreditRows,
+    advantage: Floats,
     filters: Filters,
     newest: str | None,
-) -> Part:
+) -> ScannedRows:
     refuse_faults(columns, takes_sampler_ratios=filters.is_corrected)
     staleness = _staleness(columns.version, newest)
     tokens = columns.tokens
     num_scored = tokens.logprob.count(np.isfinite(tokens.logprob.values))
-    outcome = filters.outcome(columns, credit, num_scored, staleness)
+    outcome = filters.outcome(columns, advantage, num_scored, staleness)
     kept = np.flatnonzero(outcome == KEPT)
     num_images, pictures = digests(tokens.images, kept, root, columns.path, columns.first_row)
     largest_token_id, where = _largest_token_id(columns, outcome == KEPT)
-    return Part(
-        shard=np.full(len(kept), shard),
-        row=columns.first_row + kept,
-        prompt_length=tokens.prompt.lengths[kept],
-        response_length=tokens.response.lengths[kept],
-        num_scored=num_scored[kept],
-        advantage=credit.advantage[kept],
-        staleness=staleness[kept],
-        sequence=sequence_hashes(tokens.prompt, tokens.response, kept) + pictures,
-        num_images=num_images,
-        trajectory=_encoded(columns.keys["trajectory_id"], kept),
-        task=_encoded(columns.keys["task_id"], kept),
-        step_index=columns.keys["step_index"].to_numpy()[kept],
+    keys = columns.keys.take(kept)
+    values = {
+        "shard": np.full(len(kept), shard),
+        "row": columns.first_row + kept,
+        "prompt_length": tokens.prompt.lengths[kept],
+        "response_length": tokens.response.lengths[kept],
+        "num_scored": num_scored[kept],
+        "advantage": advantage[kept],
+        "staleness": staleness[kept],
+        "sequence": sequence_hashes(tokens.prompt, tokens.response, kept) + pictures,
+        "num_images": num_images,
+        "lacks_temperature": columns.lacks_temperature[kept],
+        "is_truncated": is_truncated(columns)[kept],
+        "step_index": keys["step_index"],
+        **{name: keys[name].dictionary_encode() for name in ("trajectory_id", "task_id")},
+    }
+    return ScannedRows(
+        kept=pa.table(values),
         outcomes=np.bincount(outcome, minlength=KEPT + 1),
         largest_token_id=largest_token_id,
         largest_token_id_at=where,
-        num_without_version=int((staleness[kept] == UNKNOWN).sum()),
-        num_without_temperature=int(columns.lacks_temperature[kept].sum()),
-        num_truncated=int(is_truncated(columns)[kept].sum()),
-        credit=hashlib.sha256(credit.advantage.tobytes()).digest(),
+        credit=hashlib.sha256(advantage.tobytes()).digest(),
     )
 
 
@@ -195,10 +188,6 @@ def _largest_token_id(columns: StepColumns, is_kept: Bools) -> tuple[int, str]:
             position = int(kept.argmax())
             largest = int(kept[position]), columns.where(ids.row_of(position))
     return largest
-
-
-def _encoded(texts: pa.ChunkedArray, rows: Ints) -> pa.DictionaryArray:
-    return texts.take(rows).combine_chunks().dictionary_encode()
 
 
 def refuse_nothing_left(outcomes: Ints) -> None:

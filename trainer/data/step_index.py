@@ -18,12 +18,13 @@ from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.trainer.data.credit_columns import check_credit
 from graphcredit.trainer.data.ragged import Floats, Ints
-from graphcredit.trainer.data.step_columns import newest_version
+from graphcredit.trainer.data.step_columns import UNKNOWN, newest_version
 from graphcredit.trainer.data.step_filters import (
     KEPT,
+    KEPT_COLUMNS,
     REASONS,
     Filters,
-    Part,
+    ScannedRows,
     refuse_nothing_left,
     scan,
 )
@@ -99,8 +100,6 @@ class IndexReport:
     """For each of `REASONS`, how many steps it left out."""
     num_masked_tokens: int
     """Response tokens of kept steps without a finite log-probability: they have no weight."""
-    num_tokens: int
-    """Tokens of the kept steps."""
     largest_token_id: int
     """Largest token id of any kept step."""
     largest_token_id_at: str
@@ -115,6 +114,18 @@ class IndexReport:
     """Kept steps by version gap; -1 is unknown."""
     notices: tuple[str, ...]
     """Warnings that do not stop the training."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts of steps and the statistics of their advantages."""
+        return {
+            "num_steps": self.num_steps,
+            "num_kept": self.num_kept,
+            "dropped": {reason: count for reason, count in self.dropped.items() if count},
+            "num_masked_tokens": self.num_masked_tokens,
+            "advantage_mean": self.advantage_mean,
+            "advantage_std": self.advantage_std,
+            "advantage_zero_share": self.advantage_zero_share,
+        }
 
 
 def read_index(
@@ -156,37 +167,28 @@ def _read(
         )
     check_credit(store, shards, column)
     newest = newest_version(s.path for s in shards)
-    parts = list(scan(shards, column, filters, newest))
-    outcomes = sum((part.outcomes for part in parts), np.zeros(KEPT + 1, np.int64))
+    scanned = list(scan(shards, column, filters, newest))
+    outcomes = sum((rows.outcomes for rows in scanned), np.zeros(KEPT + 1, np.int64))
     refuse_nothing_left(outcomes)
-    index = _index(shards, column, parts)
+    kept = pa.concat_tables([rows.kept for rows in scanned]).unify_dictionaries()
+    index = _index(shards, kept, _manifest(shards, column, scanned))
     if not filters.is_corrected:
         refuse_uncorrected(index.staleness)
-    notices = (*_version_notices(index, parts, filters, newest), *_notices(parts))
-    return index, _report(index, parts, outcomes, notices)
+    largest = max(scanned, key=lambda rows: rows.largest_token_id)
+    notices = (*_version_notices(index, filters, newest), *_sampling_notices(kept))
+    return index, _report(index, largest, outcomes, notices)
 
 
-def _index(shards: tuple[Shard, ...], column: str, parts: Sequence[Part]) -> StepIndex:
-    order = _order(parts)
-
-    def joined(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])[order]
-
-    return StepIndex(
-        shards=shards,
-        shard=joined("shard"),
-        row=joined("row"),
-        prompt_length=joined("prompt_length"),
-        response_length=joined("response_length"),
-        num_scored=joined("num_scored"),
-        advantage=joined("advantage"),
-        trajectory=_codes([part.trajectory for part in parts])[order],
-        group=_codes([part.task for part in parts])[order],
-        staleness=joined("staleness"),
-        sequence=np.unique(joined("sequence"), return_inverse=True)[1],
-        num_images=joined("num_images"),
-        manifest=_manifest(shards, column, parts),
-    )
+def _index(shards: tuple[Shard, ...], kept: pa.Table, manifest: str) -> StepIndex:
+    """Return the kept steps sorted by task, trajectory and number within each window."""
+    steps = {name: kept[name].to_numpy() for name in KEPT_COLUMNS}
+    steps["trajectory"], steps["group"] = (_ranks(kept[n]) for n in ("trajectory_id", "task_id"))
+    window = windows(steps["prompt_length"] + steps["response_length"])
+    number = kept["step_index"].to_numpy()
+    order = np.lexsort((number, steps["trajectory"], steps["group"], window))
+    steps = {name: values[order] for name, values in steps.items()}
+    steps["sequence"] = np.unique(steps["sequence"], return_inverse=True)[1]
+    return StepIndex(shards=shards, manifest=manifest, **steps)
 
 
 def windows(length: Ints) -> Ints:
@@ -194,47 +196,34 @@ def windows(length: Ints) -> Ints:
     return (np.cumsum(length) - length) // WINDOW_TOKENS
 
 
-def _order(parts: Sequence[Part]) -> Ints:
-    """Return [n] the steps sorted by task, trajectory and number within each window."""
-    length = np.concatenate([part.prompt_length + part.response_length for part in parts])
-    number = np.concatenate([part.step_index for part in parts])
-    task, trajectory = (
-        _codes([getattr(part, name) for part in parts]) for name in ("task", "trajectory")
-    )
-    return np.lexsort((number, trajectory, task, windows(length)))
-
-
-def _codes(parts: list[pa.DictionaryArray]) -> Ints:
-    """Return [n] the rank of each text among the distinct texts."""
-    unified = pa.chunked_array(parts).unify_dictionaries()
-    texts = unified.chunks[0].dictionary
+def _ranks(names: pa.ChunkedArray) -> Ints:
+    """Return [n] the rank of each name among the distinct ones, from one dictionary."""
+    texts = names.chunk(0).dictionary
     rank = np.empty(len(texts), np.int64)
     rank[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
-    return rank[np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks])]
+    return rank[np.concatenate([chunk.indices.to_numpy() for chunk in names.chunks])]
 
 
-def _manifest(shards: Sequence[Shard], column: str, parts: Sequence[Part]) -> str:
+def _manifest(shards: Sequence[Shard], column: str, scanned: Sequence[ScannedRows]) -> str:
     names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
     digest = hashlib.sha256(json.dumps([shards[0].run_id, column, names]).encode())
-    for part in parts:
-        digest.update(part.credit)
-        if part.num_images.any():
-            digest.update(part.sequence.tobytes())
+    for rows in scanned:
+        digest.update(rows.credit)
+        if rows.kept["num_images"].to_numpy().any():
+            digest.update(rows.kept["sequence"].to_numpy().tobytes())
     return digest.hexdigest()
 
 
 def _report(
-    index: StepIndex, parts: Sequence[Part], outcomes: Ints, notices: tuple[str, ...]
+    index: StepIndex, largest: ScannedRows, outcomes: Ints, notices: tuple[str, ...]
 ) -> IndexReport:
-    advantage = np.concatenate([part.advantage for part in parts])
+    advantage = index.advantage
     gaps, counts = np.unique(index.staleness, return_counts=True)
-    largest = max(parts, key=lambda part: part.largest_token_id)
     return IndexReport(
         num_steps=int(outcomes.sum()),
         num_kept=len(index),
         dropped=dict(zip(REASONS, outcomes.tolist(), strict=False)),
         num_masked_tokens=int((index.response_length - index.num_scored).sum()),
-        num_tokens=int(index.length.sum()),
         largest_token_id=largest.largest_token_id,
         largest_token_id_at=largest.largest_token_id_at,
         advantage_mean=float(advantage.mean()),
@@ -245,9 +234,7 @@ def _report(
     )
 
 
-def _version_notices(
-    index: StepIndex, parts: Sequence[Part], filters: Filters, newest: str | None
-) -> Iterator[str]:
+def _version_notices(index: StepIndex, filters: Filters, newest: str | None) -> Iterator[str]:
     if newest is None:
         return
     if index.staleness.max(initial=0) > 0:
@@ -256,17 +243,20 @@ def _version_notices(
             f"{index.staleness.max()} versions older (those more than {filters.max_staleness} "
             "older are left out), and all the more if it is not"
         )
-    if num_unknown := sum(part.num_without_version for part in parts):
+    if num_unknown := int((index.staleness == UNKNOWN).sum()):
         yield (
             f"{num_unknown:,} steps have no number in policy_version: how old they are is unknown, "
             "and they are kept"
         )
 
 
-def _notices(parts: Sequence[Part]) -> Iterator[str]:
-    if num_without := sum(part.num_without_temperature for part in parts):
+def _sampling_notices(kept: pa.Table) -> Iterator[str]:
+    num_without, num_truncated = (
+        int(kept[name].to_numpy().sum()) for name in ("lacks_temperature", "is_truncated")
+    )
+    if num_without:
         yield f"{num_without:,} steps have no temperature: it is taken to be 1"
-    if num_truncated := sum(part.num_truncated for part in parts):
+    if num_truncated:
         yield (
             f"{num_truncated:,} steps were sampled with top-p or top-k: their log-probabilities "
             "are not of the whole distribution"

@@ -37,11 +37,11 @@ class LengthLimit:
                 model,
             )
 
-    def refuse(self, found: str, model: object) -> None:
-        """Raise InputError that reports a longer step, described by `found`."""
+    def refuse(self, excess: str, model: object) -> None:
+        """Raise InputError that reports a longer step, described by `excess`."""
         raise InputError(
             f"steps must have at most {self.num_tokens} tokens with {model}, {self.reason}: "
-            f"{found}. --max-tokens {self.num_tokens} leaves longer steps out and counts them"
+            f"{excess}. --max-tokens {self.num_tokens} leaves longer steps out and counts them"
         )
 
 

@@ -63,11 +63,11 @@ def signal_notices(advantage: Floats, column: str, *, teaches_without: str | Non
     """
     if advantage.any():
         return []
-    found = f"{column} is 0 in all {len(advantage)} steps"
+    lack = f"{column} is 0 in all {len(advantage)} steps"
     if teaches_without is not None:
-        return [f"{found}: only {teaches_without} moves the policy"]
+        return [f"{lack}: only {teaches_without} moves the policy"]
     raise NothingToTrainError(
-        f"training needs steps with a signal, but {found}: every gradient would be 0. Choose "
+        f"training needs steps with a signal, but {lack}: every gradient would be 0. Choose "
         "another iteration or advantage; or let an entropy bonus or the divergence from another "
         "--reference teach them"
     )

@@ -146,7 +146,8 @@ class TrainingEngine(Process):
         Raises:
             TrainingError: The gradient is not finite; the weights are as they were.
         """
-        norm = self._clip()
+        clipped = nn.utils.clip_grad_norm_([p for _, p in self._trained], _LARGEST_NORM)
+        norm = float(clipped.full_tensor() if isinstance(clipped, DTensor) else clipped)
         if not math.isfinite(norm):
             raise TrainingError(
                 f"the gradient's norm must be finite, but is {norm}: the weights are left as they "
@@ -240,11 +241,6 @@ class TrainingEngine(Process):
     def _whole(self, tensor: Tensor) -> Tensor:
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return whole.detach().cpu()
-
-    def _clip(self) -> float:
-        parameters = [p for _, p in self._trained]
-        norm = nn.utils.clip_grad_norm_(parameters, _LARGEST_NORM)
-        return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
 
     @property
     def _is_fused(self) -> bool:

@@ -71,16 +71,12 @@ def frozen_logprobs(
     if fault is not None:
         engine = open_scorer()
         table = _score(engine, plan, reader, on_progress)
-        write_table(table, directory / _part(process.rank, process.world_size))
+        write_table(table, directory / _parts(process.world_size)[process.rank])
         process.barrier()
         if process.rank == 0:
             _complete(directory, process.world_size, identity.as_json())
         process.barrier()
     return _load(directory, plan), [fault] if fault else []
-
-
-def _part(number: int, count: int) -> str:
-    return f"part-{number}-of-{count}.parquet"
 
 
 def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> None:
@@ -92,7 +88,7 @@ def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> N
 
 
 def _parts(count: int) -> list[str]:
-    return [_part(number, count) for number in range(count)]
+    return [f"part-{number}-of-{count}.parquet" for number in range(count)]
 
 
 def _fault(directory: Path, identity: Identity) -> str | None:

@@ -3,7 +3,7 @@
 import torch
 
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.distributed import Process, choose_device, init_process_group
+from graphcredit.trainer.engine.distributed import choose_device, init_process_group, num_processes
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.sharding import load_sharded
 from graphcredit.trainer.model.layers import decoder_layers
@@ -24,49 +24,20 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
     """
     if frozen:
         config = config.changed(lora_rank=0, gradient_checkpointing=False)
-    process = join(config)
-    device = process.device
-    dtype = compute_dtype(config, device)
-    is_sharded = computes_in_shards(config, device) or process.world_size > 1
-    if is_sharded:
-        scorer = load_sharded(
-            name,
-            config,
-            device,
-            is_half=dtype == "bfloat16",
-            adapter_seed=config.adapter_seed,
-            frozen=frozen,
-            shares_prefixes=config.share_prefixes,
-        )
+    device = choose_device(config.device)
+    is_half = compute_dtype(config, device) == "bfloat16"
+    # In half precision one process alone has its model in a shard, as several always have.
+    init_process_group(device, alone_too=is_half)
+    if is_half or num_processes() > 1:
+        scorer = load_sharded(name, config, device, is_half=is_half, frozen=frozen)
     else:
-        scorer = load_model(
-            name,
-            config,
-            adapter_seed=config.adapter_seed,
-            shares_prefixes=config.share_prefixes,
-        ).to(device)
+        scorer = load_model(name, config).to(device)
         if frozen:
             scorer.requires_grad_(False)
     if config.compile:
         for layer in decoder_layers(scorer):
             layer.compile(dynamic=True)
     return TrainingEngine(name, scorer, config, device)
-
-
-def join(config: TrainConfig) -> Process:
-    """Return this process, which has joined the others.
-
-    Raises:
-        InputError: The device is not available.
-    """
-    device = choose_device(config.device)
-    init_process_group(device, alone_too=computes_in_shards(config, device))
-    return Process(device)
-
-
-def computes_in_shards(options: ModelOptions, device: torch.device) -> bool:
-    """Return whether one process alone has its model in a shard, as several always have."""
-    return compute_dtype(options, device) == "bfloat16"
 
 
 def compute_dtype(options: ModelOptions, device: torch.device) -> str:

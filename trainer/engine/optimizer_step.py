@@ -13,16 +13,16 @@ from torch import Tensor
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
 from graphcredit.trainer.loss.balance import Choices, balance_loss, count_choices
-from graphcredit.trainer.loss.importance import correction_of
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
 from graphcredit.trainer.model.logprobs import Scored
-from graphcredit.trainer.options import LossOptions, OptimizerOptions
+from graphcredit.trainer.options import OptimizerOptions
 
 Metrics = dict[str, float | int | None]
 
@@ -50,18 +50,15 @@ class Updater:
 
     def __init__(
         self,
-        loss_options: LossOptions,
-        optimizer_options: OptimizerOptions,
+        config: TrainConfig,
         engine: TrainingEngine,
         plan: TrainingPlan,
         reader: BatchReader,
         objective: Objective,
         policies: FrozenPolicies,
     ) -> None:
-        self._loss_options, self._optimizer_options = loss_options, optimizer_options
-        self._engine, self._plan, self._reader = engine, plan, reader
+        self._config, self._engine, self._plan, self._reader = config, engine, plan, reader
         self._objective, self._policies = objective, policies
-        self._correction = correction_of(loss_options)
         self._router_coefficient = engine.experts.coefficient if engine.experts else None
         self._peak = peak_flops(engine.device_name)
 
@@ -84,7 +81,7 @@ class Updater:
         batches = self._reader.ahead(micro for n in numbers for micro in self._mine(n))
         for number in numbers:
             started, waited = time.perf_counter(), self._reader.wait_seconds
-            rate = learning_rate(self._optimizer_options, number, len(self._plan.updates))
+            rate = learning_rate(self._config, number, len(self._plan.updates))
             count = len(self._mine(number))
             mine, choices = self._counted_choices(islice(batches, count))
             mine = _counted(mine, number, count, on_part)
@@ -104,7 +101,7 @@ class Updater:
             metrics["tokens_per_second"] = (metrics["num_tokens"] or 0) / seconds
             if self._peak:
                 metrics["mfu"] = flops / (seconds * self._peak * self._engine.world_size)
-            yield number, {name: finite(value) for name, value in metrics.items()}
+            yield number, {name: _finite(value) for name, value in metrics.items()}
 
     def _mine(self, number: int) -> list[MicroBatch]:
         return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
@@ -161,10 +158,10 @@ class Updater:
         }, float(all_flops)
 
     def _loss(self, batch: PackedBatch, choices: Choices | None, *, is_first: bool) -> PolicyLoss:
-        options, policies = self._loss_options, self._policies
+        policies = self._policies
         scored = self._engine.score(
             batch,
-            want_entropy=options.entropy_coefficient > 0,
+            want_entropy=self._config.entropy_coefficient > 0,
             want_routing=choices is not None,
         )
         put = self._engine.put
@@ -187,11 +184,8 @@ class Updater:
                 num_segments=len(batch.steps),
                 entropy=scored.entropy,
             ),
-            objective=self._objective,
-            correction=self._correction,
-            kl_coefficient=options.kl_coefficient,
-            kl_estimator=options.kl_estimator,
-            entropy_coefficient=options.entropy_coefficient,
+            self._objective,
+            self._config,
             router_loss=self._router_loss(scored, batch, choices),
         )
 
@@ -242,7 +236,7 @@ def _counted(
         yield batch
 
 
-def finite(value: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     """Return a finite number, or None: JSON has no NaN."""
     return value if value is not None and math.isfinite(value) else None
 

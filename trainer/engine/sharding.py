@@ -15,35 +15,26 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Replicate, distribute_tensor
 
 from graphcredit.store.errors import InputError
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.model.layers import decoder_layers
 from graphcredit.trainer.model.loading import load_hollow, load_model
 from graphcredit.trainer.model.logprobs import Scorer
-from graphcredit.trainer.options import ModelOptions
 
 
 def load_sharded(
-    name: str,
-    options: ModelOptions,
-    device: torch.device,
-    *,
-    is_half: bool,
-    adapter_seed: str,
-    frozen: bool = False,
-    shares_prefixes: bool = False,
+    name: str, config: TrainConfig, device: torch.device, *, is_half: bool, frozen: bool = False
 ) -> Scorer:
     """Load a model as `load_model` does, with the same weights to the bit, in shards.
 
     All processes call it. Weights are float32.
 
     Args:
-        name: As for `load_model`, as the next one.
-        options: How it is computed, and whether LoRA adapters are added.
+        name: As for `load_model`.
+        config: The same.
         device: Of this process.
         is_half: Whether the arithmetic is bfloat16.
-        adapter_seed: Seed of the adapters' first weights.
         frozen: Whether nothing of it is trained.
-        shares_prefixes: Whether samples will share prefixes.
 
     Raises:
         InputError: As for `load_model`, in every process.
@@ -53,16 +44,14 @@ def load_sharded(
     fault = None
     if process.rank == 0:
         try:
-            whole = load_model(
-                name, options, adapter_seed=adapter_seed, shares_prefixes=shares_prefixes
-            )
-            weights = {key: tensor.detach() for key, tensor in whole.state_dict().items()}
+            whole = load_model(name, config).state_dict()
+            weights = {key: tensor.detach() for key, tensor in whole.items()}
         except InputError as error:
             fault = str(error)
     fault = process.broadcast(fault)
     if fault is not None:
         raise InputError(fault)
-    scorer = load_hollow(name, options, adapter_seed=adapter_seed)
+    scorer = load_hollow(name, config)
     if frozen:
         scorer.requires_grad_(False)
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))

@@ -7,12 +7,9 @@ where `old` is the trainer's log-probability at the start of an iteration. If `o
 gap is corrected once, never twice.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from graphcredit.store.options import Positive, Weight
 from graphcredit.trainer.loss.inputs import TokenInputs, bounded
 from graphcredit.trainer.loss.segments import segment_mean, segment_sum
 from graphcredit.trainer.options import CorrectionMode, LossOptions
@@ -21,9 +18,12 @@ _OVER_RESPONSE = {"sequence": segment_sum, "geometric": segment_mean}
 """How the sequence and geometric levels reduce a response's differences to one number."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Correction:
-    """How a token's part of the policy loss is weighed; never its divergence or entropy.
+def importance_weights(
+    tokens: TokenInputs, options: LossOptions
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the weight of each token's part of the policy loss, and values to average over tokens.
+
+    Divergence and entropy are not weighed. `correction` names a level and what is done to ρ:
 
         token       ρ_t = exp(old - behaviour)
         sequence    ρ = exp(sum over the response of (old - behaviour)), the same for its tokens
@@ -34,44 +34,24 @@ class Correction:
     A sequence is the response of one step, its scored tokens. Its sum is the ratio of the
     probabilities of the whole response, which TRL and verl call by this name too; the mean keeps ρ
     comparable for short and long ones. Logarithms are cut to ±20, after they are summed.
-    Weights are constants: no gradient flows through them. `token-truncate` is TIS, `token-mask`
-    IcePop (arXiv 2510.18855).
-    """
-
-    mode: CorrectionMode = "token-truncate"
-    """Level of ρ, and truncation or mask; with "none" and "bypass" every weight is 1."""
-    low: Weight = 0.5
-    """Least ρ that is not masked; truncation does not look at it."""
-    high: Positive = 2.0
-    """Greatest ρ; more is cut or masked."""
-
-
-def correction_of(options: LossOptions) -> Correction:
-    """Return the correction that a training applies."""
-    return Correction(
-        mode=options.correction, low=options.correction_low, high=options.correction_high
-    )
-
-
-def importance_weights(
-    tokens: TokenInputs, correction: Correction
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the weight of each token, and values to average over tokens.
+    With "none" and "bypass" every weight is 1. Weights are constants: no gradient flows through
+    them. `token-truncate` is TIS, `token-mask` IcePop (arXiv 2510.18855).
 
     Args:
         tokens: [R] scored tokens.
-        correction: Rule for the weights.
+        options: `correction` and its bounds: low and high.
 
     Returns:
         [R] weights without gradient; and name to [R] values: the weight and its square, which
         give the effective sample size (Σw)² / Σw², and where ρ was cut or masked.
     """
-    ratio = _ratio(tokens, correction.mode)
-    is_high = ratio > correction.high
-    if correction.mode.endswith("truncate"):
-        is_cut, weight = is_high, ratio.clamp(max=correction.high)
-    elif correction.mode.endswith("mask"):
-        is_cut = is_high | (ratio < correction.low)
+    mode, high = options.correction, options.correction_high
+    ratio = _ratio(tokens, mode)
+    is_high = ratio > high
+    if mode.endswith("truncate"):
+        is_cut, weight = is_high, ratio.clamp(max=high)
+    elif mode.endswith("mask"):
+        is_cut = is_high | (ratio < options.correction_low)
         weight = ratio.masked_fill(is_cut, 0.0)
     else:
         is_cut, weight = torch.zeros_like(is_high), ratio

@@ -18,14 +18,11 @@ Sources: Schulman, Approximating KL Divergence, 2020; k3+: arXiv 2506.09477, whi
 gradient is not that of the divergence.
 """
 
-from typing import Literal, TypeAlias
-
 import torch
 from torch import Tensor
 
 from graphcredit.trainer.loss.inputs import bounded
-
-KlEstimator: TypeAlias = Literal["k1", "k2", "k3", "k3+"]
+from graphcredit.trainer.options import KlEstimator
 
 MAX_K3 = 10.0
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from graphcredit.trainer.loss.importance import Correction, importance_weights
+from graphcredit.trainer.loss.importance import importance_weights
 from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
-from graphcredit.trainer.loss.kl import KlEstimator, divergence
+from graphcredit.trainer.loss.kl import divergence
 from graphcredit.trainer.loss.registry import Objective
+from graphcredit.trainer.options import LossOptions
 
 LOSSES = ("loss", "policy_loss", "kl_loss", "entropy_loss", "router_loss")
 """Sums that are complete as they are: their tokens are weighted by their share of the loss."""
@@ -36,12 +37,9 @@ class PolicyLoss:
 
 def policy_loss(
     tokens: TokenInputs,
-    *,
     objective: Objective,
-    correction: Correction,
-    kl_coefficient: float,
-    kl_estimator: KlEstimator,
-    entropy_coefficient: float,
+    options: LossOptions,
+    *,
     router_loss: Tensor | None = None,
 ) -> PolicyLoss:
     """Return Σ weight · (ρ · objective + c_KL · KL - c_H · H) over the scored tokens.
@@ -52,17 +50,16 @@ def policy_loss(
     of the optimizer step, however its steps are packed.
 
     Args:
-        tokens: All response tokens of the micro-batch.
-        objective: Gives each token its loss.
-        correction: Gives ρ; it weighs the objective only.
-        kl_coefficient: c_KL; if above 0, `tokens.reference` must be there.
-        kl_estimator: How the divergence is estimated.
-        entropy_coefficient: c_H; if above 0, `tokens.entropy` must be there.
+        tokens: All response tokens of the micro-batch. With c_KL above 0 `reference` must be there,
+            and with c_H above 0 `entropy`.
+        objective: Gives each token its loss, with its options.
+        options: The correction gives ρ, which weighs the objective only; `kl_coefficient` is c_KL,
+            and `entropy_coefficient` c_H.
         router_loss: [] this micro-batch's part of the balance of experts, with its coefficient.
     """
     scored = tokens.scored()
     terms = objective.terms(scored)
-    importance, stats = importance_weights(scored, correction)
+    importance, stats = importance_weights(scored, options)
     values = {**_ratio_stats(scored, terms), **terms.stats, **stats}
     maxima = {"ratio_max": _largest(terms.ratio)}
     if scored.start is not None:
@@ -71,13 +68,13 @@ def policy_loss(
         maxima["mismatch_max"] = _largest(mismatch)
     parts = {"policy_loss": importance * terms.loss}
     if scored.reference is not None:
-        values["kl"] = divergence(scored.logprob, scored.reference, kl_estimator)
+        values["kl"] = divergence(scored.logprob, scored.reference, options.kl_estimator)
     if scored.entropy is not None:
         values["entropy"] = scored.entropy
-    if kl_coefficient:
-        parts["kl_loss"] = kl_coefficient * values["kl"]
-    if entropy_coefficient:
-        parts["entropy_loss"] = -entropy_coefficient * values["entropy"]
+    if options.kl_coefficient:
+        parts["kl_loss"] = options.kl_coefficient * values["kl"]
+    if options.entropy_coefficient:
+        parts["entropy_loss"] = -options.entropy_coefficient * values["entropy"]
     losses = {name: (scored.weight * part).sum() for name, part in parts.items()}
     if router_loss is not None:
         losses["router_loss"] = router_loss

@@ -12,6 +12,7 @@ from transformers.utils import GENERATION_CONFIG_NAME
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.store.errors import InputError, library_errors
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.adapters import with_adapters
 from graphcredit.trainer.model.layers import recompute_activations
 from graphcredit.trainer.model.logprobs import Scorer
@@ -21,22 +22,13 @@ from graphcredit.trainer.model.packed_attention import (
     set_attention,
 )
 from graphcredit.trainer.model.packing_check import check_scorer
-from graphcredit.trainer.model.source import (
-    find_model,
-    models_of,
-    read_config,
-    require_safetensors,
-    source_rule,
-)
-from graphcredit.trainer.options import ModelOptions
+from graphcredit.trainer.model.source import find_model, models_of, read_config, source_rule
 
 _PACKABLE_LAYERS = frozenset({"full_attention", "sliding_attention"})
 """Kinds of layers that can be kept from looking across samples."""
 
 
-def load_model(
-    name: str, options: ModelOptions, *, adapter_seed: str, shares_prefixes: bool = False
-) -> Scorer:
+def load_model(name: str, config: TrainConfig) -> Scorer:
     """Load a causal LM in float32 on the CPU, with all weights from disk and without dropout.
 
     Its log-probabilities for packed samples are compared with its own forward pass first, which
@@ -44,9 +36,8 @@ def load_model(
 
     Args:
         name: A directory, or a name in the local Hugging Face cache; nothing is downloaded.
-        options: How it is computed, and whether LoRA adapters are added.
-        adapter_seed: Seed of the adapters' first weights.
-        shares_prefixes: Whether samples will share prefixes.
+        config: How it is computed, whether LoRA adapters are added, and the seed of their first
+            weights.
 
     Raises:
         InputError: There is no such model, it has no safetensors, it lacks weights, packed samples
@@ -55,14 +46,11 @@ def load_model(
     directory = find_model(name)
     _check_config(directory)
     scorer = _scorer(directory, load_weights(directory))
-    check_scorer(str(directory), scorer, shares_prefixes=shares_prefixes)
-    if options.lora_rank:
-        scorer.model = with_adapters(scorer.model, options, adapter_seed)
-    recompute_activations(scorer, options)
-    return scorer
+    check_scorer(str(directory), scorer, shares_prefixes=config.share_prefixes)
+    return _prepared(scorer, config)
 
 
-def load_hollow(name: str, options: ModelOptions, *, adapter_seed: str) -> Scorer:
+def load_hollow(name: str, config: TrainConfig) -> Scorer:
     """Return a causal LM as `load_model` does, but with its weights on the meta device.
 
     Buffers, which its constructor computes, are there, and the same.
@@ -80,28 +68,32 @@ def load_hollow(name: str, options: ModelOptions, *, adapter_seed: str) -> Score
     if model.can_generate() and (directory / GENERATION_CONFIG_NAME).is_file():
         with library_errors(source_rule(directory)):
             model.generation_config = GenerationConfig.from_pretrained(directory)
-    scorer = _scorer(directory, model.eval())
-    if options.lora_rank:
-        scorer.model = with_adapters(scorer.model, options, adapter_seed)
-    recompute_activations(scorer, options)
+    return _prepared(_scorer(directory, model.eval()), config)
+
+
+def _prepared(scorer: Scorer, config: TrainConfig) -> Scorer:
+    """Return a model with its adapters, whose layers recompute their activations if they shall."""
+    if config.lora_rank:
+        scorer.model = with_adapters(scorer.model, config, config.adapter_seed)
+    recompute_activations(scorer, config)
     return scorer
 
 
-def load_shapes(name: str, options: ModelOptions) -> Scorer:
+def load_shapes(name: str, config: TrainConfig) -> Scorer:
     """Return a causal LM as `load_model` does, but all of it on the meta device.
 
     Raises:
         InputError: As for `load_model`, as far as the configuration tells.
     """
-    return load_hollow(name, options, adapter_seed="").to("meta")
+    return load_hollow(name, config).to("meta")
 
 
-def check_model(name: str, options: ModelOptions) -> None:
+def check_model(name: str, config: TrainConfig) -> None:
     """Refuse a model that `load_model` would refuse, as far as can be told without its weights.
 
     Args:
         name: As for `load_model`.
-        options: As for `load_model`.
+        config: As for `load_model`.
 
     Raises:
         InputError: As for `load_model`. Missing weights, and log-probabilities that cannot be
@@ -112,7 +104,7 @@ def check_model(name: str, options: ModelOptions) -> None:
         for path in directory.glob("*.safetensors"):
             with safe_open(path, "pt"):
                 pass
-    load_shapes(name, options)
+    load_shapes(name, config)
 
 
 def load_weights(directory: Path) -> Any:
@@ -124,7 +116,11 @@ def load_weights(directory: Path) -> Any:
     Raises:
         InputError: There are no safetensors, weights are missing, or the architecture is unknown.
     """
-    require_safetensors(directory)
+    if not list(directory.glob("*.safetensors")):
+        raise InputError(
+            f"{directory} must hold its weights as *.safetensors, but has none: load the model "
+            "with transformers and save_pretrained() it; other formats can run code when read"
+        )
     disable_progress_bar()
     with library_errors(source_rule(directory)):
         model, report = models_of(read_config(directory)).from_pretrained(

@@ -224,12 +224,12 @@ def _by_sample(
             f"prefixes, but has {key.shape[2]}: this model's code does not hand key_positions on. "
             "Train it without share_prefixes"
         )
-    parts = (query.split(lengths, 2), key.split(key_lengths, 2), value.split(key_lengths, 2))
+    samples = (query.split(lengths, 2), key.split(key_lengths, 2), value.split(key_lengths, 2))
     outputs = [
         scaled_dot_product_attention(
-            *part, **_causal(*part[:2], window), scale=scaling, enable_gqa=is_shared
+            *sample, **_causal(*sample[:2], window), scale=scaling, enable_gqa=is_shared
         ).transpose(1, 2)
-        for part in zip(*parts, strict=True)
+        for sample in zip(*samples, strict=True)
     ]
     return torch.cat(outputs, dim=1)
 

@@ -56,22 +56,15 @@ def load_eyes(name: str) -> ImageReader | None:
     Raises:
         InputError: There is no such model.
     """
-    directory, config = _configured(name)
+    directory = find_model(name)
+    with library_errors(source_rule(directory)):
+        config = read_config(directory)
     return ImageReader(directory, config) if has_vision(config) else None
 
 
 def models_of(config: Any) -> Any:
     """Return the automatic class of transformers that loads a model."""
     return AutoModelForImageTextToText if has_vision(config) else AutoModelForCausalLM
-
-
-def require_safetensors(directory: Path) -> None:
-    """Raise InputError if a model has no safetensors."""
-    if not list(directory.glob("*.safetensors")):
-        raise InputError(
-            f"{directory} must hold its weights as *.safetensors, but has none: load the model "
-            "with transformers and save_pretrained() it; other formats can run code when read"
-        )
 
 
 def tokenizer_files(directory: Path) -> list[Path]:
@@ -102,10 +95,3 @@ def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
         f"{path} has tokens up to {last}, and the model embeds only 0 to {num_rows - 1}: training "
         "uses the ids of the log alone, but who samples with this tokenizer may get others"
     ]
-
-
-def _configured(name: str) -> tuple[Path, Any]:
-    """Return the directory of a model, and its configuration."""
-    directory = find_model(name)
-    with library_errors(source_rule(directory)):
-        return directory, read_config(directory)

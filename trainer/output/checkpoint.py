@@ -55,7 +55,12 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    process: Process, directory: Path, state: EngineState, progress: Progress, *, keep: int
+    process: Process,
+    directory: Path,
+    state: EngineState,
+    progress: Progress,
+    *,
+    keep: int = KEPT,
 ) -> Path:
     """Write a checkpoint `update-<number>/` and remove the oldest ones.
 

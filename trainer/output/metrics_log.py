@@ -24,77 +24,18 @@ _OUT_KEY = b"graphcredit.out"
 Metrics = Mapping[str, float | int | None]
 
 
-class MetricsLog:
-    """`metrics.jsonl`: one line for each update, also after a kill and a resume."""
-
-    def __init__(
-        self, path: Path, num_done: int, *, otherwise: Sequence[dict[str, Any]] = ()
-    ) -> None:
-        """Open the file after the first `num_done` updates; lines of later ones are removed.
-
-        Args:
-            path: The file.
-            num_done: Updates in the checkpoint that training resumes from.
-            otherwise: The rows from the store, used where the file lacks them.
-        """
-        rows = {row["update"]: row for row in (*otherwise, *_sound_lines(path))}
-        kept = [rows[update] for update in sorted(rows) if update < num_done]
-        with atomic_path(path) as temporary:
-            temporary.write_text("".join(map(_line, kept)), encoding="utf-8")
-        self.rows = kept
-        """All updates so far, in order."""
-        self._file = path.open("a", encoding="utf-8")
-
-    def log(self, update: int, metrics: Metrics) -> None:
-        """Append a line and flush it to the operating system."""
-        row = {"update": update, **metrics}
-        self.rows.append(row)
-        self._file.write(_line(row))
-        self._file.flush()
-
-    def sync(self) -> None:
-        """Wait until all lines are on disk."""
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-class _TensorBoard:
-    def __init__(self, directory: Path, num_done: int) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise MissingDependencyError(
-                "TensorBoard is not installed: pip install 'graphcredit[train]'"
-            ) from error
-        self._writer = SummaryWriter(str(directory), purge_step=num_done)
-
-    def log(self, update: int, metrics: Metrics) -> None:
-        for name, value in metrics.items():
-            if value is not None:
-                self._writer.add_scalar(f"train/{name}", value, update)
-
-    def close(self) -> None:
-        self._writer.close()
-
-
 class TrainingLog:
-    """All destinations of metrics; only the first process writes."""
+    """All destinations of metrics; only the first process writes.
 
-    def __init__(
-        self,
-        output: Output,
-        path: Path,
-        num_done: int,
-        *,
-        is_writing: bool,
-    ) -> None:
-        """Open the destinations after the first `num_done` updates.
+    `metrics.jsonl` has one line for each update, also after a kill and a resume.
+    """
+
+    def __init__(self, output: Output, path: Path, num_done: int, *, is_writing: bool) -> None:
+        """Open the destinations after the first `num_done` updates; what is of later ones goes.
 
         Args:
-            output: Where `metrics.jsonl` and `tensorboard/` are.
+            output: Where `metrics.jsonl` and `tensorboard/` are. Lines that are damaged come from
+                the store.
             path: `training/…` in the store.
             num_done: Updates in the checkpoint that training resumes from.
             is_writing: Whether this process writes.
@@ -105,30 +46,50 @@ class TrainingLog:
         self.rows: list[dict[str, Any]] = []
         """All updates so far, in order; on other processes, those since this start."""
         self._out, self._path = output.root, path
-        self._lines = self._board = None
+        self._file = self._board = None
         if is_writing:
-            self._board = _TensorBoard(output.root / "tensorboard", num_done)
-            self._lines = MetricsLog(output.metrics_path, num_done, otherwise=_read(path))
-            self.rows = list(self._lines.rows)
+            self._board = _board(output.root / "tensorboard", num_done)
+            lines = output.metrics_path
+            rows = {row["update"]: row for row in (*_read(path), *_sound_lines(lines))}
+            self.rows = [rows[update] for update in sorted(rows) if update < num_done]
+            with atomic_path(lines) as temporary:
+                temporary.write_text("".join(map(_line, self.rows)), encoding="utf-8")
+            self._file = lines.open("a", encoding="utf-8")
 
     def write(self, update: int, metrics: Metrics) -> None:
-        """Log the metrics of an update."""
-        self.rows.append({"update": update, **metrics})
-        for log in (self._lines, self._board):
-            if log is not None:
-                log.log(update, metrics)
+        """Log the metrics of an update, and hand the line to the operating system."""
+        row = {"update": update, **metrics}
+        self.rows.append(row)
+        if self._file is not None:
+            self._file.write(_line(row))
+            self._file.flush()
+        if self._board is not None:
+            for name, value in metrics.items():
+                if value is not None:
+                    self._board.add_scalar(f"train/{name}", value, update)
 
     def keep(self) -> None:
         """Write all metrics so far to disk, in `metrics.jsonl` and in the store."""
-        if self._lines is not None:
-            self._lines.sync()
+        if self._file is not None:
+            os.fsync(self._file.fileno())
             write_training(self._path, self._out, self.rows)
 
     def close(self) -> None:
         """Close all destinations."""
-        for log in (self._lines, self._board):
-            if log is not None:
-                log.close()
+        for destination in (self._file, self._board):
+            if destination is not None:
+                destination.close()
+
+
+def _board(directory: Path, num_done: int) -> Any:
+    """Return TensorBoard's writer, which forgets what was written after `num_done` updates."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingDependencyError(
+            "TensorBoard is not installed: pip install 'graphcredit[train]'"
+        ) from error
+    return SummaryWriter(str(directory), purge_step=num_done)
 
 
 def training_path(store: Store, run_id: str, iteration: int, out: Path) -> Path:

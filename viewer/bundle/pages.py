@@ -80,17 +80,17 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
             drawn=_graph(store, chapter, task_id) if task_id in drawable else None,
         )
         _write(target / task_file(file_number), page)
-        files = [trajectory_file(file_number, place) for place in range(len(trajectories))]
-        for place, steps in enumerate(trajectories.values()):
+        files = [trajectory_file(file_number, number) for number in range(len(trajectories))]
+        for index, steps in enumerate(trajectories.values()):
             page = trajectory_page(
                 steps,
                 title=chapter.name,
                 estimator=chapter.estimator,
-                above=_navigation(file_number, task_id, files, place),
+                above=_navigation(file_number, task_id, files, index),
                 is_brief=True,
                 notes=words_of_trajectory(notes, steps["trajectory_id"][0].as_py()),
             )
-            _write(target / files[place], page)
+            _write(target / files[index], page)
         yield {
             name: f"{target.name}/{file}" for name, file in zip(trajectories, files, strict=True)
         }
@@ -115,12 +115,12 @@ def _graph(store: Store, chapter: Chapter, task_id: str) -> GraphOfTask:
     return GraphOfTask(graph=graph, steps=steps, estimator=chapter.estimator)
 
 
-def _navigation(task: int, task_id: str, files: list[str], place: int) -> str:
+def _navigation(task: int, task_id: str, files: list[str], index: int) -> str:
     links = [("../index.html", "All tasks"), (task_file(task), one_line(task_id))]
-    if place > 0:
-        links.append((files[place - 1], "Previous trajectory"))
-    if place + 1 < len(files):
-        links.append((files[place + 1], "Next trajectory"))
+    if index > 0:
+        links.append((files[index - 1], "Previous trajectory"))
+    if index + 1 < len(files):
+        links.append((files[index + 1], "Next trajectory"))
     return navigation(links)
 
 

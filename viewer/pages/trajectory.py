@@ -254,8 +254,8 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
 
 
 def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) -> None:
-    place = opened("All steps", key="all_steps")
-    if place is None:
+    inside = opened("All steps", key="all_steps")
+    if inside is None:
         return
     names = step_facts.estimators(table)
     rows = table.to_pylist()
@@ -273,7 +273,7 @@ def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) 
         words = [noted.get(index) for index in table["step_index"].to_pylist()]
         columns["note"] = pa.array(words, pa.string())
     shown = pa.table(columns)
-    with place:
+    with inside:
         row = choose_row(
             shown,
             shown.column_names,

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
+Event = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Event]]
+Send = Callable[[Event], Awaitable[None]]
+App = Callable[[Event, Receive, Send], Awaitable[None]]
 """An ASGI application."""
 
 _HEADERS = (
@@ -30,7 +30,7 @@ class OwnOrigin:
         """Wrap an application."""
         self._app = app
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
@@ -53,7 +53,7 @@ def _is_own(scope: Mapping[str, Any]) -> bool:
 
 
 def _unframed(send: Send) -> Send:
-    async def send_with_headers(message: Message) -> None:
+    async def send_with_headers(message: Event) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
         await send(message)

@@ -1,14 +1,20 @@
 """Stores to look at."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from tests.worlds import trajectory, worked_example, write_store
+
+Rows: TypeAlias = Callable[[], list[dict[str, Any]]]
+"""Makes the steps of a store."""
+
+Shared: TypeAlias = Callable[..., Store]
+"""Gives the store of some `Rows` with credit by the named estimators, graphgpo by default."""
 
 HOSTILE = (
     "<script>alert(1)</script> ![x](https://example.org/x.png) [l](https://example.org) "

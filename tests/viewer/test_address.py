@@ -1,7 +1,5 @@
 """What an address may leave out, and what a browser's tab is called."""
 
-from pathlib import Path
-
 import pytest
 
 from graphcredit.store import Store
@@ -10,12 +8,13 @@ from tests.viewer.stores import credited, two_tasks
 from tests.worlds import worked_example
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Return a store with x in two iterations of r0, and p only in r0/0."""
-    credited(tmp_path / "s", two_tasks())
-    credited(tmp_path / "s", worked_example(), iteration=1)
-    return credited(tmp_path / "s", worked_example("t2"), run_id="r1")
+    root = tmp_path_factory.mktemp("address") / "s"
+    credited(root, two_tasks())
+    credited(root, worked_example(), iteration=1)
+    return credited(root, worked_example("t2"), run_id="r1")
 
 
 @pytest.mark.parametrize("page", ["trajectory", "graph"])

@@ -1,6 +1,5 @@
 """What others did in the same state: one action with two outcomes, and the difference in text."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from tests.worlds import trajectory
 SHUT, OPEN, LOST = "a hall, the gate is shut", "a hall, the gate is open", "a cellar"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Push at the hall opens the gate for x and y, not for z; w goes down instead."""
     rows = [
         *trajectory("w", ["hall", "down", LOST]),
@@ -24,7 +23,7 @@ def store(tmp_path: Path) -> Store:
         *trajectory("y", ["hall", "push", OPEN, "stay", OPEN]),
         *trajectory("z", ["hall", "push", SHUT, "push", SHUT]),
     ]
-    return credited(tmp_path / "s", rows)
+    return credited(tmp_path_factory.mktemp("others") / "s", rows)
 
 
 def outcomes(store: Store, state_id: int) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.bundle import write
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import MARKER, write_bundle
-from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
+from tests.viewer.stores import HOSTILE, Shared, credited, hostile, two_tasks
 from tests.worlds import worked_example, write_store
 
 OURS = {"graph.js", "cytoscape.min.js"}
@@ -48,8 +48,8 @@ def bundled(store: Store, target: Path, **choice: object) -> dict[str, Reader]:
     return {page.relative_to(target).as_posix(): Reader(page) for page in pages}
 
 
-def test_every_task_and_trajectory_is_linked_and_says_its_credit(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks(), names=("graphgpo", "grpo"))
+def test_every_task_and_trajectory_is_linked_and_says_its_credit(shared: Shared, tmp_path: Path):
+    store = shared(two_tasks, "graphgpo", "grpo")
     pages = bundled(store, tmp_path / "b")
     assert len(pages) == 1 + 2 + 5
     index = pages["index.html"]
@@ -88,8 +88,8 @@ def test_all_links_are_relative_and_lead_somewhere(tmp_path: Path):
     assert pages.keys() <= reached
 
 
-def test_a_log_is_text_on_every_page(tmp_path: Path):
-    pages = bundled(credited(tmp_path / "s", hostile()), tmp_path / "b")
+def test_a_log_is_text_on_every_page(shared: Shared, tmp_path: Path):
+    pages = bundled(shared(hostile), tmp_path / "b")
     for name, page in pages.items():
         tags = [tag for tag, _ in page.tags]
         num_scripts = 3 if name.endswith("task-00000.html") else 0
@@ -126,8 +126,10 @@ def test_without_credit_there_are_still_the_trajectories(tmp_path: Path):
         ({"run_id": "r0", "iteration": 0, "tasks": ("t1",)}, ["t1"]),
     ],
 )
-def test_tasks_are_chosen(tmp_path: Path, choice: dict[str, object], tasks: list[str]):
-    pages = bundled(credited(tmp_path / "s", two_tasks()), tmp_path / "b", **choice)
+def test_tasks_are_chosen(
+    shared: Shared, tmp_path: Path, choice: dict[str, object], tasks: list[str]
+):
+    pages = bundled(shared(two_tasks), tmp_path / "b", **choice)
     found = [name for name in pages if name.count("-") == 2]
     assert [pages[name].text.split("<")[0].strip()[:2] for name in found] == tasks
     assert "A part of it: " in pages["index.html"].text
@@ -144,16 +146,16 @@ def test_tasks_are_chosen(tmp_path: Path, choice: dict[str, object], tasks: list
     ],
 )
 def test_what_is_not_there_is_refused_and_leaves_nothing(
-    tmp_path: Path, choice: dict[str, object], error: type[Exception], words: str
+    shared: Shared, tmp_path: Path, choice: dict[str, object], error: type[Exception], words: str
 ):
-    store = credited(tmp_path / "s", two_tasks())
+    store = shared(two_tasks)
     with pytest.raises(error, match=words):
         bundled(store, tmp_path / "b", **choice)
-    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+    assert not list(tmp_path.iterdir())
 
 
-def test_only_a_bundle_is_replaced(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks())
+def test_only_a_bundle_is_replaced(shared: Shared, tmp_path: Path):
+    store = shared(two_tasks)
     target = tmp_path / "b"
     target.mkdir()
     (target / "thesis.txt").write_text("mine")

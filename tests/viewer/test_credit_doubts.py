@@ -20,8 +20,10 @@ def _credit(store: Store, name: str, window: int = 0) -> None:
     assign_credit(store, CreditSettings(estimators=configure([name]), graph_window=window))
 
 
-def _mixed(root: Path) -> Store:
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Return credit by graphgpo, and by grpo in one shard of two: a run was killed amid renames."""
+    root = tmp_path_factory.mktemp("mixed") / "s"
     store = write_store(root, two_tasks(), worked_example("t2"))
     _credit(store, "graphgpo")
     path = store.shards()[1].credit_path
@@ -41,12 +43,9 @@ def _lines(app: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["tasks", "graph", "trajectory", "compare", "sql"])
-def test_a_page_says_that_credit_is_mixed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
-):
-    store = _mixed(tmp_path / "s")
+def test_a_page_says_that_credit_is_mixed(mixed: Store, monkeypatch: pytest.MonkeyPatch, page: str):
     where = {"q": "SELECT 1"} if page == "sql" else {"run": "r0", "iteration": "0"}
-    (line,) = _lines(open_page(monkeypatch, store, page, **where))
+    (line,) = _lines(open_page(monkeypatch, mixed, page, **where))
     assert line.startswith("the credit of run r0, iteration 0 by grpo is mixed: 1 of 2 shards have")
 
 

@@ -1,7 +1,5 @@
 """What Cytoscape is given to draw."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,15 +17,15 @@ from graphcredit.viewer.graph.task_graph import (
 )
 from graphcredit.viewer.graph.words import scale_ends
 from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
-from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.viewer.stores import HOSTILE, Shared, hostile
 from tests.worlds import worked_example
 
 IDS = st.integers(0, 10**6)
 
 
 @pytest.fixture
-def graph(tmp_path: Path) -> TaskGraph:
-    store = credited(tmp_path / "s", worked_example(), names=("graphgpo", "rewardflow"))
+def graph(shared: Shared) -> TaskGraph:
+    store = shared(worked_example, "graphgpo", "rewardflow")
     return read_task_graph(
         store, run_id="r0", iteration=0, task_id="t0", column="graphgpo_advantage"
     )
@@ -61,8 +59,8 @@ def test_rewardflow_values_colour_states_where_they_are_asked_for(graph: TaskGra
     assert drawing.legend["state_ends"] == [f"{min(values):.3g}", f"{max(values):.3g}"]
 
 
-def test_reach_colours_states_by_the_chance_to_win(tmp_path: Path):
-    store = credited(tmp_path / "s", worked_example(), names=("reach",))
+def test_reach_colours_states_by_the_chance_to_win(shared: Shared):
+    store = shared(worked_example, "reach")
     graph = read_task_graph(store, run_id="r0", iteration=0, task_id="t0", column="reach_advantage")
     drawing = _draw(graph, states=STATE_SCALES["chance"])
     goal = next(node for node in graph.nodes if node.is_goal)
@@ -121,8 +119,8 @@ def test_any_other_text_names_nothing(text: str):
     assert parse_key(text) is None
 
 
-def test_hostile_text_is_one_visible_line_in_labels(tmp_path: Path):
-    store = credited(tmp_path / "s", hostile())
+def test_hostile_text_is_one_visible_line_in_labels(shared: Shared):
+    store = shared(hostile)
     graph = read_task_graph(
         store, run_id="r0", iteration=0, task_id=HOSTILE, column="graphgpo_advantage"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from graphcredit.store import create_store
 from tests.viewer.browser import boxes, component, markdown_of, open_page
-from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.viewer.stores import HOSTILE, Shared, hostile
 from tests.worlds import worked_example, write_store
 
 
@@ -44,10 +44,9 @@ def test_without_credit_the_command_is_named(
     ],
 )
 def test_text_of_a_log_is_never_markdown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, selected: dict[str, str]
+    shared: Shared, monkeypatch: pytest.MonkeyPatch, page: str, selected: dict[str, str]
 ):
-    store = credited(tmp_path / "s", hostile(), names=("graphgpo", "gigpo"), run_id="r0")
-    app = open_page(monkeypatch, store, page, **selected)
+    app = open_page(monkeypatch, shared(hostile, "graphgpo", "gigpo"), page, **selected)
     assert not app.exception
     for markup in ("<script>", "![x](", "\x1b"):
         assert markup not in markdown_of(app)

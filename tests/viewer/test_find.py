@@ -1,23 +1,20 @@
 """States are found by words of their text."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.facts import FoundStates, found, states_with
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
-from tests.viewer.browser import open_page
-from tests.viewer.stores import corridors, credited
+from tests.viewer.browser import component, open_page
+from tests.viewer.stores import Shared, corridors
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return credited(tmp_path / "s", corridors())
+def store(shared: Shared) -> Store:
+    return shared(corridors)
 
 
 @pytest.fixture
@@ -50,26 +47,17 @@ def test_found_states_that_are_not_shown_are_counted(graph: TaskGraph):
     assert found(graph, shown, "") == FoundStates(keys=[])
 
 
-def _component(app: AppTest, name: str) -> dict[str, Any]:
-    (proto,) = (
-        element.proto
-        for element in app.get("bidi_component")
-        if element.proto.component_name == f"graphcredit_{name}"
-    )
-    return json.loads(proto.json)
-
-
 def test_what_matters_makes_room_for_what_was_found(store: Store, monkeypatch: pytest.MonkeyPatch):
     here = {"run": "r0", "iteration": 0, "task": "t0"}
     app = open_page(monkeypatch, store, "graph", **here, view="matters")
     before = app.caption[0].value
     (last,) = _by_sql(store, "right 19")
-    drawn = json.dumps(_component(app, "graph"))
+    drawn = json.dumps(component(app, "graph"))
     assert f'"n{last}"' not in drawn
     app = open_page(monkeypatch, store, "graph", **here, view="matters", find="right 19")
-    marks = _component(app, "marks")["found"]
+    marks = component(app, "marks")["found"]
     assert marks == {"words": "right 19", "keys": [f"n{last}"], "total": 1}
-    assert f'"n{last}"' in json.dumps(_component(app, "graph"))
+    assert f'"n{last}"' in json.dumps(component(app, "graph"))
     assert app.caption[0].value != before
 
 
@@ -77,7 +65,7 @@ def test_words_are_in_the_address_until_the_search_ends(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ):
     app = open_page(monkeypatch, store, "graph", view="everything", find="left 1")
-    assert _component(app, "marks")["found"]["total"] == len(_by_sql(store, "left 1"))
+    assert component(app, "marks")["found"]["total"] == len(_by_sql(store, "left 1"))
     app = open_page(monkeypatch, store, "graph", view="everything")
     assert "find" not in app.query_params
-    assert _component(app, "marks")["found"] == {"words": "", "keys": [], "total": 0}
+    assert component(app, "marks")["found"] == {"words": "", "keys": [], "total": 0}

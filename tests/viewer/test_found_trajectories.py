@@ -1,5 +1,6 @@
 """The trajectories that a user looks for, and the notes that tags are from."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,19 @@ Z1 = NotePlace(run_id="r0", iteration=0, task_id="t0", trajectory_id="z", step_i
 P = NotePlace(run_id="r0", iteration=0, task_id="t1", trajectory_id="p")
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Return trajectories x (4 steps, won), y, z, p, q (2 steps, lost) and u (1 step, no end)."""
     unfinished = trajectory("u", "A a B", success=None, thought="I am Lost")
-    return credited(tmp_path / "s", [*two_tasks(), *unfinished], names=ESTIMATORS)
+    root = tmp_path_factory.mktemp("found") / "s"
+    return credited(root, [*two_tasks(), *unfinished], names=ESTIMATORS)
+
+
+@pytest.fixture(autouse=True)
+def _without_notes(store: Store) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Remove what a test noted."""
+    yield
+    store.notes_path("r0", 0).unlink(missing_ok=True)
 
 
 def _found(store: Store, **wanted: Any) -> list[str]:
@@ -97,11 +106,12 @@ def test_orders_are_by_the_numbers_of_the_store(store: Store):
     assert _found(store, order="shortest")[0] == "u"
 
 
-def test_a_list_that_is_cut_says_so(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_list_that_is_cut_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(queries, "MOST_TRAJECTORIES", 2)
+    store = credited(tmp_path / "s", two_tasks())
     app = open_page(monkeypatch, store, "tasks", list="trajectories")
     assert not app.exception
-    assert "6 trajectories, the first 2 of them shown." in markdown_of(app)
+    assert "5 trajectories, the first 2 of them shown." in markdown_of(app)
 
 
 def test_the_page_filters_by_tag_and_leads_to_the_trajectory(

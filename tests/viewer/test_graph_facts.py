@@ -23,7 +23,7 @@ from graphcredit.viewer.graph.facts import (
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, state_texts, task_steps
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 
 HERE = {"run_id": "r0", "iteration": 0}
@@ -34,8 +34,8 @@ def _graph(store: Store, column: str = "graphgpo_advantage", iteration: int = 0)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return credited(tmp_path / "s", two_tasks(), names=("graphgpo", "gigpo"))
+def store(shared: Shared) -> Store:
+    return shared(two_tasks, "graphgpo", "gigpo")
 
 
 def test_tasks_with_a_graph_are_listed(store: Store):
@@ -97,9 +97,9 @@ def test_the_texts_of_a_state_are_counted(tmp_path: Path):
     assign_credit(store, CreditSettings(estimators=configure(["graphgpo"]), merge=merge))
     texts = state_texts(store, **HERE, task_id="t0", state_id=1)
     # x stepped on from B, z ended there; zz stepped on from the text with spaces.
-    assert [(text.text, text.visits) for text in texts] == [("B", 2), ("B  ", 1)]
+    assert list(texts.items()) == [("B", 2), ("B  ", 1)]
     goal = state_texts(store, **HERE, task_id="t0", state_id=_graph(store).goal or -1)
-    assert [text.text for text in goal] == ["won"]
+    assert list(goal) == ["won"]
 
 
 def test_iterations_are_compared_by_the_texts_of_their_states(tmp_path: Path):

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.assets import asset
 from graphcredit.viewer.graph.drawing import draw_part
@@ -13,14 +14,13 @@ from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import task_steps
-from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.viewer.stores import HOSTILE, Shared, credited, hostile
 from tests.worlds import worked_example
 
 COLUMN = "graphgpo_advantage"
 
 
-def _page(tmp_path: Path, rows: list[dict[str, object]], task_id: str = "t0") -> str:
-    store = credited(tmp_path / "s", rows)
+def _page(store: Store, task_id: str = "t0") -> str:
     here = {"run_id": "r0", "iteration": 0, "task_id": task_id}
     graph = read_task_graph(store, **here, column=COLUMN)
     drawing = draw_part(graph, layers_of(graph), Shading(advantage=COLUMN))
@@ -33,22 +33,22 @@ def _data(page: str) -> dict[str, object]:
     return json.loads(text)
 
 
-def test_it_holds_the_drawing_and_what_stands_behind_it(tmp_path: Path):
-    data = _data(_page(tmp_path, worked_example()))
+def test_it_holds_the_drawing_and_what_stands_behind_it(shared: Shared):
+    data = _data(_page(shared(worked_example)))
     assert len(data["nodes"]) == 5
     assert data["path"] == ["n0"]
     title, state, text = data["details"]["n0"]
     assert (title, state) == ("0  A", "A")
     (best,) = run_trusted_query(
-        credited(tmp_path / "s", worked_example()),
+        shared(worked_example),
         f"SELECT avg({COLUMN}) AS a FROM enriched WHERE state_id = 0 AND action = 'c'",
     ).table.to_pylist()
     assert f"{best['a']:+.2f}  c → 2  C  (2×, 50% succeeded)" in text
     assert "trajectory_id: x" in data["details"]["e0-2"][1]
 
 
-def test_it_needs_no_server_and_asks_none(tmp_path: Path):
-    page = _page(tmp_path, worked_example())
+def test_it_needs_no_server_and_asks_none(shared: Shared):
+    page = _page(shared(worked_example))
     own = page.replace(asset("cytoscape.min.js"), "")
     assert len(page) - len(own) > 400_000
     assert "default-src 'none'" in own
@@ -56,8 +56,8 @@ def test_it_needs_no_server_and_asks_none(tmp_path: Path):
     assert "[[" not in own
 
 
-def test_a_log_cannot_put_markup_into_it(tmp_path: Path):
-    page = _page(tmp_path, hostile(), HOSTILE)
+def test_a_log_cannot_put_markup_into_it(shared: Shared):
+    page = _page(shared(hostile), HOSTILE)
     own = page.replace(asset("cytoscape.min.js"), "")
     assert own.count("<script") == 3
     assert "<img" not in own
@@ -66,6 +66,6 @@ def test_a_log_cannot_put_markup_into_it(tmp_path: Path):
 
 
 def test_a_title_that_looks_like_a_place_to_fill_stays_a_title(tmp_path: Path):
-    page = _page(tmp_path, worked_example("[[DATA]]"), "[[DATA]]")
+    page = _page(credited(tmp_path / "s", worked_example("[[DATA]]")), "[[DATA]]")
     assert "<title>[[DATA]]</title>" in page
     assert len(_data(page)["nodes"]) == 5

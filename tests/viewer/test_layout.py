@@ -3,7 +3,7 @@
 from itertools import combinations, pairwise
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -35,14 +35,22 @@ def points_on(layout: Layout, graph: TaskGraph, index: int) -> NDArray[np.float6
     return np.concatenate(parts)
 
 
-@given(WALKS)
-def test_edges_between_columns_run_through_no_other_state(walks: list[list[int]]):
-    graph, layout = laid(*(" ".join(map(str, [0, *walk])) for walk in walks))
+@given(WALKS, st.sets(st.integers(1, 12)))
+@example([[4, 7, 0, 5, 3, 1]], {3})
+def test_edges_run_between_the_columns_of_their_ends_and_through_no_other_state(
+    walks: list[list[int]], hidden: set[int]
+):
+    """Of a part of a graph, too, where not every state is connected with the first."""
+    whole = graph_of(*(" ".join(map(str, [0, *walk])) for walk in walks))
+    graph = whole.part(frozenset(node.state_id for node in whole.nodes) - hidden)
+    layout = layout_of(graph, layers_of(whole), column=210, row=112, box=BOX)
     for index, edge in enumerate(graph.edges):
         (x0, _), (x1, _) = (layout.places[state] for state in edge.ends)
         if x0 == x1:
             continue
         points = points_on(layout, graph, index)
+        assert (min(x0, x1) - 1e-6 <= points[:, 0]).all()
+        assert (points[:, 0] <= max(x0, x1) + 1e-6).all()
         for state, centre in layout.places.items():
             inside = (np.abs(points - centre) < np.array(BOX) / 2).all(axis=1)
             assert state in edge.ends or not inside.any()

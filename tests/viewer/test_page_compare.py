@@ -8,7 +8,7 @@ from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.compare import differing_steps
 from tests.viewer.browser import click_row, markdown_of, open_page, page_of
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.viewer.test_page_trajectory import charts
 from tests.worlds import trajectory, worked_example, write_store
 
@@ -20,8 +20,8 @@ def _two_iterations(root: Path) -> Store:
     return credited(root, trajectory("w", "A c C d won", success=True), iteration=1)
 
 
-def test_the_measures_are_those_of_sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = credited(tmp_path / "s", two_tasks(), names=NAMES)
+def test_the_measures_are_those_of_sql(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    store = shared(two_tasks, *NAMES)
     app = open_page(monkeypatch, store, "compare")
     assert not app.exception
     sql = """
@@ -39,8 +39,8 @@ def test_the_measures_are_those_of_sql(tmp_path: Path, monkeypatch: pytest.Monke
     assert (app.query_params["estimator"], app.query_params["other"]) == ("graphgpo", "grpo")
 
 
-def test_a_differing_step_leads_to_its_trajectory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = credited(tmp_path / "s", two_tasks(), names=NAMES)
+def test_a_differing_step_leads_to_its_trajectory(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    store = shared(two_tasks, *NAMES)
     app = open_page(monkeypatch, store, "compare")
     found = differing_steps(
         store,
@@ -58,8 +58,8 @@ def test_a_differing_step_leads_to_its_trajectory(tmp_path: Path, monkeypatch: p
     assert app.query_params["step"] == str(found["step_index"][0].as_py())
 
 
-def test_only_sign_flips_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = credited(tmp_path / "s", two_tasks(), names=NAMES)
+def test_only_sign_flips_on_demand(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    store = shared(two_tasks, *NAMES)
     app = open_page(monkeypatch, store, "compare")
     every = app.dataframe[1].value
     app.toggle(key="flips").set_value(True).run()
@@ -68,10 +68,8 @@ def test_only_sign_flips_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (flips["left"] * flips["right"] < 0).all()
 
 
-def test_a_task_leads_to_its_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(
-        monkeypatch, credited(tmp_path / "s", two_tasks(), names=NAMES), "compare", other="grpo"
-    )
+def test_a_task_leads_to_its_graph(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks, *NAMES), "compare", other="grpo")
     assert list(app.dataframe[0].value["task_id"]) == ["t0", "t1"]
     click_row(app, "compared_tasks", 1)
     assert page_of(app) == "graph"
@@ -97,11 +95,9 @@ def test_two_iterations_are_compared_by_their_common_actions(
 
 @pytest.mark.parametrize("kind", ["Two estimators", "Two iterations"])
 def test_with_nothing_to_compare_the_page_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    shared: Shared, monkeypatch: pytest.MonkeyPatch, kind: str
 ):
-    app = open_page(
-        monkeypatch, credited(tmp_path / "s", worked_example()), "compare", compare=kind
-    )
+    app = open_page(monkeypatch, shared(worked_example), "compare", compare=kind)
     assert not app.exception
     expected = {
         "Two estimators": "a second one is needed to compare",

@@ -16,7 +16,7 @@ from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.pages.parts.graph_panel import tinted
 from graphcredit.viewer.widgets.text import label
 from tests.viewer.browser import boxes, component, go, markdown_of, open_page
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 
 CORRIDOR = " a ".join(f"s{number}" for number in range(200))
@@ -24,8 +24,8 @@ CORRIDOR = " a ".join(f"s{number}" for number in range(200))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return credited(tmp_path / "s", two_tasks(), names=("graphgpo", "gigpo"))
+def store(shared: Shared) -> Store:
+    return shared(two_tasks, "graphgpo", "gigpo")
 
 
 def _states(app: AppTest) -> list[str]:
@@ -251,7 +251,8 @@ def test_an_address_that_names_nothing_selects_nothing(
     assert {"at", "view"} & {*app.query_params} == set()
 
 
-def test_a_damaged_graph_is_named(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_a_damaged_graph_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    store = credited(tmp_path / "s", two_tasks())
     (store.graph_dir("r0", 0) / "nodes.parquet").write_bytes(b"PAR1 no PAR1")
     app = open_page(monkeypatch, store, "graph", task="t0")
     assert not app.exception

@@ -13,7 +13,7 @@ from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.iterations import silent_shares, training_facts
 from tests.viewer.browser import open_page, page_of
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import worked_example, write_store
 
 
@@ -44,8 +44,8 @@ def test_every_number_has_a_curve_and_a_point_leads_to_its_tasks(
     assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "1")
 
 
-def test_the_share_of_steps_without_signal_is_that_of_advantage_0(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks(), names=("graphgpo", "grpo"))
+def test_the_share_of_steps_without_signal_is_that_of_advantage_0(shared: Shared):
+    store = shared(two_tasks, "graphgpo", "grpo")
     for name in ("graphgpo", "grpo"):
         sql = f"""
             SELECT iteration, count_if({name}_advantage = 0) / count({name}_advantage)

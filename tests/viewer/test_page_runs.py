@@ -4,19 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.store import create_store
+from graphcredit.store import Store, create_store
 from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
 from tests.viewer.browser import click_row, go, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 
 
-def test_the_table_has_every_iteration_of_every_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Return two iterations of r0 with credit, and one of r1 without."""
+    root = tmp_path_factory.mktemp("runs") / "s"
     for iteration in (0, 1):
-        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
-    write_store(tmp_path / "s", worked_example(), run_id="r1")
+        credited(root, two_tasks(), iteration=iteration)
+    return write_store(root, worked_example(), run_id="r1")
+
+
+def test_the_table_has_every_iteration_of_every_run(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "runs")
     shown = app.dataframe[0].value
     assert not app.exception
@@ -31,9 +35,7 @@ def test_the_table_has_every_iteration_of_every_run(
         assert list(shown[name]) == pytest.approx([row[name] for row in expected]), name
 
 
-def test_a_row_leads_to_its_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for iteration in (0, 1):
-        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
+def test_a_row_leads_to_its_tasks(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = click_row(open_page(monkeypatch, store, "runs"), "runs_table", 0)
     assert page_of(app) == "tasks"
     assert app.query_params["iteration"] == "0"
@@ -107,9 +109,7 @@ def test_the_audit_is_done_on_request_and_links_the_tasks(
     assert HOSTILE[:30] not in markdown_of(app)
 
 
-def test_a_menu_click_keeps_what_was_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for iteration in (0, 1):
-        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
+def test_a_menu_click_keeps_what_was_selected(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "tasks", run="r0", iteration=0)
     go(app, "runs")
     assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "0")

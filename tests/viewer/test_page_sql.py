@@ -12,7 +12,7 @@ from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.pages import sql as page
 from graphcredit.viewer.pages.sql import READY, csv_text
 from tests.viewer.browser import markdown_of, open_page
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, two_tasks
 
 SHARD = "steps/run_id=r0/iteration=000000/w0-000000.parquet"
 
@@ -27,9 +27,9 @@ HOSTILE = {
 }
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return credited(tmp_path_factory.mktemp("sql") / "s", two_tasks())
+@pytest.fixture
+def store(shared: Shared) -> Store:
+    return shared(two_tasks)
 
 
 def test_a_query_in_the_address_is_answered(store: Store, monkeypatch: pytest.MonkeyPatch):

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from graphcredit.viewer.queries.tasks import task_facts
 from tests.viewer.browser import click_row, open_page, page_of
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
 
 
@@ -16,9 +16,9 @@ def _column(app: AppTest, name: str) -> list[Any]:
     return list(app.dataframe[0].value[name])
 
 
-def test_the_table_is_what_the_query_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_table_is_what_the_query_says(shared: Shared, monkeypatch: pytest.MonkeyPatch):
     names = ("graphgpo", "grpo")
-    store = credited(tmp_path / "s", two_tasks(), names=names)
+    store = shared(two_tasks, *names)
     app = open_page(monkeypatch, store, "tasks", estimator="grpo")
     assert not app.exception
     facts = task_facts(store, run_id="r0", iteration=0, estimator="grpo", others=names)
@@ -28,8 +28,8 @@ def test_the_table_is_what_the_query_says(tmp_path: Path, monkeypatch: pytest.Mo
     assert app.query_params == {"run": "r0", "iteration": "0", "estimator": "grpo"}
 
 
-def test_tasks_are_filtered_found_and_ordered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "tasks")
+def test_tasks_are_filtered_found_and_ordered(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks), "tasks")
     app.selectbox(key="kind").select("never solved").run()
     assert _column(app, "task_id") == ["t1"]
     app.selectbox(key="kind").select("mixed outcomes").run()
@@ -41,8 +41,8 @@ def test_tasks_are_filtered_found_and_ordered(tmp_path: Path, monkeypatch: pytes
     assert _column(app, "task_id") == ["t0"]
 
 
-def test_a_row_leads_to_its_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "tasks")
+def test_a_row_leads_to_its_graph(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks), "tasks")
     click_row(app, "tasks_table", 1)
     assert page_of(app) == "graph"
     assert app.query_params["task"] == "t1"
@@ -50,9 +50,9 @@ def test_a_row_leads_to_its_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_credited_step_of_a_failure_leads_to_its_trajectory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "tasks")
+    app = open_page(monkeypatch, shared(two_tasks), "tasks")
     shown = app.dataframe[1].value
     (first, *_) = shown.to_dict("records")
     assert first["advantage"] > 0
@@ -66,9 +66,9 @@ def test_a_credited_step_of_a_failure_leads_to_its_trajectory(
 
 
 def test_credit_of_whole_trajectories_has_nothing_against_the_outcome(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    store = credited(tmp_path / "s", two_tasks(), names=("graphgpo", "grpo"))
+    store = shared(two_tasks, "graphgpo", "grpo")
     app = open_page(monkeypatch, store, "tasks", estimator="grpo")
     assert not app.exception
     assert len(app.dataframe) == 1
@@ -88,9 +88,9 @@ def test_credit_that_is_out_of_date_is_said_and_found(
 
 
 def test_the_most_telling_estimator_is_chosen_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    store = credited(tmp_path / "s", two_tasks(), names=("gigpo", "grpo", "graphgpo", "rewardflow"))
+    store = shared(two_tasks, "gigpo", "grpo", "graphgpo", "rewardflow")
     for page in ("tasks", "graph", "trajectory", "compare"):
         app = open_page(monkeypatch, store, page)
         assert app.query_params["estimator"] == "graphgpo", page
@@ -113,9 +113,9 @@ def test_the_last_iteration_with_credit_is_shown_first(
 
 
 def test_an_address_of_something_that_is_gone_shows_something_else_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    store = credited(tmp_path / "s", two_tasks())
+    store = shared(two_tasks)
     app = open_page(monkeypatch, store, "tasks", run="<b>gone</b>", iteration="x")
     assert not app.exception
     assert [warning.value for warning in app.warning] == [

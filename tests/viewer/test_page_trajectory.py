@@ -19,7 +19,7 @@ from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.store.whole_store import replay_key, replay_row, write_rows
 from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 
@@ -62,8 +62,8 @@ def code(app: AppTest) -> list[str]:
     return [element.value for element in app.code]
 
 
-def test_a_failed_trajectory_is_shown_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory")
+def test_a_failed_trajectory_is_shown_first(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks), "trajectory")
     assert not app.exception
     assert app.query_params["task"] == "t0"
     assert app.query_params["trajectory"] == "y"
@@ -72,8 +72,8 @@ def test_a_failed_trajectory_is_shown_first(tmp_path: Path, monkeypatch: pytest.
     assert said(app) == ["A", "c", "C", "e", "D"]
 
 
-def test_the_bars_are_the_numbers_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = credited(tmp_path / "s", two_tasks(), names=("gigpo", "graphgpo"))
+def test_the_bars_are_the_numbers_of_the_store(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    store = shared(two_tasks, "gigpo", "graphgpo")
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", estimator="graphgpo", step=2)
     sql = "FROM credit WHERE trajectory_id = 'x' ORDER BY step_index"
     credit = run_trusted_query(store, sql).table.to_pylist()
@@ -93,10 +93,8 @@ def test_the_bars_are_the_numbers_of_the_store(tmp_path: Path, monkeypatch: pyte
     assert next(iter(shown)) == "graphgpo"
 
 
-def test_keys_and_buttons_walk_through_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(
-        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x"
-    )
+def test_keys_and_buttons_walk_through_the_steps(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x")
     buttons = {button.label: button for button in app.button}
     assert [buttons[name].proto.shortcut.lower() for name in ("Previous", "Next")] == ["k", "j"]
     assert buttons["Previous"].disabled
@@ -112,9 +110,9 @@ def test_keys_and_buttons_walk_through_the_steps(tmp_path: Path, monkeypatch: py
 
 
 def test_the_step_with_the_most_credit_is_a_click_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    store = credited(tmp_path / "s", two_tasks())
+    store = shared(two_tasks)
     app = open_page(monkeypatch, store, "trajectory", trajectory="x")
     sql = "FROM credit SELECT arg_{}(step_index, graphgpo_advantage) WHERE trajectory_id = 'x'"
     for button, extreme in (("go_Most credit", "max"), ("go_Least credit", "min")):
@@ -123,10 +121,8 @@ def test_the_step_with_the_most_credit_is_a_click_away(
         assert app.query_params["step"] == str(expected)
 
 
-def test_a_click_on_a_bar_shows_its_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(
-        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x"
-    )
+def test_a_click_on_a_bar_shows_its_step(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x")
     app.session_state["course_x_0"] = {"selection": {"click": [{"step": 3}]}}
     app.run()
     assert app.query_params["step"] == "3"
@@ -134,11 +130,9 @@ def test_a_click_on_a_bar_shows_its_step(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_others_at_the_state_are_listed_and_lead_to_their_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    app = open_page(
-        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x"
-    )
+    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x")
     assert not app.dataframe
     shown = opened(app, "elsewhere").dataframe[0].value
     assert list(shown["action"][:1]) == ["c"]
@@ -156,11 +150,9 @@ def test_others_at_the_state_are_listed_and_lead_to_their_step(
 
 
 def test_a_click_on_the_step_that_is_shown_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    app = open_page(
-        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x", step=1
-    )
+    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x", step=1)
     click_row(opened(app, "all_steps"), "all_steps_x_1", 1)
     assert not app.exception
     assert app.query_params["step"] == "1"
@@ -205,10 +197,8 @@ def test_of_many_pictures_the_last_are_shown(tmp_path: Path, monkeypatch: pytest
     assert len(about) == 13
 
 
-def test_a_step_beyond_the_end_is_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(
-        monkeypatch, credited(tmp_path / "s", two_tasks()), "trajectory", trajectory="x", step=99
-    )
+def test_a_step_beyond_the_end_is_the_last_one(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x", step=99)
     assert "The trajectory has 4 steps: the last one is shown." in markdown_of(app)
     assert app.query_params["step"] == "3"
 
@@ -382,9 +372,9 @@ def test_the_truth_is_marked_at_every_step_with_a_sign(
 
 
 def test_the_most_of_a_trajectory_that_gets_only_blame_is_no_credit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
 ):
-    store = credited(tmp_path / "s", two_tasks(), names=("gigpo",))
+    store = shared(two_tasks, "gigpo")
     app = open_page(monkeypatch, store, "trajectory", trajectory="z")
     sql = "SELECT max(gigpo_advantage) FROM credit WHERE trajectory_id = 'z'"
     assert run_trusted_query(store, sql).table[0][0].as_py() < 0

@@ -5,23 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.credit.estimators.table import configure
-from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.widgets.colours import diverging
-from tests.worlds import trajectory, worked_example, write_store
+from tests.viewer.stores import Shared, credited
+from tests.worlds import trajectory, worked_example
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def _credited(store: Store) -> Store:
-    assign_credit(store, CreditSettings(estimators=configure(["graphgpo"])))
-    return store
 
 
 def _graph(store: Store, task_id: str = "t0", column: str = "graphgpo_advantage") -> TaskGraph:
@@ -30,21 +23,21 @@ def _graph(store: Store, task_id: str = "t0", column: str = "graphgpo_advantage"
 
 def test_parallel_actions_are_one_edge_with_the_mean_of_its_steps(tmp_path: Path):
     again = trajectory("w", "A z B")
-    store = _credited(write_store(tmp_path / "s", [*worked_example(), *again]))
+    store = credited(tmp_path / "s", [*worked_example(), *again])
     edges = {(edge.source, edge.target): edge for edge in _graph(store).edges}
     assert edges[0, 1].actions == ("a", "z")
     assert edges[0, 1].visits == 3
     assert edges[0, 0].is_pruned
 
 
-def test_states_stand_in_layers_by_their_distance_from_the_start(tmp_path: Path):
-    graph = _graph(_credited(write_store(tmp_path / "s", worked_example())))
+def test_states_stand_in_layers_by_their_distance_from_the_start(shared: Shared):
+    graph = _graph(shared(worked_example))
     # A leads to B and C; C leads to D and to the goal, which stands behind all others.
     assert layers_of(graph) == {0: 0, 1: 1, 2: 1, 3: 2, 4: 3}
 
 
-def test_the_picture_shows_every_state_and_every_action(tmp_path: Path):
-    graph = _graph(_credited(write_store(tmp_path / "s", worked_example())))
+def test_the_picture_shows_every_state_and_every_action(shared: Shared):
+    graph = _graph(shared(worked_example))
     root = ET.fromstring(draw(graph, title="worked example"))
     texts = [text.text or "" for text in root.iter(f"{SVG}text")]
     assert {"worked example", "GOAL", "0  A", "1  B", "2  C", "3  D"} <= set(texts)
@@ -55,7 +48,7 @@ def test_the_picture_shows_every_state_and_every_action(tmp_path: Path):
 def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):
     evil = '<script>alert("x")</script>\x1b[31m'
     rows = trajectory("x", ["A", evil, "B & C", "b", "won"], rewards=[0, 1], success=True)
-    svg = draw(_graph(_credited(write_store(tmp_path / "s", rows))), title=evil)
+    svg = draw(_graph(credited(tmp_path / "s", rows)), title=evil)
     texts = [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")]
     assert texts[0] == '<script>alert("x")</script>\ufffd[31m'
     assert "1  B & C" in texts
@@ -75,7 +68,7 @@ def test_zero_is_grey_and_the_ends_are_orange_and_blue():
         ("t0", "gigpo_advantage", "--estimator gigpo"),
     ],
 )
-def test_what_is_not_there_is_named(tmp_path: Path, task_id: str, column: str, message: str):
-    store = _credited(write_store(tmp_path / "s", worked_example()))
+def test_what_is_not_there_is_named(shared: Shared, task_id: str, column: str, message: str):
+    store = shared(worked_example)
     with pytest.raises(InputError, match=message):
         _graph(store, task_id, column)

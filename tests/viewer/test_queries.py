@@ -17,14 +17,14 @@ from graphcredit.viewer.queries.iterations import (
     training_facts,
 )
 from graphcredit.viewer.queries.tasks import task_facts
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, write_store
 
 ONE = {"run_id": "r0", "iteration": 0}
 
 
-def test_the_facts_of_an_iteration(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks())
+def test_the_facts_of_an_iteration(shared: Shared):
+    store = shared(two_tasks)
     (facts,) = iteration_facts(store, run_id="r0").to_pylist()
     # Returns 10, 0, -0.1 and 0, 0; lengths 4, 2, 2 and 2, 2; one invalid step in 12.
     assert facts["num_groups"] == 2
@@ -36,8 +36,8 @@ def test_the_facts_of_an_iteration(tmp_path: Path):
     assert facts["degenerate_share"] == pytest.approx(1 / 2)
 
 
-def test_the_entropy_of_the_actions(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks())
+def test_the_entropy_of_the_actions(shared: Shared):
+    store = shared(two_tasks)
     (facts,) = action_entropies(store, run_id="r0").to_pylist()
     # In A of t0: a and c twice, q once; in C: d and e; elsewhere there is no choice.
     at_a = -(0.4 * log(0.4) * 2 + 0.2 * log(0.2))
@@ -74,8 +74,8 @@ def test_the_groups_are_those_of_the_view(tmp_path: Path):
     assert facts.select(names).sort_by("task_id").to_pylist() == view.to_pylist()
 
 
-def test_the_credit_facts_of_the_groups(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks(), names=("graphgpo", "grpo"))
+def test_the_credit_facts_of_the_groups(shared: Shared):
+    store = shared(two_tasks, "graphgpo", "grpo")
     facts = task_facts(store, **ONE, estimator="grpo", others=("graphgpo", "grpo"))
     t0, t1 = facts.to_pylist()
     assert (t0["task_id"], t1["task_id"]) == ("t0", "t1")  # the widest spread first
@@ -96,8 +96,8 @@ def test_the_credit_facts_of_the_groups(tmp_path: Path):
     assert t0["disagreement"] > 0
 
 
-def test_one_estimator_has_nobody_to_disagree_with(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks())
+def test_one_estimator_has_nobody_to_disagree_with(shared: Shared):
+    store = shared(two_tasks)
     facts = task_facts(store, **ONE, estimator="graphgpo", others=("graphgpo",))
     assert facts["disagreement"].to_pylist() == [None, None]
 

@@ -9,7 +9,7 @@ import pytest
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import compare, trajectory
 from graphcredit.viewer.steps.agreement import ActionPairs
-from tests.viewer.stores import credited, two_tasks
+from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory as steps_of
 from tests.worlds import worked_example, write_store
 
@@ -30,8 +30,8 @@ def test_failed_trajectories_are_offered_before_those_that_succeeded(tmp_path: P
     ]
 
 
-def test_the_steps_of_a_trajectory_are_those_of_the_view_enriched(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks())
+def test_the_steps_of_a_trajectory_are_those_of_the_view_enriched(shared: Shared):
+    store = shared(two_tasks)
     sql = "FROM enriched WHERE trajectory_id = 'x' ORDER BY step_index"
     found = trajectory.steps(store, **ONE, trajectory_id="x")
     assert found.to_pylist() == run_trusted_query(store, sql).table.to_pylist()
@@ -44,8 +44,8 @@ def test_steps_have_no_credit_where_none_was_assigned(tmp_path: Path):
     assert found["state_id"].to_pylist() == [None] * 4
 
 
-def test_who_was_at_a_state_is_ranked_by_advantage(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks())
+def test_who_was_at_a_state_is_ranked_by_advantage(shared: Shared):
+    store = shared(two_tasks)
     found = trajectory.steps_here(
         store, **ONE, task_id="t0", state_id=0, estimator="graphgpo"
     ).to_pylist()
@@ -85,8 +85,8 @@ def test_the_outcomes_from_a_state_are_counted_with_all_their_steps(tmp_path: Pa
     assert not any(row["is_goal"] for row in found)
 
 
-def test_agreement_counts_the_steps_of_opposite_sign(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks(), names=("grpo", "graphgpo"))
+def test_agreement_counts_the_steps_of_opposite_sign(shared: Shared):
+    store = shared(two_tasks, "grpo", "graphgpo")
     whole, *tasks = compare.agreement(store, **ONE, **TWO).to_pylist()
     sql = """
         SELECT count(*) AS num_steps, corr(grpo_advantage, graphgpo_advantage) AS correlation,
@@ -103,8 +103,8 @@ def test_agreement_counts_the_steps_of_opposite_sign(tmp_path: Path):
     assert (tasks[1]["correlation"], tasks[1]["flip_share"]) == (None, 0)
 
 
-def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks(), names=("grpo", "graphgpo"))
+def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(shared: Shared):
+    store = shared(two_tasks, "grpo", "graphgpo")
     every = compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=20)
     differences = every["difference"].to_pylist()
     assert differences == sorted(differences, reverse=True)
@@ -114,8 +114,8 @@ def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(tmp_pat
     assert compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=1).num_rows == 1
 
 
-def test_the_map_of_two_advantages_has_each_step_once(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks(), names=("grpo", "graphgpo"))
+def test_the_map_of_two_advantages_has_each_step_once(shared: Shared):
+    store = shared(two_tasks, "grpo", "graphgpo")
     cells = compare.cells(store, **ONE, **TWO).to_pylist()
     assert sum(cell["steps"] for cell in cells) == 12
     # The four steps of t1 have no advantage at all.
@@ -136,8 +136,8 @@ def test_an_action_is_recognised_in_another_iteration(tmp_path: Path):
     assert examples == {"c": ("x", 2), "d": ("x", 3)}
 
 
-def test_the_advantage_of_an_action_is_the_mean_over_its_steps(tmp_path: Path):
-    store = credited(tmp_path / "s", worked_example())
+def test_the_advantage_of_an_action_is_the_mean_over_its_steps(shared: Shared):
+    store = shared(worked_example)
     table = compare.action_advantages(store, **ONE, estimator="graphgpo")
     sql = """
         SELECT avg(graphgpo_advantage) AS mean, count(*) AS visits
@@ -151,8 +151,8 @@ def test_the_advantage_of_an_action_is_the_mean_over_its_steps(tmp_path: Path):
     assert sum(visits for _, visits in found) == 8
 
 
-def test_an_estimator_of_a_foreign_name_is_no_sql(tmp_path: Path):
-    store = credited(tmp_path / "s", worked_example())
+def test_an_estimator_of_a_foreign_name_is_no_sql(shared: Shared):
+    store = shared(worked_example)
     evil = "1 AS x) TO '/nowhere' --\""
     with pytest.raises(ValueError, match="not found"):
         trajectory.steps_here(store, **ONE, task_id="t0", state_id=0, estimator=evil)

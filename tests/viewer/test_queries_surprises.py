@@ -1,6 +1,5 @@
 """Credit in failures and blame in successes, against rows worked out from the views."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,15 +16,15 @@ def surprises(store: Store, **options: Any) -> list[dict[str, Any]]:
     return against_outcome(store, run_id="r0", iteration=0, **asked).to_pylist()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     # Two failures go to C, from which there is a way to the goal, and then take another one; x wins
     # by a detour where two others go straight.
     rows = worked_example()
     for number in range(2):
         rows += trajectory(f"lost{number}", "A a B b A c C e D")
         rows += trajectory(f"won{number}", "A c C d won", rewards=[0, 10], success=True)
-    return credited(tmp_path / "s", rows, names=("graphgpo", "grpo"))
+    return credited(tmp_path_factory.mktemp("surprises") / "s", rows, names=("graphgpo", "grpo"))
 
 
 @pytest.mark.parametrize("success", [False, True])

@@ -20,8 +20,8 @@ NAMES = ("graphgpo", "gigpo", "grpo")
 PLACE: dict[str, Any] = {"run_id": "r0", "iteration": 0}
 
 
-def _world(root: Path, iteration: int = 0) -> Store:
-    """Return tasks of which some are disputed, some lost, and some have incomplete trajectories."""
+def _write(root: Path, iteration: int = 0) -> Store:
+    """Write tasks of which some are disputed, some lost, and some have incomplete trajectories."""
     dead = trajectory("dead", "A a B b A", success=None, rewards=[1, 2], invalid=(1,))
     torn = trajectory("torn", "A a B b C", task_id="t2", success=True)
     torn[1]["state"] = "D"
@@ -31,25 +31,31 @@ def _world(root: Path, iteration: int = 0) -> Store:
     return credited(root, [*two_tasks(), *dead], [*torn, *slow], names=NAMES, iteration=iteration)
 
 
-def _without_summary(store: Store, root: Path) -> Store:
-    shutil.copytree(store.root, root)
-    shutil.rmtree(root / "summary")
-    return Store(root)
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return _write(tmp_path_factory.mktemp("world") / "s")
+
+
+@pytest.fixture
+def store(world: Store, tmp_path: Path) -> Store:
+    """Return a copy of the world, to be changed."""
+    return Store(shutil.copytree(world.root, tmp_path / "s"))
 
 
 def _answers(store: Store) -> list[list[dict[str, Any]]]:
     tables = [iteration_facts(store, run_id="r0")]
     for name in NAMES:
         for others in (NAMES, (name,)):
-            tables.append(task_facts(store, **PLACE, estimator=name, others=others))
-            tables += [
-                found_trajectories(store, **PLACE, estimator=name, others=others, outcome=outcome)
-                for outcome in OUTCOMES
-            ]
+            asked: dict[str, Any] = PLACE | {"estimator": name, "others": others}
+            tables += [task_facts(store, **asked), found_trajectories(store, **asked)]
         tables += [
             against_outcome(store, **PLACE, estimator=name, success=success, num_rows=9)
             for success in (False, True)
         ]
+    tables += [
+        found_trajectories(store, **PLACE, estimator="grpo", others=NAMES, outcome=outcome)
+        for outcome in OUTCOMES
+    ]
     assert sum(table.num_rows for table in tables) > 50
     return [_rounded(table.to_pylist()) for table in tables]
 
@@ -61,9 +67,9 @@ def _rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def test_pages_are_the_same_with_a_summary_and_without(tmp_path: Path):
-    store = _world(tmp_path / "s")
-    assert _answers(store) == _answers(_without_summary(store, tmp_path / "bare"))
+def test_pages_are_the_same_with_a_summary_and_without(world: Store, store: Store):
+    shutil.rmtree(store.root / "summary")
+    assert _answers(world) == _answers(store)
 
 
 def _forge(store: Store) -> None:
@@ -79,8 +85,7 @@ def _steps(store: Store) -> int:
     return sum(facts["num_steps"].to_pylist())
 
 
-def test_a_current_summary_is_read_and_a_stale_one_is_not(tmp_path: Path):
-    store = _world(tmp_path / "s")
+def test_a_current_summary_is_read_and_a_stale_one_is_not(store: Store):
     number = _steps(store)
     _forge(store)
     assert _steps(store) == 99 * 8
@@ -89,9 +94,8 @@ def test_a_current_summary_is_read_and_a_stale_one_is_not(tmp_path: Path):
     assert _steps(store) == number + len(late)
 
 
-def test_iterations_with_and_without_a_summary_are_one_run(tmp_path: Path):
-    store = _world(tmp_path / "s")
-    _world(store.root, iteration=1)
+def test_iterations_with_and_without_a_summary_are_one_run(store: Store):
+    _write(store.root, iteration=1)
     write_store(store.root, worked_example(), iteration=2)
     shutil.rmtree(store.summary_dir("r0", 1))
     first, second, third = iteration_facts(store, run_id="r0").to_pylist()
@@ -101,9 +105,8 @@ def test_iterations_with_and_without_a_summary_are_one_run(tmp_path: Path):
 
 @pytest.mark.parametrize("fault", ["current", "none", "stale", "unreadable"])
 def test_the_tasks_page_says_why_it_read_all_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+    store: Store, monkeypatch: pytest.MonkeyPatch, fault: str
 ):
-    store = _world(tmp_path / "s")
     path = summary_paths(store, "r0", 0)["advantages"]
     if fault == "none":
         shutil.rmtree(store.root / "summary")

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from graphcredit.viewer.queries.trajectory import steps
 from graphcredit.viewer.steps.html_export import trajectory_page
-from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.viewer.stores import HOSTILE, Shared, credited, hostile
 from tests.viewer.test_transcript import imported
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -110,8 +110,8 @@ def test_without_credit_the_page_says_so(tmp_path: Path):
     assert "No credit was assigned to it." in page
 
 
-def test_what_a_log_says_is_text_and_nothing_is_fetched_or_run(tmp_path: Path):
-    store = credited(tmp_path / "s", hostile())
+def test_what_a_log_says_is_text_and_nothing_is_fetched_or_run(shared: Shared):
+    store = shared(hostile)
     table = steps(store, **ONE, trajectory_id="x" + HOSTILE)
     page = trajectory_page(table, title="r0")
     reader = _Reader(page)

@@ -5,6 +5,7 @@ nothing; e at C leads away, and d wins.
 """
 
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -48,14 +49,14 @@ def known(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     rows = [
         *worked_example(),
         *trajectory("xv", "A c C e D"),
         *trajectory("xw", "A a B b A c C e D"),
     ]
-    return credited(tmp_path / "s", known(rows), names=("graphgpo", "grpo"))
+    return credited(tmp_path_factory.mktemp("truth") / "s", known(rows), names=("graphgpo", "grpo"))
 
 
 def _graph(store: Store) -> TaskGraph:
@@ -201,8 +202,9 @@ def test_what_is_shown_of_a_step_is_its_difference_in_a_comparison(store: Store)
 
 
 def test_the_list_against_the_outcome_says_what_is_true(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    store = Store(copytree(store.root, tmp_path / "s"))
     write_rows(
         store.replay_dir("r0", 0) / "a-0.parquet",
         REPLAY_COLUMNS,

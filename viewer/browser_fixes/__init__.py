@@ -26,8 +26,8 @@ def opened(label: str, *, key: str) -> DeltaGenerator | None:
         label: Its title.
         key: Tells it from others of the page.
     """
-    place = st.expander(label, key=f"open_{key}", on_change="rerun")
-    return place if place.open else None
+    expander = st.expander(label, key=f"open_{key}", on_change="rerun")
+    return expander if expander.open else None
 
 
 def folded(key: str) -> DeltaGenerator:

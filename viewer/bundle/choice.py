@@ -13,7 +13,7 @@ from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.layout import Store
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.queries.estimators import credit_doubts, estimators
-from graphcredit.viewer.queries.tasks import KINDS, task_facts
+from graphcredit.viewer.queries.tasks import KINDS, task_facts, tasks_of_kind
 from graphcredit.viewer.queries.trajectories import against_outcome
 
 
@@ -55,10 +55,7 @@ def chosen_tasks(facts: pa.Table, choice: BundleChoice) -> pa.Table:
     """
     if choice.show not in KINDS:
         raise OptionError(f"--show must be one of {', '.join(KINDS)}: got {choice.show!r}")
-    condition = KINDS[choice.show]
-    rows = facts if condition is None else facts.filter(condition)
-    if choice.find:
-        rows = rows.filter(pc.match_substring(rows["task_id"], choice.find, ignore_case=True))
+    rows = tasks_of_kind(facts, choice.show, choice.find)
     if choice.tasks:
         rows = rows.filter(pc.is_in(rows["task_id"], pa.array(choice.tasks)))
     return rows

@@ -58,9 +58,9 @@ def document(title: str, body: str) -> str:
 """
 
 
-def text(found: str | None) -> str:
+def text(shown: str | None) -> str:
     """Return the HTML of a text."""
-    return escape(visible(found))
+    return escape(visible(shown))
 
 
 def link(address: str, title: str, max_length: int = 80) -> str:
@@ -97,9 +97,7 @@ def histogram(counts: Sequence[int] | None) -> str:
     if not counts or not any(counts):
         return ""
     most, middle = max(counts), len(counts) // 2
-    kinds = [
-        "n" if place < middle else "p" if place > middle else "" for place in range(len(counts))
-    ]
+    kinds = ["n" if bar < middle else "p" if bar > middle else "" for bar in range(len(counts))]
     bars = "".join(
         f'<i class="{kind}" style="height:{count / most:.0%}" title="{counted}"></i>'
         for kind, count in zip(kinds, counts, strict=True)

@@ -36,8 +36,8 @@ def index_page(
     parts = [f"<h1>Run {text(run_id)}</h1>"]
     if choice:
         parts.append(f"<p>A part of it: {text(choice)}.</p>")
-    for chapter, found in zip(chapters, addresses, strict=True):
-        parts += _chapter(chapter, found, is_open=chapter is chapters[-1])
+    for chapter, pages in zip(chapters, addresses, strict=True):
+        parts += _chapter(chapter, pages, is_open=chapter is chapters[-1])
     return document(f"{run_id} · graphcredit", "\n".join(parts))
 
 
@@ -81,7 +81,7 @@ def _row(chapter: Chapter, row: Mapping[str, Any], number_of_file: int) -> list[
     ]
 
 
-def _surprises(found: Sequence[Mapping[str, Any]], addresses: Mapping[str, str]) -> Iterator[str]:
+def _surprises(steps: Sequence[Mapping[str, Any]], addresses: Mapping[str, str]) -> Iterator[str]:
     yield "<h2>Credit in failures</h2><p>The most credited step of each failure.</p>"
     rows = [
         [
@@ -91,6 +91,6 @@ def _surprises(found: Sequence[Mapping[str, Any]], addresses: Mapping[str, str])
             text(one_line(row["task_id"])),
             text(one_line(row["trajectory_id"])),
         ]
-        for row in found[:_MOST_SURPRISES]
+        for row in steps[:_MOST_SURPRISES]
     ]
     yield table(("advantage", "action", "step", "task", "trajectory"), rows)

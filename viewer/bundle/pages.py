@@ -4,7 +4,6 @@
 # (pyarrow.compute defines its functions at import time)
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +43,6 @@ from graphcredit.viewer.widgets.note_words import words_of_trajectory
 from graphcredit.viewer.widgets.text import one_line
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GraphOfTask:
-    """What is drawn of a task with credit."""
-
-    graph: TaskGraph
-    steps: pa.Table
-    """From `queries.graphs.task_steps`."""
-    estimator: str
-    """Whose credit is shown."""
-
-
 def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str, str]]:
     """Write the pages of the tasks, one after the other.
 
@@ -73,24 +61,20 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
     drawable = set(graph_tasks(store, **here)) if chapter.estimator else set[str]()
     for task_id, file_number in chapter.files.items():
         trajectories = _by_trajectory(steps_of_task(store, **here, task_id=task_id))
-        page = task_page(
-            f"{task_id} · {chapter.name}",
-            number_of_task=file_number,
-            trajectories=trajectories,
-            drawn=_graph(store, chapter, task_id) if task_id in drawable else None,
-        )
+        estimator = chapter.estimator if task_id in drawable else None
+        page = _task_page(store, chapter, task_id, trajectories, estimator)
         _write(target / task_file(file_number), page)
-        files = [trajectory_file(file_number, place) for place in range(len(trajectories))]
-        for place, steps in enumerate(trajectories.values()):
+        files = [trajectory_file(file_number, number) for number in range(len(trajectories))]
+        for index, steps in enumerate(trajectories.values()):
             page = trajectory_page(
                 steps,
                 title=chapter.name,
                 estimator=chapter.estimator,
-                above=_navigation(file_number, task_id, files, place),
+                above=_navigation(file_number, task_id, files, index),
                 is_brief=True,
                 notes=words_of_trajectory(notes, steps["trajectory_id"][0].as_py()),
             )
-            _write(target / files[place], page)
+            _write(target / files[index], page)
         yield {
             name: f"{target.name}/{file}" for name, file in zip(trajectories, files, strict=True)
         }
@@ -101,26 +85,12 @@ def _by_trajectory(rows: pa.Table) -> dict[str, pa.Table]:
     return {name: rows.filter(pc.field("trajectory_id") == name) for name in names}
 
 
-def _graph(store: Store, chapter: Chapter, task_id: str) -> GraphOfTask:
-    assert chapter.estimator is not None, "only with credit there are graphs"
-    column = f"{chapter.estimator}_advantage"
-    graph = read_task_graph(
-        store,
-        run_id=chapter.run_id,
-        iteration=chapter.iteration,
-        task_id=task_id,
-        column=column,
-    )
-    steps = task_steps(store, run_id=chapter.run_id, iteration=chapter.iteration, task_id=task_id)
-    return GraphOfTask(graph=graph, steps=steps, estimator=chapter.estimator)
-
-
-def _navigation(task: int, task_id: str, files: list[str], place: int) -> str:
+def _navigation(task: int, task_id: str, files: list[str], index: int) -> str:
     links = [("../index.html", "All tasks"), (task_file(task), one_line(task_id))]
-    if place > 0:
-        links.append((files[place - 1], "Previous trajectory"))
-    if place + 1 < len(files):
-        links.append((files[place + 1], "Next trajectory"))
+    if index > 0:
+        links.append((files[index - 1], "Previous trajectory"))
+    if index + 1 < len(files):
+        links.append((files[index + 1], "Next trajectory"))
     return navigation(links)
 
 
@@ -135,37 +105,41 @@ _LISTED = ("trajectory_id", "step_index", "state_id", "next_state_id", "action",
 """What is said of these steps, besides the advantage; the rest is on the trajectory's page."""
 
 
-def task_page(
-    title: str,
-    *,
-    number_of_task: int,
+def _task_page(
+    store: Store,
+    chapter: Chapter,
+    task_id: str,
     trajectories: Mapping[str, pa.Table],
-    drawn: GraphOfTask | None,
+    estimator: str | None,
 ) -> str:
-    """Return the page.
+    """Return the page of a task.
 
     Args:
-        title: Its heading.
-        number_of_task: Number of its file.
+        store: The store.
+        chapter: The iteration.
+        task_id: The task.
         trajectories: Name to the steps with their credit, in the order of their files.
-        drawn: The graph; None without credit.
+        estimator: Whose credit the graph shows; None without a graph.
     """
+    title = f"{task_id} · {chapter.name}"
     above = navigation([("../index.html", "All tasks")])
-    estimator = None if drawn is None else drawn.estimator
-    below = _trajectories(number_of_task, trajectories, estimator)
-    if drawn is None:
+    below = _trajectories(chapter.files[task_id], trajectories, estimator)
+    if estimator is None:
         note = "<p>No credit was assigned to it, so there is no graph.</p>"
         return document(title, f"{above}<h1>{text(one_line(title, 400))}</h1>{note}{below}")
-    graph, column = drawn.graph, f"{drawn.estimator}_advantage"
+    here: Any = {"run_id": chapter.run_id, "iteration": chapter.iteration, "task_id": task_id}
+    column = f"{estimator}_advantage"
+    graph = read_task_graph(store, **here, column=column)
+    steps = task_steps(store, **here).select([*_LISTED, column])
     shown = graph.part(_readable(graph))
     if len(shown.nodes) < len(graph.nodes):
         drawn_share = f"{len(shown.nodes):,} of {len(graph.nodes):,} states are drawn"
         below = f"<p>{drawn_share}: those around the best path.</p>{below}"
-    shading = Shading(advantage=f"{drawn.estimator} advantage")
+    shading = Shading(advantage=f"{estimator} advantage")
     return graph_html(
         draw_part(shown, layers_of(graph), shading),
         shown,
-        with_shown(drawn.steps.select([*_LISTED, column]), column, None),
+        with_shown(steps, column, None),
         path=[],
         ranked_by=shading.advantage,
         title=title,

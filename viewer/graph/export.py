@@ -75,7 +75,7 @@ def graph_html(
         "BELOW": "" if site is None else site.below,
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     }
-    return re.sub(r"\[\[([A-Z]+)\]\]", lambda place: parts[place[1]], asset("page.html"))
+    return re.sub(r"\[\[([A-Z]+)\]\]", lambda gap: parts[gap[1]], asset("page.html"))
 
 
 def _inside() -> dict[str, str]:

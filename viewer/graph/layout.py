@@ -112,31 +112,34 @@ def _slots(
 ) -> tuple[dict[int, Point], list[list[Point]]]:
     """Return column and row of each state, and of each edge in the columns that it passes.
 
-    igraph's own rows are crowded, so only their order is kept. Rows are centred on 0.
+    An edge is a chain with a vertex in each of them: igraph's own routes are sometimes those of
+    another edge. Its rows are crowded, so only their order is kept. Rows are centred on 0.
     """
     used = sorted({layers[node.state_id] for node in graph.nodes})
-    column = [used.index(layers[node.state_id]) for node in graph.nodes]
-    sugiyama: Any = drawn(graph).layout_sugiyama(layers=column)
-    passing: list[list[Point]] = [[] for _ in graph.edges]
-    members: dict[int, list[tuple[float, int, int]]] = defaultdict(list)
-    for index, (across, _) in enumerate(sugiyama.coords[: len(graph.nodes)]):
-        members[column[index]].append((across, -1, index))
-    for number, way in enumerate(sugiyama.edge_routing):
-        for across, layer in way:
-            members[round(layer)].append((across, number, 0))
-    states: dict[int, Point] = {}
-    for x in sorted(members):
-        at = -sum(1 if edge < 0 else _PASSING for _, edge, _ in members[x]) / 2
-        for _, edge, index in sorted(members[x]):
-            size = 1 if edge < 0 else _PASSING
-            if edge < 0:
-                states[graph.nodes[index].state_id] = (x, at + size / 2)
-            else:
-                passing[edge].append((x, at + size / 2))
+    columns = [used.index(layers[node.state_id]) for node in graph.nodes]
+    num_states = len(columns)
+    chains: list[list[int]] = []
+    pairs: list[tuple[int, int]] = []
+    for source, target in drawn(graph).get_edgelist():
+        step = 1 if columns[source] < columns[target] else -1
+        passed = range(columns[source] + step, columns[target], step)
+        chains.append([*range(len(columns), len(columns) + len(passed))])
+        columns += passed
+        pairs += pairwise([source, *chains[-1], target])
+    whole = igraph.Graph(len(columns), pairs, directed=True)
+    sugiyama: Any = whole.layout_sugiyama(layers=columns)
+    members: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for vertex, (column, (across, _)) in enumerate(zip(columns, sugiyama.coords, strict=True)):
+        members[column].append((across, vertex))
+    places: dict[int, Point] = {}
+    for column, stack in members.items():
+        sizes = [1 if vertex < num_states else _PASSING for _, vertex in sorted(stack)]
+        at = -sum(sizes) / 2
+        for (_, vertex), size in zip(sorted(stack), sizes, strict=True):
+            places[vertex] = (column, at + size / 2)
             at += size
-    for edge, slots in zip(graph.edges, passing, strict=True):
-        slots.sort(reverse=states[edge.target][0] < states[edge.source][0])
-    return states, passing
+    states = {node.state_id: places[vertex] for vertex, node in enumerate(graph.nodes)}
+    return states, [[places[vertex] for vertex in chain] for chain in chains]
 
 
 def _controls(points: list[Point], apart: float, box_width: float, row: float) -> list[Point]:

@@ -79,7 +79,7 @@ def _ends(edge: Edge, layout: Layout, index: int) -> list[Point]:
     start, end = layout.places[edge.source], layout.places[edge.target]
     if edge.source == edge.target:
         x, top = start[0], start[1] - _HEIGHT / 2
-        return [(x - 26, top), (x - 40, top - 34), (x + 40, top - 34), (x + 26, top)]
+        return [(x - 26, top), (x - 40, top - 14), (x + 40, top - 14), (x + 26, top)]
     controls = layout.controls[index]
     first, last = (controls[0], controls[-1]) if controls else (end, start)
     return [_border(start, first), *controls, _border(end, last)]

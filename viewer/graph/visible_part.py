@@ -54,17 +54,17 @@ def what_matters(
 
 
 def with_found(
-    graph: TaskGraph, shown: frozenset[int], found: Iterable[int], *, room: int
+    graph: TaskGraph, shown: frozenset[int], sought: Iterable[int], *, room: int
 ) -> frozenset[int]:
     """Return the shown states and the first ones of those found, with the way from the start.
 
     Args:
         graph: The whole graph.
         shown: States that are shown in any case.
-        found: States to add.
+        sought: States to add.
         room: Most states to add.
     """
-    wanted = [(state, (state,)) for state in found if state not in shown]
+    wanted = [(state, (state,)) for state in sought if state not in shown]
     return _with_ways(graph, dict.fromkeys(sorted(shown)), wanted, len(shown) + room)
 
 

@@ -54,8 +54,8 @@ def _with_entropy(facts: pa.Table) -> pa.Table:
     known = st.session_state.get(_ENTROPY)
     if known is None:
         return facts.append_column("action_entropy", pa.nulls(facts.num_rows, pa.float64()))
-    place = ["run", "iteration"]
-    return facts.join(known, place).sort_by([(name, "ascending") for name in place])
+    keys = ["run", "iteration"]
+    return facts.join(known, keys).sort_by([(name, "ascending") for name in keys])
 
 
 def _count_entropy(store: Store, runs: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts
+from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.note_words import NoteRows
@@ -54,7 +54,7 @@ def show() -> None:
     facts = ask(
         task_facts, run_id=run, iteration=iteration, estimator=estimator, others=tuple(names)
     )
-    num_old = facts.filter(KINDS[OUT_OF_DATE]).num_rows
+    num_old = tasks_of_kind(facts, OUT_OF_DATE).num_rows
     if estimator is not None and num_old:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
@@ -92,11 +92,7 @@ def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
             kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
             order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
         limits = choose_limits(notes, has_disagreement=has_disagreement)
-    rows = _within(facts, limits, notes)
-    condition = KINDS[kind]
-    rows = rows if condition is None else rows.filter(condition)
-    if text:
-        rows = rows.filter(pc.match_substring(rows["task_id"], text, ignore_case=True))
+    rows = tasks_of_kind(_within(facts, limits, notes), kind, text)
     column, direction = _ORDERS[order]
     keys = [(column, direction, "at_end"), ("task_id", "ascending", "at_end")]
     return rows.sort_by(keys)

@@ -10,7 +10,6 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import folded, opened
 from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.transcript import conversation
-from graphcredit.viewer.pages.parts.notes import show_notes
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
 from graphcredit.viewer.pages.parts.tokens import tokens_of_step
@@ -34,7 +33,7 @@ from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.charts import show_chart
 from graphcredit.viewer.widgets.note_words import NoteWords, words_of_trajectory
-from graphcredit.viewer.widgets.notes import notes_of
+from graphcredit.viewer.widgets.notes import notes_of, show_notes
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
 from graphcredit.viewer.widgets.tables import choose_row, signed_number
 from graphcredit.viewer.widgets.text import show_box, show_text, visible
@@ -254,8 +253,8 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
 
 
 def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) -> None:
-    place = opened("All steps", key="all_steps")
-    if place is None:
+    inside = opened("All steps", key="all_steps")
+    if inside is None:
         return
     names = step_facts.estimators(table)
     rows = table.to_pylist()
@@ -273,7 +272,7 @@ def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) 
         words = [noted.get(index) for index in table["step_index"].to_pylist()]
         columns["note"] = pa.array(words, pa.string())
     shown = pa.table(columns)
-    with place:
+    with inside:
         row = choose_row(
             shown,
             shown.column_names,

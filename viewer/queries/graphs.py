@@ -1,22 +1,11 @@
 """Queries for the details of a task's graph: its steps, and the texts of its states."""
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.views import answer, columns
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StateText:
-    """One of the texts of a state."""
-
-    text: str
-    visits: int
-    """Number of times that the group's trajectories saw it."""
 
 
 def graph_tasks(store: Store, *, run_id: str, iteration: int) -> list[str]:
@@ -57,8 +46,8 @@ def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa
 
 def state_texts(
     store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int
-) -> list[StateText]:
-    """Return the texts of a state, the most frequent one first."""
+) -> dict[str, int]:
+    """Return the texts of a state, the most visited one first, and how often each was seen."""
     sql = """
         WITH step AS (
             SELECT trajectory_id, step_index, state, next_state, success
@@ -74,7 +63,7 @@ def state_texts(
         SELECT text, count(*) AS visits FROM visit GROUP BY text ORDER BY visits DESC, text
     """
     texts = answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
-    return [StateText(**row) for row in texts.to_pylist()]
+    return {row["text"]: row["visits"] for row in texts.to_pylist()}
 
 
 def action_lists(

@@ -28,6 +28,13 @@ KINDS = {
 """Kinds of groups: title to condition on the rows of `task_facts`."""
 
 
+def tasks_of_kind(facts: pa.Table, kind: str, name: str = "") -> pa.Table:
+    """Return the rows of `task_facts` of one of the `KINDS`, with a text in the task's name."""
+    condition = KINDS[kind]
+    rows = facts if condition is None else facts.filter(condition)
+    return rows.filter(pc.match_substring(rows["task_id"], name, ignore_case=True))
+
+
 def task_facts(
     store: Store, *, run_id: str, iteration: int, estimator: str | None, others: Sequence[str] = ()
 ) -> pa.Table:

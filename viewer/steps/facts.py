@@ -97,10 +97,10 @@ def bars(table: pa.Table, step: int, names: list[str]) -> list[Bar]:
     return drawn
 
 
-def with_parts(found: Sequence[Bar]) -> list[tuple[Bar, list[Bar]]]:
+def with_parts(drawn: Sequence[Bar]) -> list[tuple[Bar, list[Bar]]]:
     """Return each advantage of `bars` with its parts; a part that is all of it is left out."""
     grouped: list[tuple[Bar, list[Bar]]] = []
-    for bar in found:
+    for bar in drawn:
         if bar.is_total:
             grouped.append((bar, []))
         elif bar.value != grouped[-1][0].value:

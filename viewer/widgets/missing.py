@@ -12,7 +12,6 @@ from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import MOST_TELLING, credit_doubts
 from graphcredit.viewer.queries.rollouts import summary_of
-from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import show_code
 
@@ -145,7 +144,7 @@ def per_run(
         except GraphcreditError:
             tables = []
             for iteration in store.iterations(run):
-                with missing.guarded(what) if what else suppress(GraphcreditError):
+                with guarded(what) if what else suppress(GraphcreditError):
                     tables.append(ask(query, run_id=run, iteration=iteration, **arguments))
         parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in tables]
     return pa.concat_tables(parts) if parts else None

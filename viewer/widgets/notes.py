@@ -1,5 +1,8 @@
 """Show and change what people noted on steps and trajectories."""
 
+from dataclasses import replace
+
+import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError, NoteChangedError
@@ -16,6 +19,7 @@ from graphcredit.store.parquet.notes import (
 from graphcredit.viewer.config import LOOPBACK
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.note_words import NoteRows, words_of_note
+from graphcredit.viewer.widgets.selection import current
 from graphcredit.viewer.widgets.text import show_box, show_text
 
 _REFUSED = "refused note"
@@ -31,7 +35,34 @@ def all_tags(rows: NoteRows) -> list[str]:
     return sorted({tag for row in rows for tag in row["tags"] or () if tag})
 
 
-def edit_note(title: str, rows: NoteRows, place: NotePlace) -> None:
+def show_notes(table: pa.Table, step: int, rows: NoteRows) -> None:
+    """Show the notes on a step and on its trajectory, to be read and changed.
+
+    Args:
+        table: The steps of the trajectory.
+        step: Row of the step.
+        rows: The notes of the iteration.
+    """
+    chosen = current()
+    assert chosen.run is not None
+    assert chosen.iteration is not None
+    whole = NotePlace(
+        run_id=chosen.run,
+        iteration=chosen.iteration,
+        task_id=table["task_id"][0].as_py(),
+        trajectory_id=table["trajectory_id"][0].as_py(),
+    )
+    index = table["step_index"][step].as_py()
+    on_step = replace(whole, step_index=index)
+    has_note = any(note_at(rows, place) for place in (whole, on_step))
+    with st.expander("Notes and tags", expanded=has_note):
+        if (why := _why_none_are_kept(viewed_store())) is not None:
+            st.caption(why)
+        _edit_note(f"Note on step {index}", rows, on_step)
+        _edit_note("Note on the trajectory", rows, whole)
+
+
+def _edit_note(title: str, rows: NoteRows, place: NotePlace) -> None:
     """Show the note of a place in boxes that change it, or as text where notes are not kept.
 
     Args:
@@ -41,7 +72,7 @@ def edit_note(title: str, rows: NoteRows, place: NotePlace) -> None:
     """
     note = note_at(rows, place)
     name = f"note_{'all' if place.step_index is None else 'step'}"
-    if why_none_are_kept(viewed_store()) is not None:
+    if _why_none_are_kept(viewed_store()) is not None:
         if note:
             st.caption(title)
             show_box(words_of_note(note), key=name)
@@ -63,7 +94,7 @@ def edit_note(title: str, rows: NoteRows, place: NotePlace) -> None:
     _show_refused(place)
 
 
-def why_none_are_kept(store: Store) -> str | None:
+def _why_none_are_kept(store: Store) -> str | None:
     """Return why this viewer keeps no notes, as a sentence; None if it does."""
     if (st.get_option("server.address") or LOOPBACK[0]) not in LOOPBACK:
         return "Other machines can open this viewer without a password, so it keeps no notes."

@@ -158,11 +158,11 @@ class Panel:
             task_id=self.task_id,
             state_id=state_id,
         )
-        others = [text for text in texts if text.text != representative]
+        others = [text for text in texts if text != representative]
         _title(f"{len(texts)} texts map to this state")
         for number, text in enumerate(others[:_MOST_TEXTS]):
-            difference = compare(representative, text.text)
-            with st.expander(f"{difference.ratio:.0%} alike, {counted(text.visits, 'visit')}"):
+            difference = compare(representative, text)
+            with st.expander(f"{difference.ratio:.0%} alike, {counted(texts[text], 'visit')}"):
                 lines = difference.lines or "They differ only in spaces."
                 show_box(lines, key=f"merged_{number}")
         if len(others) > _MOST_TEXTS:

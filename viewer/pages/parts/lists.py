@@ -86,27 +86,31 @@ def _with_text(notes: NoteRows, text: str) -> tuple[str, ...]:
     return tuple(sorted(names)) if wanted else ()
 
 
-def _table(found: pa.Table, notes: NoteRows) -> None:
-    total = found["num_found"][0].as_py() if found.num_rows else 0
+def _table(trajectories: pa.Table, notes: NoteRows) -> None:
+    total = trajectories["num_found"][0].as_py() if trajectories.num_rows else 0
     st.caption(
         counted(total, "trajectory")
-        + (f", the first {found.num_rows:,} of them shown" if found.num_rows < total else "")
+        + (
+            f", the first {trajectories.num_rows:,} of them shown"
+            if trajectories.num_rows < total
+            else ""
+        )
         + ". Select a row to see its steps."
     )
-    names = found["trajectory_id"].to_pylist()
+    names = trajectories["trajectory_id"].to_pylist()
     noted: dict[str, list[dict[str, Any]]] = {}
     for row in notes:
         noted.setdefault(row["trajectory_id"], []).append(row)
     columns = {
-        "outcome": [outcome(success) for success in found["success"].to_pylist()],
+        "outcome": [outcome(success) for success in trajectories["success"].to_pylist()],
         "tags": [", ".join(all_tags(noted.get(name, []))) or None for name in names],
     }
-    shown = found
+    shown = trajectories
     for name, values in columns.items():
         shown = shown.append_column(name, pa.array(values, pa.string()))
     row = choose_row(shown, _TRAJECTORIES, key="trajectories_table", title="Trajectories")
     if row is not None:
-        selection.open_row(found, row)
+        selection.open_row(trajectories, row)
 
 
 def show_against_outcome(run: str, iteration: int, estimator: str) -> None:

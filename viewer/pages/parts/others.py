@@ -50,10 +50,12 @@ def show_others(
                 show_box(differs, key=f"outcome_{number}")
     if len(outcomes) > _MOST_OUTCOMES:
         st.caption(f"{len(outcomes) - _MOST_OUTCOMES} more outcomes with less credit.")
-    place = opened(f"All {num_steps:,} steps from this state, ranked by advantage", key="elsewhere")
-    if place is None:
+    inside = opened(
+        f"All {num_steps:,} steps from this state, ranked by advantage", key="elsewhere"
+    )
+    if inside is None:
         return
-    with place:
+    with inside:
         elsewhere = ask(queries.steps_here, **here)
         chosen = _steps_here(elsewhere, table, step, here["estimator"], num_steps)
     if chosen is not None:
@@ -61,7 +63,7 @@ def show_others(
 
 
 def _steps_here(
-    found: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int
+    steps: pa.Table, table: pa.Table, step: int, estimator: str, num_steps: int
 ) -> tuple[str, int] | None:
     """List the steps from the same state that the query found; there are `num_steps` in total.
 
@@ -69,23 +71,23 @@ def _steps_here(
         Trajectory and step of the row that was clicked.
     """
     trajectory_id = table["trajectory_id"][step].as_py()
-    rows = found.to_pylist()
+    rows = steps.to_pylist()
     here = [row["trajectory_id"] == trajectory_id and row["step_index"] == step for row in rows]
     shown = pa.table(
         {
             "here": ["▶" if is_here else "" for is_here in here],
-            "action": found["action"],
-            f"{estimator} advantage": found["advantage"],
+            "action": steps["action"],
+            f"{estimator} advantage": steps["advantage"],
             "outcome": [outcome(row["success"]) for row in rows],
-            "return": found["return"],
-            "valid": found["is_action_valid"],
-            "trajectory": found["trajectory_id"],
-            "step": found["step_index"],
+            "return": steps["return"],
+            "valid": steps["is_action_valid"],
+            "trajectory": steps["trajectory_id"],
+            "step": steps["step_index"],
         }
     )
     words = "Click a row to go to its step."
-    if found.num_rows < num_steps:
-        words += f" Of {num_steps:,} steps, the {found.num_rows:,} with the most credit are listed."
+    if steps.num_rows < num_steps:
+        words += f" Of {num_steps:,} steps, the {steps.num_rows:,} with the most credit are listed."
     st.caption(words)
     row = choose_row(
         shown,

@@ -1,7 +1,6 @@
 """Beside a state: the states that are nearly the same, and what keeps them apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -22,23 +21,14 @@ _TRIED = 4
 """So many times the states that are asked for have their words aligned, which takes long."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SimilarState:
-    """A state, and how its text differs from another one's."""
-
-    node: Node
-    difference: WordDiff
-
-
-def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[SimilarState]:
-    """Return the other states of a graph that are nearly alike one, the most alike first.
+def _most_similar(nodes: Sequence[Node], state_id: int) -> list[tuple[int, WordDiff]]:
+    """Return the states that are nearly alike one, the most alike first, and their differences.
 
     Sets of words choose whom to compare word by word.
 
     Args:
         nodes: Of the graph; goals have no text that counts.
         state_id: The state.
-        number: Most states to return.
     """
     state = next(node for node in nodes if node.state_id == state_id)
     if state.is_goal:
@@ -51,12 +41,10 @@ def most_similar(nodes: Sequence[Node], state_id: int, number: int) -> list[Simi
         theirs = frozenset(node.state.split())
         return len(words & theirs) / max(len(words | theirs), 1)
 
-    likely = sorted(others, key=overlap, reverse=True)[: _TRIED * number]
-    similar = [
-        SimilarState(node=node, difference=compare(state.state, node.state)) for node in likely
-    ]
-    near = [each for each in similar if each.difference.ratio >= _LEAST]
-    return sorted(near, key=lambda each: -each.difference.ratio)[:number]
+    likely = sorted(others, key=overlap, reverse=True)[: _TRIED * _MOST]
+    similar = [(node.state_id, compare(state.state, node.state)) for node in likely]
+    near = [(other, difference) for other, difference in similar if difference.ratio >= _LEAST]
+    return sorted(near, key=lambda each: -each[1].ratio)[:_MOST]
 
 
 def show_similar_states(
@@ -71,15 +59,14 @@ def show_similar_states(
         iteration: The iteration.
         task_id: The task.
     """
-    similar = most_similar(nodes, state_id, _MOST)
+    similar = _most_similar(nodes, state_id)
     if not similar:
         return
     lists = ask(action_lists, run_id=run_id, iteration=iteration, task_id=task_id)
     st.markdown("**Nearly alike, and kept apart**")
-    for each in similar:
-        other = each.node.state_id
-        with st.expander(f"{each.difference.ratio:.0%} alike: state {other}"):
-            lines = each.difference.lines or "They differ only in spaces."
+    for other, difference in similar:
+        with st.expander(f"{difference.ratio:.0%} alike: state {other}"):
+            lines = difference.lines or "They differ only in spaces."
             show_box(lines, key=f"alike_{other}")
             mine, theirs = lists.get(state_id), lists.get(other)
             if mine and theirs and mine.isdisjoint(theirs):

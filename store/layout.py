@@ -47,7 +47,7 @@ def refuse_undecodable(path: Path) -> Path:
 
 def is_iteration(value: str) -> bool:
     """Return whether a text is an iteration number, as in a folder `iteration=<number>`."""
-    return value.isascii() and value.isdigit() and int(value) < 1 << 31
+    return value.isascii() and value.isdigit() and len(value) <= 10 and int(value) < 1 << 31
 
 
 def check_name(kind: str, value: object) -> str:

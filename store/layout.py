@@ -10,6 +10,8 @@ from typing import TypeAlias, TypeVar
 
 from graphcredit.store.errors import InputError, StoreFormatError, system_errors
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.parse import parse_json
+from graphcredit.store.files.regular import read_regular
 
 FORMAT = "graphcredit-store"
 FORMAT_VERSION = 1
@@ -246,7 +248,7 @@ def open_store(root: AnyStore) -> Store:
     root = Path(root)
     refuse_undecodable(root.absolute())
     try:
-        marker = (root / MARKER_NAME).read_bytes()
+        marker = read_regular(root / MARKER_NAME)
     except (FileNotFoundError, NotADirectoryError):
         raise no_store(root) from None
     check_marker(root / MARKER_NAME, marker)
@@ -272,13 +274,13 @@ def check_marker(path: Path | str, content: bytes) -> None:
         StoreFormatError: It is not that of a store, or of a newer one than this program reads.
     """
     try:
-        marker = json.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        marker = parse_json(content.decode("utf-8"))
+    except ValueError as error:
         raise StoreFormatError(f"{path} must be JSON: {error}") from error
     if not isinstance(marker, dict):
         raise StoreFormatError(f"{path} must be a JSON object: found {type(marker).__name__}")
     version = marker.get("version")
-    if marker.get("format") != FORMAT or not isinstance(version, int) or version < 1:
+    if marker.get("format") != FORMAT or type(version) is not int or version < 1:
         raise StoreFormatError(
             f"{path} must hold "
             f'{{"format": "{FORMAT}", "version": {FORMAT_VERSION}}}: found {json.dumps(marker)}'

@@ -3,7 +3,6 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.parquet.shards import conform, open_parquet, read_table
 from graphcredit.store.provenance.configuration import history_configuration
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
@@ -131,7 +131,7 @@ def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Viola
     if file.kind != "credit" or text is None:
         return []
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError as error:
         return [violation("credit_configuration", file, str(error))]
     if isinstance(value, dict):

@@ -23,7 +23,9 @@ ITERATION_TABLES = ("steps", "replay", "credit", "graph", "summary", "training",
 """Folders with a folder for each run and iteration. A copy follows this order, so that a reader
 never finds credit without its steps."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+"""Regular expression of a name in a path of the store."""
+_NAME = re.compile(NAME)
 
 
 def is_name(value: object) -> bool:

@@ -11,6 +11,7 @@ from graphcredit.store.errors import StoreFormatError
 from graphcredit.store.files.lock import files_in_use
 from graphcredit.store.layout import (
     ITERATION_TABLES,
+    NAME,
     Store,
     is_iteration,
     is_name,
@@ -57,10 +58,11 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 """Kind, path, columns."""
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
-    (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
+    (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/\.lock", None),
     (rf"(credit|replay|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"images/.*", None),
-    (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
+    (rf"spool/{NAME}\.lock", None),
+    (rf"spool/{NAME}\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
     (rf"({'|'.join(ITERATION_TABLES)}|history)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),

@@ -33,3 +33,11 @@ def read_regular(path: Path) -> bytes:
                 f"{path} must have at most {MAX_BYTES >> 20} MiB: it has {status.st_size >> 20}"
             )
         return file.read()
+
+
+def is_plain_file(path: Path) -> bool:
+    """Return whether a path is a regular file, and no link to one."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False

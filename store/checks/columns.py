@@ -21,6 +21,8 @@ from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Colu
 from graphcredit.store.sql.views import BASE_VIEWS
 
 _CHUNK = 1 << 24
+_SHOWN_COLUMNS = 10
+"""Most unknown columns of a file that are named one by one."""
 _VIEWS = {view.name: view for view in BASE_VIEWS}
 
 
@@ -102,12 +104,11 @@ def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violati
             violations += _type_violations(file, parquet, column)
         elif not column.nullable:
             violations.append(violation("columns", file, f"no column {column.name!r}"))
-    violations += [
-        violation("unknown_column", file, f"column {name!r}")
-        for name in schema.names
-        if name not in columns
-    ]
-    return violations
+    unknown = [name for name in schema.names if name not in columns]
+    if len(unknown) > _SHOWN_COLUMNS:
+        described = f"{len(unknown):,} columns, such as {unknown[0]!r}"
+        return [*violations, violation("unknown_column", file, described)]
+    return violations + [violation("unknown_column", file, f"column {name!r}") for name in unknown]
 
 
 def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -> list[Violation]:

@@ -7,10 +7,9 @@ There is nothing to go back over: every token is taken whole, and `{any}` ends w
 is first found. So the time is linear in the text, whatever the pattern.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from graphcredit.store.errors import OptionError
 
@@ -174,7 +173,8 @@ def _any_of(phrases: list[str], depth: int = 0) -> str:
 
     What several begin with stands in it once, or else 20,000 phrases would take a minute a text.
     """
-    shared = os.path.commonprefix(phrases)
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(phrases[0], phrases[-1], strict=False))
+    shared = "".join(letter for letter, _ in pairs)
     rests = [phrase.removeprefix(shared) for phrase in phrases]
     end = r"(?!\w)" if _is_wordlike((shared or phrases[0])[-1]) else ""
     if len(rests) == 1:

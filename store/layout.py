@@ -10,6 +10,8 @@ from typing import TypeAlias, TypeVar
 
 from graphcredit.store.errors import InputError, StoreFormatError, system_errors
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.parse import parse_json
+from graphcredit.store.files.regular import read_regular
 
 FORMAT = "graphcredit-store"
 FORMAT_VERSION = 1
@@ -21,7 +23,9 @@ ITERATION_TABLES = ("steps", "replay", "credit", "graph", "summary", "training",
 """Folders with a folder for each run and iteration. A copy follows this order, so that a reader
 never finds credit without its steps."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+"""Regular expression of a name in a path of the store."""
+_NAME = re.compile(NAME)
 
 
 def is_name(value: object) -> bool:
@@ -47,7 +51,7 @@ def refuse_undecodable(path: Path) -> Path:
 
 def is_iteration(value: str) -> bool:
     """Return whether a text is an iteration number, as in a folder `iteration=<number>`."""
-    return value.isascii() and value.isdigit() and int(value) < 1 << 31
+    return value.isascii() and value.isdigit() and len(value) <= 10 and int(value) < 1 << 31
 
 
 def check_name(kind: str, value: object) -> str:
@@ -246,7 +250,7 @@ def open_store(root: AnyStore) -> Store:
     root = Path(root)
     refuse_undecodable(root.absolute())
     try:
-        marker = (root / MARKER_NAME).read_bytes()
+        marker = read_regular(root / MARKER_NAME)
     except (FileNotFoundError, NotADirectoryError):
         raise no_store(root) from None
     check_marker(root / MARKER_NAME, marker)
@@ -272,13 +276,13 @@ def check_marker(path: Path | str, content: bytes) -> None:
         StoreFormatError: It is not that of a store, or of a newer one than this program reads.
     """
     try:
-        marker = json.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        marker = parse_json(content.decode("utf-8"))
+    except ValueError as error:
         raise StoreFormatError(f"{path} must be JSON: {error}") from error
     if not isinstance(marker, dict):
         raise StoreFormatError(f"{path} must be a JSON object: found {type(marker).__name__}")
     version = marker.get("version")
-    if marker.get("format") != FORMAT or not isinstance(version, int) or version < 1:
+    if marker.get("format") != FORMAT or type(version) is not int or version < 1:
         raise StoreFormatError(
             f"{path} must hold "
             f'{{"format": "{FORMAT}", "version": {FORMAT_VERSION}}}: found {json.dumps(marker)}'

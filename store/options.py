@@ -10,7 +10,6 @@ import functools
 import inspect
 import itertools
 import textwrap
-import tomllib
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from graphcredit.store.errors import OptionError, system_errors
+from graphcredit.store.files.parse import parse_toml
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 AtLeastOne: TypeAlias = Annotated[int, Field(ge=1)]
@@ -210,8 +210,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         PathError: It cannot be read.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise OptionError(f"there is no configuration at {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise OptionError(f"{path} must be TOML: {error}") from error

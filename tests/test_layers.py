@@ -65,11 +65,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "options",
             "files",
             "layout",
+            "tree",
         ),
         *(
-            "copying",
             "images",
             "parquet",
+            "copying",
             "state_rules",
             "provenance",
             "sql",

@@ -46,3 +46,5 @@ def copy(
     )
     for folder, number in sorted(report.left.items()):
         say(f"{counted(number, 'file')} of {folder}/ not copied: {_WHY[folder]}")
+    if report.links:
+        say(f"{counted(len(report.links), 'link')} not copied, such as {report.links[0]}")

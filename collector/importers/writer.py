@@ -4,6 +4,7 @@ An import needs no journal of its steps. After an interruption the same import a
 missing.
 """
 
+import re
 from collections import deque
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -162,7 +163,7 @@ class ImportWriter:
         run_id, iteration = partition
         directory = self._store.steps_dir(run_id, iteration)
         if partition not in self._next:
-            remove_left_overs(directory)
+            remove_left_overs(directory, re.compile(rf"{WORKER}-\d+\.parquet").fullmatch)
             self._next[partition] = next_number(directory, WORKER)
         path = shard_path(directory, WORKER, self._next[partition])
         self._next[partition] += 1

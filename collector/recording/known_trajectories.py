@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from graphcredit.collector.recording.shards import step_table
 from graphcredit.collector.recording.spool_format import read_ids, read_spool
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.files.regular import is_plain_file
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.schema import STEP_COLUMNS
@@ -172,7 +173,8 @@ class KnownTrajectories:
 
     def _spools(self) -> Iterator[tuple[_Source, Iterable[str]]]:
         for path in sorted(self._store.spool_dir.glob("*")):
-            if path.suffix in (".arrows", ".closing") and path.stem != self._worker_id:
+            is_spool = path.suffix in (".arrows", ".closing") and is_plain_file(path)
+            if is_spool and path.stem != self._worker_id:
                 try:
                     header, ids = read_ids(path)
                 except (FileNotFoundError, SchemaError):

@@ -39,10 +39,11 @@ from graphcredit.collector.recording.shards import find_shard, remove_unfinished
 from graphcredit.collector.recording.spool_format import read_spool
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
 from graphcredit.collector.task_locks import recovering
-from graphcredit.store.errors import SchemaError
+from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.files.atomic import atomic_path, sync_directory
 from graphcredit.store.files.lock import held
-from graphcredit.store.layout import Store, check_name
+from graphcredit.store.files.regular import is_plain_file
+from graphcredit.store.layout import Store, check_name, is_name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,14 +99,19 @@ def recover_spools(
     Args:
         store: The store.
         worker_id: Only this worker; by default all of them.
-        on_held: Called for each worker whose lock another process holds, with a sentence that names
-            the process. Its spool stays as it is.
+        on_held: Called for each worker whose lock another process holds, or is a link, with a
+            sentence that says so. Its spool stays as it is.
 
     Returns:
         One record for each left-over spool.
     """
     suffixes = (".lock", ".tmp", ".arrows", ".closing")
-    all_workers = {path.stem for path in store.spool_dir.glob("*") if path.suffix in suffixes}
+    # Whatever has another name, or is no file, is not a recorder's; `check` names it.
+    all_workers = {
+        path.stem
+        for path in store.spool_dir.glob("*")
+        if path.suffix in suffixes and is_name(path.stem) and is_plain_file(path)
+    }
     workers = sorted(all_workers if worker_id is None else all_workers & {worker_id})
     recovered: list[Recovered] = []
     if not workers:
@@ -113,7 +119,11 @@ def recover_spools(
     with recovering(store):
         for worker in workers:
             path = spool_paths(store, worker).lock
-            lock = acquire_lock(path)
+            try:
+                lock = acquire_lock(path)
+            except InputError as error:
+                on_held(worker, str(error))
+                continue
             if lock is None:
                 on_held(worker, held(path))
                 continue

@@ -85,8 +85,9 @@ class CreditWriter:
             self._metadata[RULES_MET_KEY] = json.dumps(rules_met).encode()
         self._renames: dict[Path, Path] = {}
         self._tables: dict[Path, pq.ParquetWriter] = {}
+        names = {shard.credit_path.name for shard in shards}
         for folder in {shard.credit_path.parent for shard in shards}:
-            remove_left_overs(folder)
+            remove_left_overs(folder, names.__contains__)
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._writes: deque[Future[None]] = deque()
 
@@ -144,7 +145,7 @@ class CreditWriter:
         if path not in self._tables:
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.parent not in {table.parent for table in self._tables}:
-                remove_left_overs(path.parent)
+                remove_left_overs(path.parent, path.name.__eq__)
             schema = table.schema.with_metadata((table.schema.metadata or {}) | self._metadata)
             with naming(path):
                 self._tables[path] = parquet_writer(self._temporary(path), schema)

@@ -3,7 +3,6 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -15,12 +14,15 @@ from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.parquet.shards import conform, open_parquet, read_table
 from graphcredit.store.provenance.configuration import history_configuration
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
 from graphcredit.store.sql.views import BASE_VIEWS
 
 _CHUNK = 1 << 24
+_SHOWN_COLUMNS = 10
+"""Most unknown columns of a file that are named one by one."""
 _VIEWS = {view.name: view for view in BASE_VIEWS}
 
 
@@ -102,12 +104,11 @@ def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violati
             violations += _type_violations(file, parquet, column)
         elif not column.nullable:
             violations.append(violation("columns", file, f"no column {column.name!r}"))
-    violations += [
-        violation("unknown_column", file, f"column {name!r}")
-        for name in schema.names
-        if name not in columns
-    ]
-    return violations
+    unknown = [name for name in schema.names if name not in columns]
+    if len(unknown) > _SHOWN_COLUMNS:
+        described = f"{len(unknown):,} columns, such as {unknown[0]!r}"
+        return [*violations, violation("unknown_column", file, described)]
+    return violations + [violation("unknown_column", file, f"column {name!r}") for name in unknown]
 
 
 def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -> list[Violation]:
@@ -131,7 +132,7 @@ def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Viola
     if file.kind != "credit" or text is None:
         return []
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError as error:
         return [violation("credit_configuration", file, str(error))]
     if isinstance(value, dict):

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.store.checks.file_rules import FILE_RULES
-from graphcredit.store.checks.tree import walk_store
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import StoreFormatError
 from graphcredit.store.files.lock import files_in_use
 from graphcredit.store.layout import (
     ITERATION_TABLES,
+    NAME,
     Store,
     is_iteration,
     is_name,
@@ -32,6 +32,7 @@ from graphcredit.store.schema import (
     TRAINING_COLUMNS,
     Column,
 )
+from graphcredit.store.tree import walk_tree
 
 _RUN = r"run_id=(?P<run_id>[^/]*)"
 _ITERATION = rf"{_RUN}/iteration=(?P<iteration>[^/]*)"
@@ -57,10 +58,11 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 """Kind, path, columns."""
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
-    (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/[^/]*\.lock", None),
+    (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/\.lock", None),
     (rf"(credit|replay|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"images/.*", None),
-    (r"spool/[^/]*\.(arrows|closing)", "left_over_spool"),
+    (rf"spool/{NAME}\.lock", None),
+    (rf"spool/{NAME}\.(arrows|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
     (rf"({'|'.join(ITERATION_TABLES)}|history)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
@@ -84,8 +86,8 @@ class TableFile:
 def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
     """Return the table files whose paths are valid, and the violations of all other files."""
     tables: list[TableFile] = []
-    tree = walk_store(store)
-    violations = tree.violations
+    tree = walk_tree(store.root)
+    violations = [_path_violation(odd.rule, odd.name, odd.description) for odd in tree.oddities]
     for path in sorted(tree.files):
         relative = path.relative_to(store.root).as_posix()
         table, faults = _table_file(path, relative)

@@ -1,10 +1,10 @@
 """Locations of stores: folders of this machine, or of object storage by their address."""
 
-import os
 import posixpath
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,22 @@ from graphcredit.store.errors import (
     MissingDependencyError,
     system_errors,
 )
-from graphcredit.store.files.atomic import atomic_path
-from graphcredit.store.files.digest import verify
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, sync_file
+from graphcredit.store.files.digest import TAIL, stated_digest, verify
+from graphcredit.store.tree import walk_tree
 
-_TAIL = 1 << 16
-"""Bytes at the end of a file that are compared: they hold the digest of a sealed Parquet file."""
+_CHUNK = 4 << 20
+"""Bytes of a file that are compared at a time."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listing:
+    """What is below a folder."""
+
+    sizes: Mapping[str, int]
+    """Bytes of each regular file, by its path from the folder."""
+    links: Sequence[str]
+    """Symbolic links: neither they nor what is behind them is in `sizes`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,57 +48,82 @@ class Location:
     folder: Path | None
     """Its path on this machine; None in object storage."""
 
-    def sizes(self) -> dict[str, int]:
-        """Return the size of every file in bytes, by its path from the root; {} without a root.
-
-        Folders of this machine may be links to another disk.
-        """
+    def files(self) -> Listing:
+        """Return the files below the root; none where there is no root."""
         if self.folder is not None:
             with system_errors():
-                return dict(_walk(self.folder))
+                return _local_files(self.folder)
         selector = fs.FileSelector(self.root, recursive=True, allow_not_found=True)
         with self._errors("be listed"):
             files = self.system.get_file_info(selector)
-        return {
+        sizes = {
             posixpath.relpath(info.path, self.root): info.size
             for info in files
             if info.type == fs.FileType.File
         }
+        return Listing(sizes=sizes, links=())
 
-    def tail(self, path: str) -> bytes:
-        """Return the last bytes of a file."""
-        with self._errors("be read", path), self.system.open_input_file(self._at(path)) as file:
-            size = file.size()
-            file.seek(max(0, size - _TAIL))
-            return file.read()
+    def has_equal(self, other: "Location", path: str) -> bool:
+        """Return whether two files of one size are equal: by their digests, else by content."""
+        with self._open(path) as one, other._open(path) as two:
+            size = one.size()
+            start = max(0, size - TAIL)
+            tails = [_read(file, start, TAIL) for file in (one, two)]
+            if tails[0] != tails[1]:
+                return False
+            return stated_digest(tails[0], size) is not None or all(
+                _read(one, at, _CHUNK) == _read(two, at, _CHUNK) for at in range(0, start, _CHUNK)
+            )
+
+    def versions(self, paths: Iterable[str]) -> list[tuple[int, int]]:
+        """Return size and time of each file, which change when it is replaced."""
+        with self._errors("be listed"):
+            files = self.system.get_file_info([self._at(path) for path in paths])
+        return [(info.size, info.mtime_ns) for info in files]
 
     def read(self, path: str) -> pa.Buffer:
         """Return a file; one of this machine is mapped, not read."""
         if self.folder is not None:
             with pa.memory_map(str(self.folder / path)) as mapped:
                 return mapped.read_buffer()
-        with self._errors("be read", path), self.system.open_input_file(self._at(path)) as file:
+        with self._open(path) as file:
             return file.read_buffer()
 
-    def write(self, path: str, content: pa.Buffer, *, is_sealed: bool) -> None:
-        """Write a file, which appears complete or not at all.
+    @contextmanager
+    def writing(self, path: str, content: pa.Buffer, *, is_sealed: bool) -> Generator[None]:
+        """Write a file under a temporary name; it gets its own when the block ends without error.
 
         Args:
             path: From the root.
             content: Its bytes.
             is_sealed: Whether it may have a digest, which a copy on this machine must match.
         """
-        if self.folder is None:
-            # An object is there once its stream is closed; it is one write, so none is cut short.
-            with self._errors("be written", path):
-                self.system.create_dir(posixpath.dirname(self._at(path)), recursive=True)
-                with self.system.open_output_stream(self._at(path)) as stream:
-                    stream.write(content)
+        if self.folder is not None:
+            with atomic_path(self.folder / path) as temporary:
+                temporary.write_bytes(content)
+                if is_sealed:
+                    verify(temporary)
+                sync_file(temporary)
+                yield
             return
-        with atomic_path(self.folder / path) as temporary:
-            temporary.write_bytes(content)
-            if is_sealed:
-                verify(temporary)
+        # A second copy of the same content writes the same temporary file, so none piles up.
+        temporary = self._at(f"{path}.{sha256(content).hexdigest()[:8]}{TEMPORARY_SUFFIX}")
+        with self._errors("be written", path):
+            self.system.create_dir(posixpath.dirname(temporary), recursive=True)
+            with self.system.open_output_stream(temporary) as stream:
+                stream.write(content)
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                self.system.delete_file(temporary)
+            raise
+        with self._errors("be written", path):
+            self.system.move(temporary, self._at(path))
+
+    def _open(self, path: str) -> Any:
+        with self._errors("be read", path):
+            return self.system.open_input_file(self._at(path))
 
     def _at(self, path: str) -> str:
         return posixpath.join(self.root, path)
@@ -99,12 +135,22 @@ class Location:
             yield
 
 
-def _walk(root: Path) -> Iterator[tuple[str, int]]:
-    for folder, _, names in os.walk(root, followlinks=True):
-        for path in (Path(folder, name) for name in names):
-            # Temporary files and locks come and go.
-            if path.is_file():
-                yield path.relative_to(root).as_posix(), path.stat().st_size
+def _local_files(root: Path) -> Listing:
+    """Return the files of a folder that are in it and in no linked folder."""
+    if not root.exists():
+        return Listing(sizes={}, links=())
+    tree = walk_tree(root)
+    sizes: dict[str, int] = {}
+    for path in tree.real_files():
+        # Temporary files and locks come and go.
+        with suppress(FileNotFoundError):
+            sizes[path] = (root / path).stat().st_size
+    return Listing(sizes=sizes, links=tuple(tree.links))
+
+
+def _read(file: Any, start: int, length: int) -> bytes:
+    file.seek(start)
+    return file.read(length)
 
 
 def open_location(name: str) -> Location:

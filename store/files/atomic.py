@@ -10,7 +10,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def atomic_path(path: Path) -> Generator[Path]:
     it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_left_overs(path.parent, path.name)
+    remove_left_overs(path.parent, path.name.__eq__)
     temporary, lock = _claim(path, is_directory=False)
     try:
         yield temporary
@@ -82,15 +82,16 @@ def atomic_directory(path: Path, *, may_replace: bool = True) -> Generator[Path]
     if aside is not None:
         # Another writer of the same directory may have removed it already.
         shutil.rmtree(aside, ignore_errors=True)
-    remove_left_overs(path.parent, path.name)
+    remove_left_overs(path.parent, path.name.__eq__)
 
 
-def remove_left_overs(directory: Path, name: str | None = None) -> list[Path]:
+def remove_left_overs(directory: Path, is_ours: Callable[[str], object]) -> list[Path]:
     """Remove the temporary files and directories of writers that are dead.
 
     Args:
         directory: The directory to search; it need not exist.
-        name: Only temporaries of this file; by default of every file in the directory.
+        is_ours: Whether the caller may be about to write a file of that name; temporaries of other
+            names are somebody else's.
 
     Returns:
         The removed paths.
@@ -100,7 +101,7 @@ def remove_left_overs(directory: Path, name: str | None = None) -> list[Path]:
     except OSError:
         return []
     matches = ((_TEMPORARY.fullmatch(each), directory / each) for each in names)
-    ours = (path for match, path in matches if match and name in (None, match["name"]))
+    ours = (path for match, path in matches if match and is_ours(match["name"]))
     return [path for path in ours if _remove_if_dead(path)]
 
 

@@ -37,7 +37,7 @@ _KEY = b"\x18%c%s\x18" % (len(DIGEST_KEY), DIGEST_KEY)
 _TRAILER = 8
 """Bytes after the footer: its length, and the magic number `PAR1`."""
 
-_TAIL = 1 << 16
+TAIL = 1 << 16
 """Bytes at the end of a file to search for the value. It is followed only by the name of the
 library that wrote the file and by the column orders."""
 
@@ -95,10 +95,25 @@ def verify(path: Path, *, whole: bool = True) -> bool:
     return True
 
 
+def stated_digest(tail: bytes, size: int) -> bytes | None:
+    """Return the digest that a file states of itself; None where it has none that applies to it.
+
+    Args:
+        tail: The last `TAIL` bytes of the file, or all of them.
+        size: Its size in bytes.
+    """
+    offset = _value_offset(tail)
+    value = None if offset is None else _VALUE.match(tail, offset)
+    if value is None:
+        return None
+    length = int.from_bytes(tail[-_TRAILER:-4], "little")
+    return value[0] if (int(value[3]), int(value[4])) == (size, length) else None
+
+
 def _ending(file: BinaryIO) -> tuple[bytes, int, int]:
     """Return the last bytes of a file, its size, and the footer length that it states."""
     size = file.seek(0, 2)
-    file.seek(max(0, size - _TAIL))
+    file.seek(max(0, size - TAIL))
     tail = file.read()
     return tail, size, int.from_bytes(tail[-_TRAILER:-4], "little")
 

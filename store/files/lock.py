@@ -5,6 +5,7 @@ lock alive, so a child closes them first of all. A child that was forked behind 
 do so: `held` names it.
 """
 
+import errno
 import fcntl
 import os
 import threading
@@ -28,9 +29,7 @@ class LockFile:
     def __init__(self, path: Path | int, flags: int = os.O_RDWR | os.O_CREAT) -> None:
         """Open a file, or take over a descriptor that this process inherited."""
         with _forking:
-            self._descriptor: int | None = (
-                path if isinstance(path, int) else os.open(path, flags, 0o644)
-            )
+            self._descriptor: int | None = path if isinstance(path, int) else _open(path, flags)
             _open_files.add(self)
 
     @property
@@ -86,6 +85,17 @@ os.register_at_fork(
     after_in_parent=_forking.release,
     after_in_child=_leave_all_to_parent,
 )
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open a file to lock; where a link is in its place, no file is made behind that."""
+    may_follow = 0 if flags & os.O_CREAT == 0 else os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return os.open(path, flags | may_follow, 0o644)
+    except OSError as error:
+        if may_follow and error.errno == errno.ELOOP:
+            raise InputError(f"{path} must be a file to lock: it is a link. Remove it") from error
+        raise
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def export_store(
             f"{store.root} must have step shards of that run and iteration: found none"
         )
     target = _free_directory(Path(target))
-    removed = remove_left_overs(target.parent, target.name)
+    removed = remove_left_overs(target.parent, target.name.__eq__)
     columns = estimator_columns(shards, estimator)
     advantage = f"{estimator}_advantage"
     counted = advantage if advantage in {column.name for column in columns} else "state_id"

@@ -87,8 +87,8 @@ def write_note(store: Store, place: NotePlace, note: Note, *, seen: Note) -> Non
     path.parent.mkdir(parents=True, exist_ok=True)
     with LockFile(path.parent / LOCK_NAME) as lock:
         lock.lock(wait=True)
-        rows = read_notes(store, place.run_id, place.iteration).to_pylist()
-        others = [row for row in rows if not _is_at(row, place)]
+        notes = read_notes(store, place.run_id, place.iteration)
+        rows = note_rows(notes)
         before = note_at(rows, place)
         if before not in (seen, note):
             raise NoteChangedError(
@@ -96,12 +96,18 @@ def write_note(store: Store, place: NotePlace, note: Note, *, seen: Note) -> Non
                 f"{', '.join(before.tags) or 'none'}: nothing was written"
             )
         if before != note:
-            added = [_row(place, note)] if note else []
-            write_table(pa.Table.from_pylist([*others, *added], NOTE_SCHEMA), path)
+            others = notes.filter(pa.array([not _is_at(row, place) for row in rows], pa.bool_()))
+            added = pa.Table.from_pylist([_row(place, note)] if note else [], NOTE_SCHEMA)
+            write_table(pa.concat_tables([others, added]), path)
+
+
+def note_rows(notes: pa.Table) -> list[dict[str, Any]]:
+    """Return the rows of `read_notes` without `noted_at`, which may be beyond Python's dates."""
+    return notes.drop_columns(["noted_at"]).to_pylist()
 
 
 def note_at(rows: Sequence[dict[str, Any]], place: NotePlace) -> Note:
-    """Return the note of a place, given rows of `read_notes`; an empty one if there is none."""
+    """Return the note of a place, given `note_rows`; an empty one if there is none."""
     return next((note_of(row) for row in rows if _is_at(row, place)), Note())
 
 

@@ -82,7 +82,7 @@ def open_parquet(
     except DamagedFileError as error:
         raise _unreadable(f"{path} must have the bytes it was written with", error) from error
     version = (file.schema_arrow.metadata or {}).get(SCHEMA_VERSION_KEY, b"1")
-    if not version.isdigit() or int(version) > SCHEMA_VERSION:
+    if not version.isdigit() or len(version) > 9 or int(version) > SCHEMA_VERSION:
         raise NewerSchemaError(
             f"{path} has schema version {version.decode(errors='replace')}, this program reads up "
             f"to {SCHEMA_VERSION}: install a newer graphcredit"

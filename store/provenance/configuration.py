@@ -4,7 +4,6 @@ The credit stage writes it from the estimators' rows, so that readers of a store
 estimator by name. Another program may leave it out.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.schema import CONFIGURATION_KEY
 
 CreditConfiguration: TypeAlias = Mapping[str, Any]
@@ -37,7 +37,7 @@ HISTORY_VERSION = 2
 def configuration_of(schema: pa.Schema) -> dict[str, Any]:
     """Return how the columns of a file were made; nothing where it does not say so in JSON."""
     try:
-        configuration = json.loads((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}"))
+        configuration = parse_json((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}"))
     except ValueError:
         return {}
     return configuration if isinstance(configuration, dict) else {}
@@ -51,7 +51,7 @@ def stated_configuration(schema: pa.Schema, path: Path) -> dict[str, Any]:
     """
     text = (schema.metadata or {}).get(CONFIGURATION_KEY, b"{}")
     try:
-        configuration = json.loads(text)
+        configuration = parse_json(text)
     except ValueError:
         configuration = None
     if isinstance(configuration, dict):

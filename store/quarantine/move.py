@@ -37,6 +37,8 @@ from graphcredit.store.checks.violations import CheckReport
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, sync_directory
 from graphcredit.store.files.lock import alone_in
+from graphcredit.store.files.parse import parse_json
+from graphcredit.store.files.regular import read_regular
 from graphcredit.store.layout import Store
 from graphcredit.store.quarantine.plan import Move, discard_kept, plan_moves, temporary_of_kept
 
@@ -148,7 +150,7 @@ def finish_quarantine(store: Store) -> Iterator[Move]:
 def _read_note(path: Path) -> dict[str, Any] | None:
     """Return a note of this module, or None: other writers put files into `quarantine/` too."""
     try:
-        note = json.loads(path.read_text(encoding="utf-8"))
+        note = parse_json(read_regular(path))
     except ValueError:
         return None
     is_ours = isinstance(note, dict) and note.keys() >= _NOTE_KEYS

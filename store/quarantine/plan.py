@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.checks.find_files import TableFile, find_files
-from graphcredit.store.checks.tree import Tree, walk_store
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, sync_file
 from graphcredit.store.files.tables import write_table_unsynced
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
+from graphcredit.store.tree import Tree, walk_tree
 
 _ELSEWHERE = "its trajectories break rules in other shards"
 
@@ -72,7 +72,7 @@ def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
             unknown.add(error.file)
     if not by_file:
         return []
-    tree = walk_store(store)
+    tree = walk_tree(store.root)
     tables = {table.relative: table for table in find_files(store)[0]}
     unjudged = {(tables[file].run_id, tables[file].iteration) for file in unknown & tables.keys()}
     for relative, table in list(tables.items()):

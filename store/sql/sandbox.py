@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -26,6 +27,9 @@ TOO_LARGE = 12
 
 _STARTUP_SECONDS = 60.0
 """Time limit for the child to start; the limit of the query begins when it has started."""
+
+_LAST_BYTES = 1 << 16
+"""Most bytes of the child's errors that are read, from the end."""
 
 _ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Environment of the child. pyarrow's default allocator reserves a gigabyte of address space, which
@@ -125,10 +129,17 @@ def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
     """Return the child's answer, and the rows that it sent before it."""
     # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_start"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | _ENVIRONMENT
-    ) as process:
+    # A pipe for errors would fill up while the rows are read, and stop the child.
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=os.environ | _ENVIRONMENT,
+        ) as process,
+    ):
         expired = threading.Event()
         clock = threading.Timer(request.seconds + _STARTUP_SECONDS, _stop, (process, expired))
         clock.start()
@@ -139,8 +150,9 @@ def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
             raise
         finally:
             clock.cancel()
-        assert process.stderr is not None
-        errors = process.stderr.read()
+        process.wait()
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _LAST_BYTES))
+        last_errors = errors.read()
     if process.returncode == 0 and answer:
         return json.loads(answer), table
     if expired.is_set() or process.returncode == -SIGALRM:
@@ -148,7 +160,7 @@ def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
             f"the query was stopped: it must finish within {request.seconds:g} s. Select fewer "
             "rows or columns, filter by run_id and iteration, or allow more time"
         )
-    raise QueryRefusedError(_ending(process.returncode, errors, request))
+    raise QueryRefusedError(_ending(process.returncode, last_errors, request))
 
 
 def _stop(process: "subprocess.Popen[bytes]", expired: threading.Event) -> None:

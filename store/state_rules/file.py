@@ -7,12 +7,13 @@ no merge may unite.
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from graphcredit.store.errors import OptionError, system_errors
+from graphcredit.store.files.parse import parse_toml
+from graphcredit.store.files.regular import read_regular
 from graphcredit.store.layout import Store
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def read_state_rules(store: Store) -> StateRules:
     """
     path = store.state_rules_path
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return StateRules()
     try:
@@ -96,8 +97,8 @@ def parse_state_rules(text: str, *, where: str) -> StateRules:
         OptionError: It is not TOML, or breaks the schema; the message names the line.
     """
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = parse_toml(text)
+    except ValueError as error:
         raise OptionError(f"{where} must be TOML: {error}") from None
     for name in content:
         if name not in VERBS:

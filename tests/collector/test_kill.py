@@ -229,3 +229,32 @@ def test_a_live_worker_is_left_alone_until_it_dies(tmp_path: Path):
     (recovered,) = recover_spools(store)
     assert (recovered.worker_id, recovered.run_id, recovered.num_steps) == ("w0", "r0", 1)
     assert [row["trajectory_id"] for row in _steps(store)] == ["x"]
+
+
+def test_foreign_files_beside_spools_are_left_alone_and_the_rest_is_recovered(tmp_path: Path):
+    store, ready = create_store(tmp_path / "store"), tmp_path / "ready"
+    process = FORKS.Process(target=crash_worker.hold_recorder, args=(store.root, ready))
+    process.start()
+    while not ready.exists():
+        time.sleep(0.01)
+    process.kill()
+    process.join()
+    content = (store.spool_dir / "w0.arrows").read_bytes()
+    foreign = ["._w0.arrows", "w0 (copy).arrows", "w0 conflicted.lock", "é.tmp", "-.closing"]
+    for name in foreign:
+        (store.spool_dir / name).write_bytes(content)
+    (store.spool_dir / "w1.arrows").mkdir()
+    os.mkfifo(store.spool_dir / "w2.closing")
+    (store.spool_dir / "w3.lock").symlink_to(tmp_path / "made")
+    shutil.copy(store.spool_dir / "w0.arrows", store.spool_dir / "w3.arrows")
+    held = dict[str, str]()
+    assert [each.num_steps for each in recover_spools(store, on_held=held.__setitem__)] == [1]
+    assert list(held) == ["w3"]
+    assert "it is a link" in held["w3"]
+    assert not (tmp_path / "made").exists()
+    assert {name for name in foreign if not (store.spool_dir / name).exists()} == set()
+    named = {v.file for v in check_store(store).notices if v.rule.name == "unknown_file"}
+    assert named >= {f"spool/{name}" for name in foreign if not name.endswith(".tmp")}
+    with StepRecorder(store, run_id="r0", iteration=0, worker_id="w9") as recorder:
+        recorder.trajectory(task_id="t", trajectory_id="y").log(**crash_worker.step(0))
+    assert {row["trajectory_id"] for row in _steps(store)} == {"x", "y"}

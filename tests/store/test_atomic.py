@@ -38,7 +38,7 @@ def test_two_live_writers_leave_each_other_alone(tmp_path: Path):
         with atomic_path(path) as second:
             second.write_text("second")
         assert path.read_text() == "second"
-        assert remove_left_overs(tmp_path) == []
+        assert remove_left_overs(tmp_path, str) == []
     assert path.read_text() == "first"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -52,7 +52,7 @@ def test_directories_are_swept_alike_once_the_new_one_is_there(tmp_path: Path):
     assert (left / "weights").exists()
     with atomic_directory(tmp_path / "model") as temporary:
         (temporary / "weights").write_text("new")
-        assert remove_left_overs(tmp_path) == [left]
+        assert remove_left_overs(tmp_path, str) == [left]
         left.mkdir()
     assert list(tmp_path.iterdir()) == [tmp_path / "model"]
 

@@ -2,25 +2,36 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count, cycle
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import fsspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, open_store
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.copying import locations
 from graphcredit.store.copying.copy_store import copy_store
 from graphcredit.store.copying.locations import Location
 from graphcredit.store.errors import (
     DamagedFileError,
     InputError,
     MissingDependencyError,
+    ReplacedError,
     StoreFormatError,
 )
+from graphcredit.store.provenance.freshness import credit_freshness
 from tests.cli.in_process import run as graphcredit
 from tests.worlds import trajectory, write_store
 
@@ -123,24 +134,156 @@ def test_a_damaged_file_is_not_copied_either_way(tmp_path: Path):
     assert "digest" not in {v.rule for v in check_store(open_store(tmp_path / "two")).violations}
 
 
-def test_a_copy_that_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def _stopped_before(call: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Let writes and renames in object storage fail from one call on; return whether it came."""
+    calls = count()
+    is_stopped = Event()
+
+    def stopping(kind: str) -> None:
+        real = getattr(fs.PyFileSystem, kind)
+
+        def stop_or(self: fs.PyFileSystem, *arguments: object) -> object:
+            if is_stopped.is_set() or next(calls) == call:
+                is_stopped.set()
+                raise KeyboardInterrupt
+            return real(self, *arguments)
+
+        monkeypatch.setattr(Renaming, kind, stop_or)
+
+    for kind in ("open_output_stream", "move"):
+        stopping(kind)
+    return is_stopped.is_set
+
+
+class Renaming(fs.PyFileSystem):
+    """A file system of fsspec whose methods a test may replace."""
+
+
+@pytest.fixture
+def renaming(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Renaming(fs.FSSpecHandler(fsspec.filesystem("memory")))
+    monkeypatch.setattr(locations, "_by_fsspec", lambda *_: (memory, "/bucket/store"))
+
+
+@pytest.mark.usefixtures("renaming")
+def test_a_copy_that_stops_anywhere_leaves_no_cut_file_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = credited(tmp_path / "one")
+    memory = fsspec.filesystem("memory")
+    for stop in count():
+        memory.store.clear()
+        with monkeypatch.context() as patch:
+            is_stopped = _stopped_before(stop, patch)
+            with suppress(KeyboardInterrupt):
+                copy_store(str(store.root), REMOTE)
+        names = {name.removeprefix("/bucket/store/") for name in memory.find("/bucket/store")}
+        there = {name: memory.cat(f"/bucket/store/{name}") for name in names}
+        finished = {name: text for name, text in there.items() if not name.endswith(".tmp")}
+        assert finished.items() <= files(store.root).items()
+        for name in filter(lambda name: name.startswith("credit/"), finished):
+            assert name.replace("credit/", "steps/", 1) in finished
+        if not is_stopped():
+            assert len(finished) == len(files(store.root))
+            break
+    assert stop > 2 * len(files(store.root)) - 2
+
+
+def test_credit_appears_at_once_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A new credit reaches a copy of the old one; the copy stops before each of its files."""
+    source, copied = credited(tmp_path / "one"), tmp_path / "two"
+    copy_store(str(source.root), str(copied))
+    credited(source.root, "gigpo")
+    old, new = files(copied), files(source.root)
+    changed = {name for name in new if old.get(name) != new[name]}
+    real = Location.writing
+    for stop in range(len(changed) + 1):
+        calls = count()
+
+        def writing(
+            self: Location, path: str, *rest: Any, at: int = stop, n: Any = calls, **options: Any
+        ) -> Any:
+            if next(n) >= at:
+                raise KeyboardInterrupt
+            return real(self, path, *rest, **options)
+
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(Location, "writing", writing)
+            copy_store(str(source.root), str(copied))
+        states = {(s.run_id, s.iteration, s.state) for s in credit_freshness(open_store(copied))}
+        assert {state for *_, state in states} == {"current"}
+        assert not list(copied.rglob("*.tmp"))
+    assert files(copied) == new
+
+
+def test_credit_that_is_replaced_while_it_is_copied_is_copied_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    source = credited(tmp_path / "one")
+    read, estimators = Location.read, iter(["gigpo", "graphgpo"])
+    first = next(name for name in files(source.root) if name.startswith("credit/run_id=r1"))
+
+    def replacing(self: Location, path: str) -> Any:
+        if path == first and (estimator := next(estimators, None)):
+            credited(source.root, estimator)
+        return read(self, path)
+
+    monkeypatch.setattr(Location, "read", replacing)
+    copy_store(str(source.root), str(tmp_path / "two"))
+    assert {s.state for s in credit_freshness(open_store(tmp_path / "two"))} == {"current"}
+    estimators = cycle(["gigpo", "graphgpo"])
+    with pytest.raises(ReplacedError, match="must stay the same while it is copied"):
+        copy_store(str(source.root), str(tmp_path / "three"))
+
+
+@pytest.mark.parametrize("size", [100, 1 << 17], ids=["short", "long"])
+@pytest.mark.parametrize("target", [REMOTE, "two"])
+def test_files_of_one_size_without_a_digest_are_compared_whole(
+    tmp_path: Path, target: str, size: int
+):
     root = credited(tmp_path / "one").root
-    write, done = Location.write, list[str]()
+    shard = min((root / "steps" / "run_id=r1").rglob("*.parquet"))
+    noise = np.random.default_rng(0).bytes(size).hex()
+    steps = pq.read_table(shard).replace_schema_metadata({b"note": noise})
+    rewards = np.arange(float(len(steps)))
 
-    def stopping(self: Location, path: str, *args: object, **options: object) -> None:
-        if len(done) == 5:
-            raise KeyboardInterrupt
-        done.append(path)
-        write(self, path, *args, **options)  # pyright: ignore
+    def write(values: np.ndarray) -> int:
+        column = steps.schema.get_field_index("reward")
+        table = steps.set_column(column, "reward", pa.array(values))
+        pq.write_table(table, shard, compression="none", use_dictionary=False)
+        return shard.stat().st_size
 
-    monkeypatch.setattr(Location, "write", stopping)
-    with pytest.raises(KeyboardInterrupt):
-        copy_store(str(root), REMOTE)
-    monkeypatch.undo()
+    before = write(rewards)
+    picture = root / "images" / "a.png"
+    picture.write_bytes(b"1" + bytes(size))
+    where = target if "://" in target else str(tmp_path / target)
+    copy_store(str(root), where)
+    assert write(rewards[::-1]) == before
+    picture.write_bytes(b"2" + bytes(size))
+    assert copy_store(str(root), where).num_files == 2
+    assert copy_store(where, str(tmp_path / "back")).num_equal == 0
+    assert files(tmp_path / "back") == files(root)
+
+
+def test_links_are_not_copied_and_linked_folders_refused(tmp_path: Path):
+    root = credited(tmp_path / "one").root
+    (tmp_path / "secret").write_bytes(b"secret")
+    (root / "images" / "x.png").symlink_to(tmp_path / "secret")
     report = copy_store(str(root), REMOTE)
-    assert report.num_equal == 4  # and the mark of a store
-    copy_store(REMOTE, str(tmp_path / "two"))
-    assert files(tmp_path / "two") == files(root)
+    assert report.links == ("images/x.png",)
+    memory = fsspec.filesystem("memory")
+    assert b"secret" not in map(memory.cat, memory.find("/bucket"))
+    assert "1 link not copied, such as images/x.png" in graphcredit("copy", root, REMOTE).out
+    for folder, behind in (
+        ("images/more", "images"),
+        ("loop", "."),
+        ("run_id=r9", "steps/run_id=r0"),
+    ):
+        link = root / folder if folder == "loop" else root / "steps" / Path(folder).name
+        link.symlink_to(root / behind)
+        with pytest.raises(InputError, match="must be in it"):
+            copy_store(str(root), REMOTE)
+        link.unlink()
 
 
 def test_places_that_are_no_stores_are_refused(tmp_path: Path):

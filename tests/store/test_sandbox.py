@@ -16,6 +16,7 @@ from graphcredit.credit.audit.run import audit
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError, QueryRefusedError
+from graphcredit.store.sql import sandbox
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import MIB, run_query
 from graphcredit.store.sql.views import VIEW_NAMES, identifier
@@ -308,3 +309,19 @@ def test_what_lies_in_the_current_folder_is_not_imported(
     (tmp_path / "duckdb.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
     assert run_query(store, "SELECT 1 AS one").table.to_pydict() == {"one": [1]}
+
+
+def test_a_long_traceback_of_the_child_is_read_to_its_last_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    program = tmp_path / "python"
+    program.write_text(
+        "#!/bin/sh\ncat > /dev/null\nhead -c 1000000 /dev/zero | tr '\\0' 'x' >&2\n"
+        "echo >&2\necho 'the last line' >&2\nexit 3\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sandbox.sys, "executable", str(program))
+    started = time.monotonic()
+    with pytest.raises(QueryRefusedError, match="status 3: the last line"):
+        run_query(whole_store(tmp_path / "store"), "SELECT 1", seconds=60)
+    assert time.monotonic() - started < 30

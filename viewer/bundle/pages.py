@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
-from graphcredit.store.parquet.notes import read_notes
+from graphcredit.store.parquet.notes import note_rows, read_notes
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle.choice import Chapter
 from graphcredit.viewer.bundle.html import (
@@ -57,7 +57,7 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
     target = root / folder(chapter.iteration)
     target.mkdir()
     here: Any = {"run_id": chapter.run_id, "iteration": chapter.iteration}
-    notes = read_notes(store, **here).to_pylist()
+    notes = note_rows(read_notes(store, **here))
     drawable = set(graph_tasks(store, **here)) if chapter.estimator else set[str]()
     for task_id, file_number in chapter.files.items():
         trajectories = _by_trajectory(steps_of_task(store, **here, task_id=task_id))

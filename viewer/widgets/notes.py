@@ -13,6 +13,7 @@ from graphcredit.store.parquet.notes import (
     NotePlace,
     can_write_notes,
     note_at,
+    note_rows,
     read_notes,
     write_note,
 )
@@ -27,7 +28,7 @@ _REFUSED = "refused note"
 
 def notes_of(run_id: str, iteration: int) -> NoteRows:
     """Return the notes of an iteration; they are few, and read anew in every script run."""
-    return read_notes(viewed_store(), run_id, iteration).to_pylist()
+    return note_rows(read_notes(viewed_store(), run_id, iteration))
 
 
 def all_tags(rows: NoteRows) -> list[str]:

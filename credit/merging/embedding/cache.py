@@ -23,6 +23,7 @@ from graphcredit.store.parquet.shards import open_parquet
 
 _CHUNK = 4096
 _HASH = pa.binary(16)
+_SHARD = re.compile(r"[0-9a-f]{16}\.parquet")
 
 
 class NamedEmbedder(Embedder, Protocol):
@@ -69,7 +70,7 @@ class CachedEmbedder:
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
         table = pa.table({"text_hash": pa.array(keys, _HASH), "vector": column})
         path = self._directory / f"{secrets.token_hex(8)}.parquet"
-        remove_left_overs(self._directory)
+        remove_left_overs(self._directory, _SHARD.fullmatch)
         write_table(table, path)
         self._index().update({key: (path, row) for row, key in enumerate(keys)})
 

@@ -55,7 +55,7 @@ def chosen_tasks(facts: pa.Table, choice: BundleChoice) -> pa.Table:
     """
     if choice.show not in KINDS:
         raise OptionError(f"--show must be one of {', '.join(KINDS)}: got {choice.show!r}")
-    rows = tasks_of_kind(facts, choice.show, choice.find)
+    rows = tasks_of_kind(facts, choice.show, choice.find or "")
     if choice.tasks:
         rows = rows.filter(pc.is_in(rows["task_id"], pa.array(choice.tasks)))
     return rows

@@ -13,6 +13,8 @@ FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile -q
 # Hundreds of processes load the same files: none may be told to compile them anew.
 export PYTHONDONTWRITEBYTECODE :=
+# Two workers fill two cores: a second thread of torch would wait for a core, and burn it meanwhile.
+test test-slow: export OMP_NUM_THREADS := 1
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
 EXTRAS := play,er,ray,train,vision,view,experiments,integrations,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable

@@ -33,7 +33,7 @@ from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.loop.run import run_loop
 
 QUICK = Cell(
-    setting="quick", arm="graphgpo", learning_rate=3e-4, kl_coefficient=0.02, warm=0, seed=0
+    setting="quick", arm="graphgpo", learning_rate=1e-3, kl_coefficient=0.02, warm=0, seed=0
 )
 RISE = 0.25
 """Least rise of success in the quick run."""
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="runs at a time, each on one core")
     parser.add_argument("--arms", help="only these arms, separated by commas")
     parser.add_argument("--seed", type=int, help="only this seed")
-    parser.add_argument("--quick", action="store_true", help="one short run of a few minutes")
+    parser.add_argument("--quick", action="store_true", help="one short run of a minute or two")
     options = parser.parse_args()
     _hide_gpus()
     if options.quick:

@@ -115,15 +115,14 @@ def _write_inputs(directory: Path) -> None:
 
 
 def _config(directory: Path) -> TrainConfig:
+    options = {"batch_size": 16, "max_tokens": 1024, "mismatch_tolerance": 1e9}
+    options |= json.loads((directory / _OPTIONS).read_text())
     return TrainConfig(
         store=directory / "store",
         out=directory / "out",
         model=str(directory / "model"),
         device="cpu",
-        batch_size=16,
-        max_tokens=1024,
-        mismatch_tolerance=1e9,
-        **json.loads((directory / _OPTIONS).read_text()),
+        **options,
     )
 
 

@@ -29,6 +29,9 @@ _KERNEL_ARGUMENTS = frozenset(inspect.signature(varlen_attn).parameters)
 _KERNEL_HEAD_DIM = 256
 """The widest head the kernel takes."""
 
+_KERNEL_HEAD_STEP = 8
+"""It takes heads whose width is a multiple of this."""
+
 
 class Segments(NamedTuple):
     """The runs of tokens in a pass, and the tokens that each attends to."""
@@ -196,6 +199,7 @@ def _is_for_kernel(query: Tensor, value: Tensor) -> bool:
         query.is_cuda
         and query.dtype in (torch.bfloat16, torch.float16)
         and query.shape[-1] == value.shape[-1] <= _KERNEL_HEAD_DIM
+        and query.shape[-1] % _KERNEL_HEAD_STEP == 0
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, one_batch
+from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES
 from graphcredit.collector.importers.logs.jsonl import LineBlock, records_of_block
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import trajectories_of_record
@@ -30,6 +31,8 @@ class Piece:
     num_bytes: int
     first_line: int
     """Number of the first line in the file, from 1."""
+    is_too_long: bool = False
+    """Whether it stands for one line that is longer than the limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,18 +44,32 @@ class PieceRead:
     """What else was counted in it."""
 
 
-def pieces_of(file: LogFile, format_: str) -> Iterator[Piece]:
-    """Yield the pieces of a file, in order."""
+def pieces_of(file: LogFile, format_: str, limit: int = MAX_RECORD_BYTES) -> Iterator[Piece]:
+    """Yield the pieces of a file, in order; a line of more bytes than the limit has none."""
     start, line = 0, 1
     with file.path.open("rb") as opened:
         while lines := opened.read(PIECE_BYTES):
             if not lines.endswith(b"\n"):
-                lines += opened.readline()
-            yield Piece(
-                file=file, format=format_, start=start, num_bytes=len(lines), first_line=line
-            )
-            start += len(lines)
-            line += lines.count(b"\n")
+                lines += opened.readline(limit + 1)
+            end = lines.rfind(b"\n") + 1
+            is_too_long = len(lines) - end > limit
+            if not is_too_long:
+                end = len(lines)
+            if end:
+                yield Piece(file=file, format=format_, start=start, num_bytes=end, first_line=line)
+            start, line = start + end, line + lines.count(b"\n")
+            if is_too_long:
+                yield Piece(
+                    file=file,
+                    format=format_,
+                    start=start,
+                    num_bytes=0,
+                    first_line=line,
+                    is_too_long=True,
+                )
+                while not (begin := opened.readline(PIECE_BYTES)).endswith(b"\n") and begin:
+                    pass
+                start, line = opened.tell(), line + 1
 
 
 def read_pieces(
@@ -68,11 +85,12 @@ def _read(piece: Piece, options: ImportOptions) -> PieceRead:
         lines=_lines(piece.file.path, piece.start, piece.num_bytes),
         first_line=piece.first_line,
         share=min((piece.start + piece.num_bytes) / max(piece.file.size, 1), 1.0),
+        is_too_long=piece.is_too_long,
     )
     row, rules, tally = format_named(piece.format), rules_of(options), Tally(options=options)
     trajectories = (
         imported
-        for record in records_of_block(piece.file.path, block)
+        for record in records_of_block(piece.file.path, block, options.record_bytes)
         for imported in trajectories_of_record(record, piece.file, row, rules, tally)
     )
     return PieceRead(batch=one_batch(trajectories), tally=tally)

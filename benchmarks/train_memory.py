@@ -2,6 +2,7 @@
 
     python -m benchmarks.train_memory                   one process, gloo
     python -m benchmarks.train_memory --processes 2     two of them
+    python -m benchmarks.train_memory --tokens 4096     of a micro-batch; also --set lora_rank=8
 
 A model of random weights is trained for two optimizer steps on the CPU. Each process reports the
 most memory that it held beyond what it had when its libraries were loaded.
@@ -50,32 +51,44 @@ _SECONDS = 300
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--tokens", type=int, default=1024)
+    parser.add_argument("--set", action="append", default=[], help="NAME=JSON, of the training")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         _work(options.worker)
         return
+    chosen = {name: json.loads(value) for name, _, value in (s.partition("=") for s in options.set)}
     print(f"{describe()}, torch {torch.__version__}")
     with tempfile.TemporaryDirectory() as directory:
-        estimated, measured = measure(Path(directory), options.processes)
-    for part, number in estimated.items():
+        estimated, measured = measure(
+            Path(directory), options.processes, chosen, num_tokens=options.tokens
+        )
+    for part in (name for name, each in estimated.items() if isinstance(each, int)):
+        number = estimated[part]
         print(f"{part:<14}{number / 2**20:>9.0f} MiB estimated")
     for rank, peak in enumerate(measured):
         print(f"rank {rank:<9}{peak / 2**20:>9.0f} MiB at the peak")
 
 
 def measure(
-    directory: Path, num_processes: int, options: Mapping[str, Any] = MappingProxyType({})
-) -> tuple[dict[str, int], list[int]]:
+    directory: Path,
+    num_processes: int,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    num_tokens: int = 1024,
+) -> tuple[dict[str, Any], list[int]]:
     """Train a model; return the estimate by part, and the peak of each process in bytes.
 
     Args:
         directory: An empty one.
         num_processes: That share the training.
         options: Of the training, as JSON values.
+        num_tokens: Of a micro-batch, a multiple of 128.
     """
-    (directory / _OPTIONS).write_text(json.dumps(dict(options)))
-    _write_inputs(directory)
+    sizes = {"batch_size": 2 * num_tokens // 128, "max_tokens": num_tokens}
+    (directory / _OPTIONS).write_text(json.dumps({**sizes, **options}))
+    write_inputs(directory, num_tokens)
     estimated = preview(_config(directory), num_processes=num_processes)["memory"]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -99,8 +112,8 @@ def measure(
     return estimated, [int(text.splitlines()[-1]) for text in printed]
 
 
-def _write_inputs(directory: Path) -> None:
-    """Write the model and the store."""
+def write_inputs(directory: Path, num_tokens: int) -> None:
+    """Write `model/` and `store/`: two optimizer steps of two micro-batches each."""
     disable_progress_bar()
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(Qwen2Config(**SHAPE), dtype=torch.float32)
@@ -110,20 +123,20 @@ def _write_inputs(directory: Path) -> None:
     def ids(count: int) -> list[int]:
         return random.integers(SHAPE["vocab_size"], size=count).tolist()
 
-    turns = [turn(ids(64), ids(64), advantage=float(n % 2)) for n in range(32)]
+    # So gradients and moments are there at the peak.
+    turns = [turn(ids(64), ids(64), advantage=float(n % 2)) for n in range(4 * num_tokens // 128)]
     token_store(directory / "store", [episode(f"e{n}", each) for n, each in enumerate(turns)])
 
 
 def _config(directory: Path) -> TrainConfig:
+    options = json.loads((directory / _OPTIONS).read_text())
     return TrainConfig(
         store=directory / "store",
         out=directory / "out",
         model=str(directory / "model"),
         device="cpu",
-        batch_size=16,
-        max_tokens=1024,
         mismatch_tolerance=1e9,
-        **json.loads((directory / _OPTIONS).read_text()),
+        **options,
     )
 
 

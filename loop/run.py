@@ -7,7 +7,6 @@ skipped.
 """
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -21,7 +20,7 @@ from graphcredit.loop.layout import Loop, link
 from graphcredit.loop.open import open_loop
 from graphcredit.loop.summary import Summary, summarise
 from graphcredit.store.errors import InputError, NothingToTrainError, RecorderError
-from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, remove_directory
+from graphcredit.store.files.atomic import atomic_path, remove_directory, remove_left_overs
 from graphcredit.store.progress import OnProgress, silent
 
 if TYPE_CHECKING:
@@ -282,8 +281,7 @@ class _Stages:
         for name in _NOT_MODEL:
             remove_directory(before / name)
         # Temporary names that a killed removal left behind.
-        for path in before.glob(f"*{TEMPORARY_SUFFIX}"):
-            shutil.rmtree(path)
+        remove_left_overs(before, _NOT_MODEL.__contains__)
 
     def _tell(self, what: str, iteration: int, notices: Iterable[str]) -> None:
         """Pass on new notices only: repeated in each iteration, they would bury the others."""

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import torch
 
 from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import read_prefix_order
@@ -26,7 +27,8 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
         num_processes: Processes that would share the training.
 
     Returns:
-        JSON values: `steps`, `plan`, `passes`, `memory` (bytes of each process) and `notices`.
+        JSON values: `steps`, `plan`, `passes`, `memory` (bytes of each process, with the `device`
+        and the `dtype` that they are for) and `notices`.
 
     Raises:
         InputError: The data or the model cannot be used. What only the weights show is not found:
@@ -36,7 +38,11 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     report = heed_signal(config, plan, report)
     output = Output(config.out)
     shapes = load_shapes(config.model, config)
-    memory = _memory(config, plan, shapes, num_processes)
+    # A GPU is planned for on a machine that has none, too.
+    is_gpu = config.device == "cuda"
+    device = torch.device("cuda") if is_gpu else choose_device(config.device)
+    dtype = compute_dtype(config, device)
+    memory = _memory(config, plan, shapes, num_processes, dtype)
     return {
         "run_id": config.run,
         "iteration": config.iteration,
@@ -53,7 +59,13 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
             "num_distinct_tokens": _num_distinct_tokens(config, plan),
         },
         "passes": _passes(config, plan),
-        "memory": {**asdict(memory), "on_device": memory.on_device, "on_cpu": memory.on_cpu},
+        "memory": {
+            "device": device.type,
+            "dtype": dtype,
+            **asdict(memory),
+            "on_device": memory.on_device,
+            "on_cpu": memory.on_cpu,
+        },
         "notices": report.notices,
     }
 
@@ -91,13 +103,13 @@ def _passes(config: TrainConfig, plan: TrainingPlan) -> list[str]:
 
 
 def _memory(
-    config: TrainConfig, plan: TrainingPlan, shapes: Scorer, num_processes: int
+    config: TrainConfig, plan: TrainingPlan, shapes: Scorer, num_processes: int, dtype: str
 ) -> MemoryEstimate:
     return estimate_memory(
         shapes,
         plan.sizes(),
         num_processes=num_processes,
-        dtype=compute_dtype(config, choose_device(config.device)),
+        dtype=dtype,
         file_bytes=FILE_BYTES,
         reference=load_shapes(config.reference, config.changed(lora_rank=0))
         if config.reference

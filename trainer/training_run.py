@@ -57,11 +57,7 @@ class TrainingRun:
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
         if checkpoint is None and config.continue_from is not None:
             self._take_over_optimizer(Output(config.continue_from))
-        reader = BatchReader(
-            self.plan.index,
-            shares_prefixes=config.share_prefixes,
-            eyes=load_eyes(config.model),
-        )
+        reader = BatchReader(self.plan.index, eyes=load_eyes(config.model))
         with closing(self._open_log(num_done)) as log:
             if checkpoint is None:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))

@@ -58,7 +58,12 @@ def _plan(preview: Mapping[str, Any]) -> Iterator[str]:
 
 def _memory(preview: Mapping[str, Any]) -> Iterator[str]:
     memory = preview["memory"]
-    yield f"memory of each process, estimated: {_size(memory['on_device'])} on the device"
+    is_gpu = memory["device"] == "cuda"
+    most = memory["on_device"] if is_gpu else memory["on_cpu"]
+    yield (
+        f"memory of each process, estimated for {memory['dtype']} on "
+        f"{'a GPU' if is_gpu else 'the CPU (--device cuda: on a GPU)'}: {_size(most)} at most"
+    )
     for name, text in _PARTS:
         yield f"{_size(memory[name]):>12} {text}"
     if memory["reference"]:
@@ -66,7 +71,6 @@ def _memory(preview: Mapping[str, Any]) -> Iterator[str]:
     if memory["loading"]:
         yield f"{_size(memory['loading']):>12} in host memory of the first process while it loads"
     yield f"{_size(memory['checkpoint']):>12} in host memory while a checkpoint is written"
-    yield f"{_size(memory['on_cpu']):>12} at most where the device is the CPU"
 
 
 def _size(num_bytes: int | None) -> str:

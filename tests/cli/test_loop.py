@@ -131,8 +131,11 @@ def test_only_the_newest_policy_keeps_what_the_next_training_needs(
     begin("let-go")
     killed_removal = root / "let-go/policies/policy-000001/checkpoints.0123abcd.tmp"
     (killed_removal / "step-000001").mkdir(parents=True)
+    foreign = killed_removal.with_name("plots.tmp")
+    foreign.mkdir()
     run(corridor_loop(root, "let-go", evaluate=None))
     assert not killed_removal.exists()
+    assert foreign.exists()
     first, last = (root / "let-go/policies" / f"policy-00000{n}" for n in (1, 2))
     assert not (first / "checkpoints").exists()
     assert not (first / "logprobs").exists()

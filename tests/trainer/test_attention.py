@@ -229,3 +229,16 @@ def test_the_kernel_gets_the_gathered_keys_and_their_bounds(monkeypatch: pytest.
         key_positions=torch.tensor([0, 1, 2, 3, 0, 1, 4, 5]),
     )
     assert asked == [6, [0, 1, 2, 3, 0, 1, 4, 5], 8, bounds, key_bounds, 4, 4]
+
+
+def test_a_key_of_many_runs_has_its_gradient_summed_in_float32():
+    """Runs of one query each, which all begin with the same token: 2,048 terms of about 1."""
+    num_runs, generator = 2048, torch.Generator().manual_seed(0)
+    terms = 1 + 0.1 * torch.rand(1, 1, num_runs, 4, generator=generator)
+    keys = torch.zeros(1, 1, 1, 4, dtype=torch.bfloat16, requires_grad=True)
+    found = attention.gathered(keys, torch.zeros(num_runs, dtype=torch.int64))
+    found.backward(terms.bfloat16())
+    assert keys.grad is not None
+    assert keys.grad.dtype == torch.bfloat16
+    expected = terms.bfloat16().double().sum(2, keepdim=True)
+    assert torch.allclose(keys.grad.double(), expected, rtol=2**-8)

@@ -16,12 +16,15 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.train_memory import write_inputs
 from graphcredit.store import Store
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
+from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import train
-from tests.trainer.logs import random_episodes, token_store
+from tests.trainer.logs import episode, random_episodes, token_store, turn
 from tests.trainer.models import save_tiny_model
+from tests.trainer.vision import picture, prompt, save_tiny_seer
 
 DEVICE = "cuda"
 
@@ -95,6 +98,62 @@ def test_a_training_is_near_that_on_the_cpu(
     gap = 1e-4 if config.dtype == "float32" else 2e-2
     _assert_near(_rows(config.out), _rows(on_cpu.out), gap)
     assert all((row["peak_memory"] or 0) > 0 for row in _rows(config.out)) == (DEVICE == "cuda")
+
+
+def _trained_on(device: str, config: TrainConfig) -> list[dict[str, Any]]:
+    destroy_process_group()
+    train(config.changed(device=device, out=config.out.with_name(device)))
+    return _rows(config.out.with_name(device))
+
+
+def test_a_mixture_is_near_that_on_the_cpu(tmp_path: Path, store: Store):
+    """In float32: rounding to bfloat16 would send tokens to other experts."""
+    settings: dict[str, Any] = {"num_local_experts": 4, "router_aux_loss_coef": 0.25}
+    mixture = save_tiny_model(tmp_path / "mixture", "mixtral", **settings)
+    config = _config(store, mixture, tmp_path / "out", dtype="float32")
+    _assert_near(_trained_on(DEVICE, config), _trained_on("cpu", config), 1e-3)
+
+
+def test_images_are_near_those_on_the_cpu(tmp_path: Path):
+    trajectories = [
+        episode(
+            f"e{n}",
+            turn(
+                [5, *prompt((1, 2)), 6 + n],
+                [7, 8 + n],
+                advantage=1.0 - 2.0 * (n % 2),
+                images=[{"bytes": picture(1, 2, seed=n), "path": None}],
+            ),
+        )
+        for n in range(16)
+    ]
+    seer, seen = save_tiny_seer(tmp_path / "seer"), token_store(tmp_path / "seen", trajectories)
+    config = _config(seen, seer, tmp_path / "out", dtype="float32")
+    _assert_near(_trained_on(DEVICE, config), _trained_on("cpu", config), 1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"gradient_checkpointing": True}, {"lora_rank": 8}],
+    ids=lambda options: " ".join(options) or "default",
+)
+def test_the_estimate_is_near_the_measured_peak(tmp_path: Path, options: dict[str, Any]):
+    """The bytes of tensors; the first update has no moments yet while it passes."""
+    write_inputs(tmp_path, 4096)
+    config = TrainConfig(
+        store=tmp_path / "store",
+        out=tmp_path / "out",
+        model=str(tmp_path / "model"),
+        device=DEVICE,
+        batch_size=64,
+        max_tokens=4096,
+        mismatch_tolerance=1e9,
+        **options,
+    )
+    estimated = preview(config, num_processes=1)["memory"]["on_device"]
+    train(config)
+    measured = max(row["peak_memory"] for row in _rows(config.out))
+    assert estimated == pytest.approx(measured, rel=0.15)
 
 
 def test_a_training_goes_on_from_its_checkpoint(tmp_path: Path, store: Store, model: str):

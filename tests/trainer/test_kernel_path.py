@@ -1,7 +1,9 @@
 """The path of a GPU around the kernel of attention, with a stand-in for the kernel on the CPU."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch._dynamo.utils import counters
 
+from graphcredit.store.errors import InputError
 from graphcredit.trainer.batching.packed_batch import PackedBatch, Sample, pack_samples
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import opening
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
@@ -109,3 +113,20 @@ def test_compiled_layers_are_one_graph_for_all_layers_and_sizes(
     for (ours, our_norm), (theirs, their_norm) in zip(*found, strict=True):
         assert torch.equal(ours, theirs)
         assert our_norm == their_norm
+
+
+@pytest.mark.parametrize(("width", "is_taken"), [(64, True), (60, False), (264, False)])
+def test_the_kernel_gets_heads_of_widths_that_it_takes(width: int, is_taken: bool):
+    head = SimpleNamespace(is_cuda=True, dtype=torch.bfloat16, shape=(1, 2, 3, width))
+    assert packed_attention._is_for_kernel(head, head) is is_taken
+
+
+@pytest.mark.parametrize("capability", [(7, 5), (9, 0)])
+def test_a_gpu_without_bfloat16_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int]
+):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "T4")
+    refused = pytest.raises(InputError, match=r"8\.0.*T4 has 7\.5.*--dtype float32")
+    with refused if capability < (8, 0) else nullcontext():
+        opening._check_capability(torch.device("cuda"))

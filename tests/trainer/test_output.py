@@ -100,8 +100,14 @@ def test_what_a_killed_training_left_half_written_is_swept(tmp_path: Path):
     half = tmp_path / "out" / "model.1a2b3c4d.tmp"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
+    foreign = [
+        tmp_path / "out" / name for name in ("plots.1a2b3c4d.tmp", "model.mine.tmp", "a.tmp")
+    ]
+    for path in foreign:
+        path.write_text("somebody else's")
     with open_output(config):
         assert not half.exists()
+        assert all(path.exists() for path in foreign)
 
 
 def test_a_notice_is_kept_once(tmp_path: Path):

@@ -97,6 +97,9 @@ def test_the_command_prints_it_and_json_on_demand(tmp_path: Path, monkeypatch: p
     assert shown.exit_code == 0
     for text in ("4 of 5 of run r0", "1 left out: over_long", "AdamW's moments", "nothing was"):
         assert text in shown.stdout
+    assert "float32 on the CPU" in shown.stdout
+    on_gpu = CliRunner().invoke(app, [*command, "--device", "cuda"], catch_exceptions=False)
+    assert "bfloat16 on a GPU" in on_gpu.stdout
     monkeypatch.setenv("WORLD_SIZE", "4")
     printed = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
     assert (printed["steps"]["num_kept"], printed["plan"]["num_processes"]) == (4, 4)

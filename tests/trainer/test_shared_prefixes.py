@@ -284,7 +284,7 @@ def test_the_gradient_of_a_store_is_that_of_a_plain_loop_over_its_rows(
     plan = _plan(index, max_tokens=max_tokens, order=read_prefix_order(index))
     name = save_tiny_model(tmp_path / "m")
     engine = open_engine(name, TrainConfig(store=Path(), out=Path(), model=name, device="cpu"))
-    reader = BatchReader(index, shares_prefixes=True)
+    reader = BatchReader(index)
     (micros,) = plan.micro_batches(0, 1)
     forwarded = 0
     for micro in micros:
@@ -316,7 +316,7 @@ def test_a_plan_has_each_step_once_keeps_to_the_cap_and_knows_what_will_be_packe
     with tempfile.TemporaryDirectory() as folder:
         index = _index(Path(folder, "s"), random_episodes(seed, 6, vocabulary=2))
         plan = _plan(index, max_tokens=max_tokens, order=read_prefix_order(index))
-        reader = BatchReader(index, shares_prefixes=True)
+        reader = BatchReader(index)
         ranks = plan.micro_batches(0, world_size)
         real = [micro for rank in ranks for micro in rank if not micro.is_dummy]
         assert sorted(np.concatenate([m.steps for m in real])) == list(range(len(index)))

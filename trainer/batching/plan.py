@@ -29,6 +29,9 @@ class MicroBatch:
     weight: Floats
     """[k] weight of every scored token of each step. A dummy has only zeros; it keeps a process in
     step with the others."""
+    shares_prefixes: bool = False
+    """Whether tokens that its steps begin with in common go through the model once: so the plan has
+    counted them."""
 
     @property
     def is_dummy(self) -> bool:
@@ -70,6 +73,8 @@ class TrainingPlan:
     index: StepIndex
     prefixes: PrefixOrder
     """The common prefixes of steps, which go through the model once."""
+    shares_prefixes: bool
+    """Whether they are more than whole equal steps."""
     updates: tuple[Ints, ...]
     """The steps of each optimizer step, ascending, epoch after epoch."""
     bins: tuple[tuple[Ints, ...], ...]
@@ -105,10 +110,14 @@ class TrainingPlan:
         )
         ranks = spread(self._costs(update), world_size)
         shortest = self.index.length[steps].argmin()
-        dummy = MicroBatch(steps=steps[[shortest]], weight=np.zeros(1))
+
+        def micro(steps: Ints, weight: Floats) -> MicroBatch:
+            return MicroBatch(steps=steps, weight=weight, shares_prefixes=self.shares_prefixes)
+
+        dummy = micro(steps[[shortest]], np.zeros(1))
         return [
             [
-                *(MicroBatch(steps=steps[bins[n]], weight=weight[bins[n]]) for n in numbers),
+                *(micro(steps[bins[n]], weight[bins[n]]) for n in numbers),
                 *[dummy] * (len(max(ranks, key=len)) - len(numbers)),
             ]
             for numbers in ranks
@@ -194,12 +203,14 @@ def make_plan(
         for epoch in range(epochs)
         for steps in np.array_split(_order(index, seed, epoch), num_updates)
     )
+    shares_prefixes = prefixes is not None
     options = [seed, epochs, batch_size, max_tokens, aggregation]
-    options += [] if prefixes is None else ["shared prefixes"]
+    options += ["shared prefixes"] if shares_prefixes else []
     prefixes = equal_order(index) if prefixes is None else prefixes
     return TrainingPlan(
         index=index,
         prefixes=prefixes,
+        shares_prefixes=shares_prefixes,
         updates=updates,
         bins=tuple(_pack(prefixes, steps, max_tokens) for steps in updates),
         epochs=epochs,

@@ -47,7 +47,6 @@ class BatchReader:
         self,
         index: StepIndex,
         *,
-        shares_prefixes: bool = False,
         eyes: Eyes | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
@@ -55,13 +54,11 @@ class BatchReader:
 
         Args:
             index: The steps.
-            shares_prefixes: Whether tokens that steps of a micro-batch have in common at their
-                beginning go through the model once.
             eyes: Those of the model, if it has any.
             cache_bytes: Bound on the memory of the row groups that are kept. One that is larger
                 than this is read again for each micro-batch that needs it.
         """
-        self._index, self._shares_prefixes, self._eyes = index, shares_prefixes, eyes
+        self._index, self._eyes = index, eyes
         # Processes go through the same layers only if all have an image in every pass.
         self._blank = eyes.blank() if eyes is not None and index.has_images else None
         self._starts: dict[int, Ints] = {}
@@ -81,7 +78,7 @@ class BatchReader:
             advantage=self._index.advantage[micro.steps],
             weight=micro.weight,
             steps=micro.steps,
-            shares_prefixes=self._shares_prefixes,
+            shares_prefixes=micro.shares_prefixes,
             blank=self._blank,
         )
 

@@ -1,7 +1,10 @@
 """Load a model into the engine that suits its device, arithmetic and processes."""
 
+import os
+
 import torch
 
+from graphcredit.store.errors import InputError
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device, init_process_group, num_processes
 from graphcredit.trainer.engine.engine import TrainingEngine
@@ -9,6 +12,9 @@ from graphcredit.trainer.engine.sharding import load_sharded
 from graphcredit.trainer.model.layers import decoder_layers
 from graphcredit.trainer.model.loading import load_model
 from graphcredit.trainer.options import ModelOptions
+
+_LEAST_CAPABILITY = (8, 0)
+"""Of a GPU for bfloat16."""
 
 
 def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> TrainingEngine:
@@ -26,6 +32,9 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
         config = config.changed(lora_rank=0, gradient_checkpointing=False)
     device = choose_device(config.device)
     is_half = compute_dtype(config, device) == "bfloat16"
+    if is_half and device.type == "cuda":
+        _check_capability(device)
+        _expand_segments()
     # In half precision one process alone has its model in a shard, as several always have.
     init_process_group(device, alone_too=is_half)
     if is_half or num_processes() > 1:
@@ -38,6 +47,27 @@ def open_engine(name: str, config: TrainConfig, *, frozen: bool = False) -> Trai
         for layer in decoder_layers(scorer):
             layer.compile(dynamic=True)
     return TrainingEngine(name, scorer, config, device)
+
+
+def _check_capability(device: torch.device) -> None:
+    """Raise InputError if a GPU lacks the arithmetic and the kernel of attention in bfloat16."""
+    capability = torch.cuda.get_device_capability(device)
+    if capability < _LEAST_CAPABILITY:
+        raise InputError(
+            "training in bfloat16 needs a GPU of compute capability 8.0, such as an A100, or a "
+            f"newer one: {torch.cuda.get_device_name(device)} has "
+            f"{'.'.join(map(str, capability))}. Take --dtype float32"
+        )
+
+
+def _expand_segments() -> None:
+    """Let the allocator grow its segments, unless the user has set it up otherwise.
+
+    Micro-batches differ in size, and blocks of many sizes leave holes that no later one fits.
+    """
+    if not any(name in os.environ for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")):
+        set_up = torch._C._accelerator_setAllocatorSettings  # pyright: ignore[reportPrivateUsage]
+        set_up("expandable_segments:True")
 
 
 def compute_dtype(options: ModelOptions, device: torch.device) -> str:

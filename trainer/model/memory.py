@@ -20,7 +20,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from graphcredit.trainer.batching.plan import MicroBatchSize
 from graphcredit.trainer.model.layers import count_weights, decoder_layers
 from graphcredit.trainer.model.logprobs import Scorer
-from graphcredit.trainer.model.packed_attention import Segments, set_attention
+from graphcredit.trainer.model.packed_attention import Segments, gathered, set_attention
 
 _META_ATTENTION = "graphcredit_meta"
 _FLOAT32 = 4
@@ -235,7 +235,7 @@ def _attention(
 ) -> tuple[Tensor, None]:
     """Hold what a fused kernel holds: its inputs, its output and a number for each query."""
     if key_positions is not None:
-        key, value = (each.index_select(2, key_positions) for each in (key, value))
+        key, value = gathered(key, key_positions), gathered(value, key_positions)
     kernel: Callable[..., Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     output = kernel(query, key, value, 0.0, True)[0]
     return output.transpose(1, 2).contiguous(), None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.attention.varlen import varlen_attn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -27,6 +28,9 @@ _KERNEL_ARGUMENTS = frozenset(inspect.signature(varlen_attn).parameters)
 
 _KERNEL_HEAD_DIM = 256
 """The widest head the kernel takes."""
+
+_KERNEL_HEAD_STEP = 8
+"""It takes heads whose width is a multiple of this."""
 
 
 class Segments(NamedTuple):
@@ -129,7 +133,7 @@ def packed_attention(
             "model's code does not hand keyword arguments on to attention, so it cannot be trained"
         )
     if key_positions is not None:
-        key, value = (each.index_select(2, key_positions) for each in (key, value))
+        key, value = gathered(key, key_positions), gathered(value, key_positions)
     segments = Segments(
         cu_seq_lens_q,
         max_length_q,
@@ -139,6 +143,36 @@ def packed_attention(
     )
     attend = _by_kernel if _is_for_kernel(query, value) else _by_sample
     return attend(query, key, value, segments, scaling, sliding_window), None
+
+
+def gathered(keys: Tensor, positions: Tensor) -> Tensor:
+    """Return [1, H, K, D] the keys or values at [K] positions, of [1, H, T, D].
+
+    The gradient of one that many runs attend to is summed in float32: a sum in bfloat16 stops
+    growing after some hundred terms.
+    """
+    return _Gathered.apply(keys, positions)  # pyright: ignore[reportReturnType]
+
+
+class _Gathered(torch.autograd.Function):
+    """`gathered`."""
+
+    @staticmethod
+    def forward(ctx: Any, keys: Tensor, positions: Tensor) -> Tensor:
+        ctx.save_for_backward(positions)
+        ctx.shape = keys.shape
+        return keys.index_select(2, positions)
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, *grad_outputs: Tensor
+    ) -> tuple[Tensor, None]:
+        (gradient,) = grad_outputs
+        (positions,) = ctx.saved_tensors
+        wide = torch.promote_types(gradient.dtype, torch.float32)
+        total = gradient.new_zeros(ctx.shape, dtype=wide)
+        return total.index_add_(2, positions, gradient.to(wide)).to(gradient.dtype), None
 
 
 def _refuse_unknown(
@@ -165,6 +199,7 @@ def _is_for_kernel(query: Tensor, value: Tensor) -> bool:
         query.is_cuda
         and query.dtype in (torch.bfloat16, torch.float16)
         and query.shape[-1] == value.shape[-1] <= _KERNEL_HEAD_DIM
+        and query.shape[-1] % _KERNEL_HEAD_STEP == 0
     )
 
 

@@ -5,7 +5,6 @@ Every function here is called by all processes, on a file system that all of the
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from graphcredit.store.errors import InputError, TrainingError
-from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_directory, remove_directory
+from graphcredit.store.files.atomic import atomic_directory, remove_directory, remove_left_overs
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import EngineState
 from graphcredit.trainer.fingerprint import Identity, describe
@@ -80,8 +79,7 @@ def save_checkpoint(
     """
     path = directory / f"update-{progress.update:06d}"
     if process.rank == 0:
-        for left_over in directory.glob(f"*{TEMPORARY_SUFFIX}"):
-            shutil.rmtree(left_over)
+        remove_left_overs(directory, _NAME.fullmatch)
     if _verify(process, path)[0] != progress:
         _write(process, path, state, progress)
     if process.rank == 0:

@@ -12,7 +12,6 @@ OUT/
 """
 
 import json
-import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.store.errors import InputError
-from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path
+from graphcredit.store.files.atomic import atomic_path, remove_left_overs
 from graphcredit.store.files.lock import LOCK_NAME, alone_in
 from graphcredit.trainer.config import TrainConfig, differences, read_config, without_effect
 
@@ -62,6 +61,13 @@ class Output:
     def result_path(self) -> Path:
         """The summary; it exists once the training is complete."""
         return self.root / "result.json"
+
+    def names(self) -> set[str]:
+        """Return the names of what is written or removed whole, by way of temporary names."""
+        files = (self.config_path, self.metrics_path, self.result_path)
+        return {
+            path.name for path in (*files, self.model_dir, self.checkpoint_dir, self.logprob_dir)
+        }
 
     def has_begun(self) -> bool:
         """Return whether a training has begun: its configuration and first results exist."""
@@ -150,11 +156,7 @@ def _alone(output: Output) -> Generator[None]:
         "wait for it, or name another --out"
     )
     with alone_in(output.root, refusal):
-        for left_over in output.root.glob(f"*{TEMPORARY_SUFFIX}"):
-            if left_over.is_dir():
-                shutil.rmtree(left_over)
-            else:
-                left_over.unlink()
+        remove_left_overs(output.root, output.names().__contains__)
         yield
 
 

@@ -47,7 +47,7 @@ def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format one of its first records decides."""
-    records = read_records(file.path)
+    records = read_records(file.path, log.options.record_bytes)
     begin, row = recognised(records, log)
     logged = chain(begin, records)
     if row is None:

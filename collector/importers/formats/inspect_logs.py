@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, Record, RowError
 from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -19,6 +19,7 @@ from graphcredit.collector.importers.messages.rollout import (
     sampling_of,
 )
 from graphcredit.collector.importers.messages.values import (
+    RecordError,
     as_list,
     as_mapping,
     as_text,
@@ -59,7 +60,8 @@ def _sample(sample: Mapping[str, Any], header: Mapping[str, Any]) -> Rollouts:
             return
     evaluation = fields_of(header.get("eval"))
     raw = sample.get("messages") or _last_conversation(sample)
-    messages = chat_messages(_resolved(raw, fields_of(sample.get("attachments"))), "messages")
+    attachments = _Attachments(fields_of(sample.get("attachments")))
+    messages = chat_messages(attachments.put_into(raw), "messages")
     rewards = _rewards(fields_of(sample.get("scores")))
     task = f"{evaluation.get('task', 'task')}:{as_text(sample.get('id'))}"
     sampling = sampling_of(evaluation.get("model_generate_config"))
@@ -123,18 +125,36 @@ def _intermediate_scores(sample: Mapping[str, Any]) -> dict[str, float]:
     return scores
 
 
-def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
-    """Return a value with the texts that `attachment://` names."""
-    match value:
-        case str() if value.startswith(_ATTACHMENT):
-            return attachments.get(value.removeprefix(_ATTACHMENT), value)
-        case list():
-            return [_resolved(item, attachments) for item in cast("list[Any]", value)]
-        case dict():
-            items = cast("dict[str, Any]", value).items()
-            return {key: _resolved(item, attachments) for key, item in items}
-        case _:
-            return value
+class _Attachments:
+    """The texts of a sample that `attachment://` names."""
+
+    def __init__(self, texts: Mapping[str, Any]) -> None:
+        self._texts = texts
+        self._left = MAX_RECORD_BYTES
+
+    def put_into(self, value: Any) -> Any:
+        """Return a value with the texts in the place of their names.
+
+        Raises:
+            RecordError: The texts are too long together, each counted as often as it is named.
+        """
+        match value:
+            case str() if value.startswith(_ATTACHMENT):
+                text = self._texts.get(value.removeprefix(_ATTACHMENT), value)
+                self._left -= len(text) if isinstance(text, str) else 0
+                if self._left < 0:
+                    raise RecordError(
+                        f"the attachments of a sample must have at most {MAX_RECORD_BYTES:,} "
+                        "characters, each as often as it is named: these have more"
+                    )
+                return text
+            case list():
+                return [self.put_into(item) for item in cast("list[Any]", value)]
+            case dict():
+                items = cast("dict[str, Any]", value).items()
+                return {key: self.put_into(item) for key, item in items}
+            case _:
+                return value
 
 
 def _message(message: Message, sampling: LoggedSampling, of_turns: Mapping[str, float]) -> Message:

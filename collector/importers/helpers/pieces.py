@@ -30,6 +30,8 @@ class Piece:
     num_bytes: int
     first_line: int
     """Number of the first line in the file, from 1."""
+    is_too_long: bool = False
+    """Whether it stands for one line that is longer than the limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,18 +43,32 @@ class PieceRead:
     """What else was counted in it."""
 
 
-def pieces_of(file: LogFile, format_: str) -> Iterator[Piece]:
-    """Yield the pieces of a file, in order."""
+def pieces_of(file: LogFile, format_: str, limit: int) -> Iterator[Piece]:
+    """Yield the pieces of a file, in order; a line of more bytes than the limit has none."""
     start, line = 0, 1
     with file.path.open("rb") as opened:
         while lines := opened.read(PIECE_BYTES):
             if not lines.endswith(b"\n"):
-                lines += opened.readline()
-            yield Piece(
-                file=file, format=format_, start=start, num_bytes=len(lines), first_line=line
-            )
-            start += len(lines)
-            line += lines.count(b"\n")
+                lines += opened.readline(limit + 1)
+            end = lines.rfind(b"\n") + 1
+            is_too_long = len(lines) - end > limit
+            if not is_too_long:
+                end = len(lines)
+            if end:
+                yield Piece(file=file, format=format_, start=start, num_bytes=end, first_line=line)
+            start, line = start + end, line + lines.count(b"\n")
+            if is_too_long:
+                yield Piece(
+                    file=file,
+                    format=format_,
+                    start=start,
+                    num_bytes=0,
+                    first_line=line,
+                    is_too_long=True,
+                )
+                while not (begin := opened.readline(PIECE_BYTES)).endswith(b"\n") and begin:
+                    pass
+                start, line = opened.tell(), line + 1
 
 
 def read_pieces(
@@ -68,11 +84,12 @@ def _read(piece: Piece, options: ImportOptions) -> PieceRead:
         lines=_lines(piece.file.path, piece.start, piece.num_bytes),
         first_line=piece.first_line,
         share=min((piece.start + piece.num_bytes) / max(piece.file.size, 1), 1.0),
+        is_too_long=piece.is_too_long,
     )
     row, rules, tally = format_named(piece.format), rules_of(options), Tally(options=options)
     trajectories = (
         imported
-        for record in records_of_block(piece.file.path, block)
+        for record in records_of_block(piece.file.path, block, options.record_bytes)
         for imported in trajectories_of_record(record, piece.file, row, rules, tally)
     )
     return PieceRead(batch=one_batch(trajectories), tally=tally)

@@ -52,7 +52,7 @@ def _format_in_pieces(file: LogFile, log: LogSource) -> str | None:
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
     if not is_long or is_indented(file.path):
         return None
-    _, row = recognised(read_records(file.path), log)
+    _, row = recognised(read_records(file.path, log.options.record_bytes), log)
     return None if row is None or row.gather else row.name
 
 
@@ -71,7 +71,7 @@ def _in_pieces(
         for file, format_ in files:
             assert format_ is not None, "only files of a known format are read in pieces"
             tally.read_file(format_)
-            yield from pieces_of(file, format_)
+            yield from pieces_of(file, format_, log.options.record_bytes)
 
     num_workers = min(num_processors(), MOST_WORKERS)
     pool = WorkerPool(

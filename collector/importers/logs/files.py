@@ -25,8 +25,16 @@ LINES = (".jsonl", ".ndjson")
 PICKLES = (".pt", ".pth", ".pkl", ".pickle")
 """Files that are never opened: to read a pickle is to run what is in it."""
 
-DAMAGE = (EOFError, OSError, pa.ArrowInvalid)
-"""What reading a compressed file may raise that is cut off or changed."""
+MAX_RECORD_BYTES = 128 << 20
+"""Bytes of a record after decompression, unless the user allows more."""
+
+MOST_CONTAINERS = 2_000_000
+"""Lists and objects of a record: each takes some 200 bytes in memory and 3 in a file."""
+
+MOST_VALUES = 16_000_000
+
+_COUNTED_BYTES = 4 << 20
+"""A shorter record cannot have too many values."""
 
 
 class RowError(InputError):
@@ -49,6 +57,32 @@ class Record:
     def where(self) -> str:
         """File and place, for messages."""
         return f"{self.path}, {self.place}" if self.place else str(self.path)
+
+
+def is_mistake(error: Exception) -> bool:
+    """Return whether an error is a mistake of this program, and not about what is in a file."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    module = "" if at is None else at.tb_frame.f_globals.get("__name__", "")
+    kinds = (AssertionError, AttributeError, LookupError, NameError, TypeError)
+    return isinstance(error, kinds) and module.startswith("graphcredit.")
+
+
+def too_long(limit: int) -> RowError:
+    """Return the error for a record of more than some bytes."""
+    return RowError(
+        f"a record must have at most {limit / 2**20:g} MiB after decompression: this one has more. "
+        "--max-record MIB allows more, and takes up to 16 times as much memory"
+    )
+
+
+def too_many() -> RowError:
+    """Return the error for a record of too many values."""
+    return RowError(
+        f"a record must have at most {MOST_CONTAINERS:,} lists and objects and {MOST_VALUES:,} "
+        "values: this one has more"
+    )
 
 
 def decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
@@ -82,8 +116,9 @@ def stem_of(path: Path) -> str:
 def json_file(path: Path) -> Mapping[str, Any]:
     """Return the JSON object of a file; an empty one if it has none or cannot be read."""
     try:
-        value: object = parse_json_text(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        with path.open("rb") as file:
+            value: object = parsed(file.read(MAX_RECORD_BYTES))
+    except OSError:
         return {}
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
@@ -112,6 +147,10 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
 
 def parsed(text: bytes) -> Any:
     """Return the value of a JSON text, or a RowError."""
+    if len(text) > _COUNTED_BYTES:
+        containers = text.count(b"{") + text.count(b"[")
+        if containers > MOST_CONTAINERS or text.count(b",") > MOST_VALUES:
+            return too_many()
     try:
         return parse_json_text(text)
     except (ValueError, RecursionError) as error:

@@ -6,22 +6,25 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from graphcredit.collector.importers.logs.files import too_long
+
 _CHUNK = 4 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"[-+.eE0-9]+")
 _decode = json.JSONDecoder().raw_decode
 
 
-def list_items(read: Callable[[int], bytes]) -> Iterator[Any]:
+def list_items(read: Callable[[int], bytes], limit: int) -> Iterator[Any]:
     """Yield the items of a JSON list.
 
     Args:
         read: Returns at most so many bytes of the text, none at its end.
+        limit: Most characters of one item.
 
     Raises:
-        ValueError: It is no JSON from here on.
+        ValueError: It is no JSON from here on, or the item is too long.
     """
-    text = _Text(read)
+    text = _Text(read, limit)
     text.take("[")
     if text.next_character() == "]":
         return
@@ -32,16 +35,17 @@ def list_items(read: Callable[[int], bytes]) -> Iterator[Any]:
     text.take("]")
 
 
-def values(read: Callable[[int], bytes]) -> Iterator[Any]:
+def values(read: Callable[[int], bytes], limit: int) -> Iterator[Any]:
     """Yield JSON values that follow one another, with white space or nothing between.
 
     Args:
         read: As for `list_items`.
+        limit: Most characters of one value.
 
     Raises:
-        ValueError: It is no JSON from here on.
+        ValueError: As `list_items`.
     """
-    text = _Text(read)
+    text = _Text(read, limit)
     while text.next_character():
         yield text.take_value()
 
@@ -49,8 +53,9 @@ def values(read: Callable[[int], bytes]) -> Iterator[Any]:
 class _Text:
     """A JSON text, of which the part that is read and not taken is in memory."""
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    def __init__(self, read: Callable[[int], bytes], limit: int) -> None:
         self._read = read
+        self._limit = limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._text, self._at, self._is_whole = "", 0, False
 
@@ -95,6 +100,8 @@ class _Text:
     def _read_on(self) -> None:
         """Read at least as much as is left, so that a long value is begun a few times only."""
         left = self._text[self._at :]
+        if len(left) > self._limit:
+            raise too_long(self._limit)
         data = self._read(max(_CHUNK, len(left)))
         self._is_whole = not data
         self._text = left + self._decoder.decode(data, final=not data)

@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from graphcredit.collector.importers.logs.files import (
-    DAMAGE,
+    MAX_RECORD_BYTES,
     Record,
     RowError,
     broken,
     decompressed,
+    is_mistake,
     parsed,
+    too_long,
 )
 
 BLOCK_BYTES = 1 << 20
@@ -27,20 +30,22 @@ def is_indented(path: Path) -> bool:
     try:
         with path.open("rb") as raw:
             text = decompressed(raw, path).read(_READ_BYTES)
-    except DAMAGE:
+    except Exception as error:
+        if is_mistake(error):
+            raise
         return False
     first, _, rest = text.lstrip(BEFORE_JSON).partition(b"\n")
     # A first line that was cut off opens an object too, and whole records follow it.
     return first.strip() == b"[" or (first.strip() == b"{" and not is_lines(rest))
 
 
-def lines_of(path: Path) -> Iterator[Record]:
-    """Yield the records of a file with a record a line."""
-    for block in _blocks(path):
+def lines_of(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
+    """Yield the records of a file with a record a line, each of at most some bytes."""
+    for block in _blocks(path, limit):
         if block.first_line == 1 and block.lines.startswith(_UTF_16):
             yield Record(path=path, place="", value=RowError(_NOT_UTF_8), share=1.0)
             return
-        yield from records_of_block(path, block)
+        yield from records_of_block(path, block, limit)
 
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -61,22 +66,22 @@ class LineBlock:
     """How much of the file has been read with them, 0 to 1."""
     damage: str = ""
     """Why the file cannot be read any further."""
+    is_too_long: bool = False
+    """Whether it stands for one line that is longer than the limit, and was not kept."""
 
 
-def _blocks(path: Path) -> Iterator[LineBlock]:
-    """Yield the lines of a file, in blocks of about `BLOCK_BYTES`."""
+def _blocks(path: Path, limit: int) -> Iterator[LineBlock]:
+    """Yield the lines of a file, in blocks of about `BLOCK_BYTES`; a line over the limit alone."""
     size = max(path.stat().st_size, 1)
     first, parts, length = 1, list[bytes](), 0
     with path.open("rb") as raw:
         stream, damage = decompressed(raw, path), ""
         while not damage:
-            try:
-                data = stream.read(_READ_BYTES)
-            except DAMAGE as error:
-                data, damage = b"", " ".join(str(error).split())[:200]
+            data, damage = _read(stream)
             parts.append(data)
             length += len(data)
-            if data and (length < BLOCK_BYTES or b"\n" not in data):
+            is_within = not data or b"\n" in data
+            if data and length <= limit and (length < BLOCK_BYTES or not is_within):
                 continue
             whole = b"".join(parts)
             end = len(whole) if not (data or damage) else whole.rfind(b"\n") + 1
@@ -86,16 +91,42 @@ def _blocks(path: Path) -> Iterator[LineBlock]:
             if not data:
                 return
             first += lines.count(b"\n")
+            if len(rest) > limit:
+                yield LineBlock(lines=b"", first_line=first, share=share, is_too_long=True)
+                first += 1
+                rest = _behind_line(stream)
             parts, length = [rest], len(rest)
 
 
-def records_of_block(path: Path, block: LineBlock) -> Iterator[Record]:
+def _read(stream: IO[bytes]) -> tuple[bytes, str]:
+    """Return the next bytes of a file, none at its end; and what is wrong if it is damaged."""
+    try:
+        return stream.read(_READ_BYTES), ""
+    except Exception as error:
+        if is_mistake(error):
+            raise
+        return b"", " ".join(str(error).split())[:200] or repr(error)
+
+
+def _behind_line(stream: IO[bytes]) -> bytes:
+    """Read on to the end of a line, and return what was read behind it."""
+    while data := _read(stream)[0]:
+        _, newline, rest = data.partition(b"\n")
+        if newline:
+            return rest
+    return b""
+
+
+def records_of_block(path: Path, block: LineBlock, limit: int) -> Iterator[Record]:
     """Yield the records of some lines of a file; empty lines are none."""
-    number = block.first_line
+    number, share = block.first_line, block.share
+    if block.is_too_long:
+        yield Record(path=path, place=f"line {number}", value=too_long(limit), share=share)
+        return
     for number, line in enumerate(block.lines.split(b"\n"), start=block.first_line):
         if line and not line.isspace():
-            value = parsed(line)
-            yield Record(path=path, place=f"line {number}", value=value, share=block.share)
+            value = parsed(line) if len(line) <= limit else too_long(limit)
+            yield Record(path=path, place=f"line {number}", value=value, share=share)
     if block.damage:
         yield broken(path, f"line {number}", block.damage)
 

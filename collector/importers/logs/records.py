@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from graphcredit.collector.importers.logs.archives import samples_of
 from graphcredit.collector.importers.logs.files import (
-    DAMAGE,
     LINES,
+    MAX_RECORD_BYTES,
+    MOST_CONTAINERS,
     PICKLES,
     Record,
     RowError,
     broken,
     decompressed,
+    is_mistake,
     kind_of,
     parsed,
+    too_long,
 )
 from graphcredit.collector.importers.logs.json_list import list_items, values
 from graphcredit.collector.importers.logs.jsonl import (
@@ -27,12 +27,11 @@ from graphcredit.collector.importers.logs.jsonl import (
     is_lines,
     lines_of,
 )
+from graphcredit.collector.importers.logs.parquet import rows_of
 
 WHOLE_BYTES = 32 << 20
 """Bytes of a JSON file, after decompression, from which a list is read item by item."""
 
-_ROWS_AT_A_TIME = 64
-"""Rows of a Parquet file in memory as Python objects."""
 
 _PICKLE = (
     "a pickle is not read, since that runs what is in it. Write its samples as JSONL, where you "
@@ -40,8 +39,26 @@ _PICKLE = (
 )
 
 
-def read_records(path: Path) -> Iterator[Record]:
-    """Yield the records of a file. One that cannot be read has a RowError as its value."""
+def read_records(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
+    """Yield the records of a file. One that cannot be read has a RowError as its value.
+
+    Whatever a library raises about the file ends the reading of that file, as its last record. A
+    mistake of this program is raised, and names the file.
+
+    Args:
+        path: The file.
+        limit: Most bytes of a record after decompression.
+    """
+    try:
+        yield from _records(path, limit)
+    except Exception as error:
+        if is_mistake(error):
+            error.add_note(f"while reading {path}")
+            raise
+        yield broken(path, "", error)
+
+
+def _records(path: Path, limit: int) -> Iterator[Record]:
     try:
         path.open("rb").close()
     except OSError as error:
@@ -49,49 +66,44 @@ def read_records(path: Path) -> Iterator[Record]:
         return
     kind = kind_of(path)
     if kind == ".parquet":
-        yield from _table(path)
+        yield from rows_of(path, limit)
     elif kind == ".eval":
-        yield from samples_of(path)
+        yield from samples_of(path, limit)
     elif kind in LINES and not is_indented(path):
-        yield from lines_of(path)
+        yield from lines_of(path, limit)
     elif kind in PICKLES:
         yield Record(path=path, place="", value=RowError(_PICKLE), share=1.0)
     else:
-        yield from _document(path)
+        yield from _document(path, limit)
 
 
-def _document(path: Path) -> Iterator[Record]:
+def _document(path: Path, limit: int) -> Iterator[Record]:
     """Yield the items of a JSON list, unless it is one list of messages; else the whole.
 
     Several objects, one after the other, are a record each.
     """
     with path.open("rb") as raw:
-        try:
-            stream = decompressed(raw, path)
-            text = stream.read(WHOLE_BYTES)
-            if len(text) == WHOLE_BYTES:
-                begun = io.BytesIO(text)
-                long = _several(path, raw, text, lambda n: begun.read(n) or stream.read(n))
-                if long is not None:
-                    yield from long
-                    return
-            whole = text + stream.read()
-            value = parsed(whole)
-        except DAMAGE as error:
-            yield broken(path, "", error)
-            return
+        stream = decompressed(raw, path)
+        text = stream.read(WHOLE_BYTES)
+        if len(text) == WHOLE_BYTES:
+            long = _several(path, raw, text, _Reader(text, stream), limit)
+            if long is not None:
+                yield from long
+                return
+        whole = text + stream.read(max(0, limit - len(text)) + 1)
+        value = parsed(whole) if len(whole) <= limit else too_long(limit)
         if isinstance(value, list):
-            yield from _items(path, raw, iter(cast("list[Any]", value)))
+            yield from _items(path, raw, iter(cast("list[Any]", value)), limit)
             return
         # The sound items before the place that is broken are read.
         several = None
         if isinstance(value, RowError):
-            several = _several(path, raw, whole, io.BytesIO(whole).read)
+            several = _several(path, raw, whole, _Reader(whole, stream), limit)
         yield from several or [Record(path=path, place="", value=value, share=1.0)]
 
 
 def _several(
-    path: Path, raw: IO[bytes], begin: bytes, read: Callable[[int], bytes]
+    path: Path, raw: IO[bytes], begin: bytes, reader: "_Reader", limit: int
 ) -> Iterator[Record] | None:
     """Return the records of a file, which are read one by one; None if it is one record.
 
@@ -99,19 +111,20 @@ def _several(
         path: The file.
         raw: It, opened; its position tells the progress.
         begin: The beginning of its text.
-        read: Returns at most so many bytes of its text.
+        reader: Its text from the beginning.
+        limit: Most bytes of a record.
     """
     if begin.lstrip(BEFORE_JSON).startswith(b"["):
-        return _items(path, raw, list_items(read))
+        return _items(path, raw, list_items(reader.read, limit), limit, lambda: reader.num_bytes)
     if is_lines(begin):
-        return lines_of(path)
+        return lines_of(path, limit)
     if not _has_several(begin):
         return None
     reason = (
         "it must be JSON, as the objects before it: {}. Nothing behind it is read: mend it or cut "
         "it out, and `jq -c .` writes an object a line"
     )
-    return _each(path, raw, values(read), "object", reason)
+    return _each(path, raw, values(reader.read, limit), "object", reason, limit)
 
 
 def _has_several(text: bytes) -> bool:
@@ -119,7 +132,7 @@ def _has_several(text: bytes) -> bool:
     text = text.lstrip(BEFORE_JSON)
     if not text.startswith(b"{"):
         return False
-    objects, is_first = values(io.BytesIO(text).read), True
+    objects, is_first = values(io.BytesIO(text).read, len(text)), True
     try:
         next(objects)
         is_first = False
@@ -128,39 +141,70 @@ def _has_several(text: bytes) -> bool:
         return not is_first
 
 
-def _items(path: Path, raw: IO[bytes], items: Iterator[Any]) -> Iterator[Record]:
-    """Yield the items of a list; a list of messages is one record."""
-    return _each(path, raw, items, "item", "it must be JSON, as the rest of the list: {}")
+class _Reader:
+    """A text whose beginning was read already."""
+
+    def __init__(self, begin: bytes, rest: IO[bytes]) -> None:
+        self._begin, self._rest = io.BytesIO(begin), rest
+        self.num_bytes = 0
+
+    def read(self, most: int) -> bytes:
+        """Return at most so many bytes, none at the end."""
+        data = self._begin.read(most) or self._rest.read(most)
+        self.num_bytes += len(data)
+        return data
+
+
+def _items(
+    path: Path,
+    raw: IO[bytes],
+    items: Iterator[Any],
+    limit: int,
+    num_read: Callable[[], int] = lambda: 0,
+) -> Iterator[Record]:
+    """Yield the items of a list; a list of messages is one record.
+
+    Args:
+        path: The file.
+        raw: It, opened; its position tells the progress.
+        items: The items.
+        limit: Most bytes of a record.
+        num_read: Returns the bytes of the text that were read so far.
+    """
+    reason = "it must be JSON, as the rest of the list: {}"
+    return _each(path, raw, items, "item", reason, limit, num_read)
 
 
 def _each(
-    path: Path, raw: IO[bytes], items: Iterator[Any], noun: str, reason: str
+    path: Path,
+    raw: IO[bytes],
+    items: Iterator[Any],
+    noun: str,
+    reason: str,
+    limit: int,
+    num_read: Callable[[], int] = lambda: 0,
 ) -> Iterator[Record]:
     size, number = max(path.stat().st_size, 1), 0
     try:
         for number, item in enumerate(items, start=1):
             if number == 1 and noun == "item" and _is_message(item):
-                yield Record(path=path, place="", value=[item, *items], share=1.0)
+                messages = [item]
+                for message in items:
+                    messages.append(message)
+                    if num_read() > limit or len(messages) > MOST_CONTAINERS:
+                        break
+                is_whole = num_read() <= limit and len(messages) <= MOST_CONTAINERS
+                value = messages if is_whole else too_long(limit)
+                yield Record(path=path, place="", value=value, share=1.0)
                 return
             share = min(raw.tell() / size, 1.0)
             yield Record(path=path, place=f"{noun} {number}", value=item, share=share)
+    except RowError as error:
+        yield Record(path=path, place=f"{noun} {number + 1}", value=error, share=1.0)
     except (ValueError, RecursionError) as error:
-        broken = RowError(reason.format(error))
-        yield Record(path=path, place=f"{noun} {number + 1}", value=broken, share=1.0)
+        damage = RowError(reason.format(error))
+        yield Record(path=path, place=f"{noun} {number + 1}", value=damage, share=1.0)
 
 
 def _is_message(item: object) -> bool:
     return isinstance(item, dict) and {"role", "content"} <= cast("dict[str, Any]", item).keys()
-
-
-def _table(path: Path) -> Iterator[Record]:
-    """Yield the rows of a Parquet file."""
-    try:
-        with pq.ParquetFile(path.absolute()) as file:  # a relative path with a colon is a URL to it
-            number, total = 0, max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(batch_size=_ROWS_AT_A_TIME):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield Record(path=path, place=f"row {number}", value=row, share=number / total)
-    except (pa.ArrowInvalid, OSError) as error:
-        yield broken(path, "", error)

@@ -1,0 +1,242 @@
+"""A file that was damaged or made to harm costs one bad row or file, and bounded memory."""
+
+import gzip
+import json
+import resource
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from graphcredit.collector.importers.logs import records
+from graphcredit.collector.importers.logs.files import RowError
+from graphcredit.collector.importers.logs.records import read_records
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.run import import_log
+from tests.forks import FORKS
+
+MIB = 1 << 20
+CHAT = [
+    {"role": "user", "content": "go"},
+    {"role": "assistant", "content": "gone"},
+]
+ROW = json.dumps({"messages": CHAT, "reward": 1.0}).encode()
+
+
+def _flipped_gzip(folder: Path) -> None:
+    noise = np.random.default_rng(0).bytes(50_000).hex().encode()
+    content = bytearray(gzip.compress(ROW + b"\n" + noise))
+    content[len(content) // 2] ^= 0xFF
+    (folder / "bad.jsonl.gz").write_bytes(content)
+
+
+def _bad_text(folder: Path) -> None:
+    text = pa.array([b"\xff\xfe bad"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"messages": text}), folder / "bad.parquet")
+
+
+def _far_date(folder: Path) -> None:
+    date = pa.array([1 << 62], pa.timestamp("us"))
+    pq.write_table(pa.table({"messages": ["x"], "at": date}), folder / "bad.parquet")
+
+
+def _archive(members: dict[str, Any], **options: Any) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        with zipfile.ZipFile(folder / "bad.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, value in {"header.json": {"eval": {}}, **members}.items():
+                archive.writestr(name, value if isinstance(value, str) else json.dumps(value))
+        content = bytearray((folder / "bad.eval").read_bytes())
+        for old, new in options.get("swaps", ()):
+            content = content.replace(old, new)
+        (folder / "bad.eval").write_bytes(content)
+
+    return write
+
+
+SAMPLE = "samples/1_epoch_1"
+METHOD_99 = (
+    (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", b"PK\x03\x04\x14\x00\x00\x00\x63\x00"),
+    (b"PK\x01\x02\x14\x03\x14\x00\x00\x00\x08\x00", b"PK\x01\x02\x14\x03\x14\x00\x00\x00\x63\x00"),
+)
+ENCRYPTED = (
+    (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", b"PK\x03\x04\x14\x00\x01\x00\x08\x00"),
+    (b"PK\x01\x02\x14\x03\x14\x00\x00\x00\x08\x00", b"PK\x01\x02\x14\x03\x14\x00\x01\x00\x08\x00"),
+)
+BAD: dict[str, Callable[[Path], None]] = {
+    "flipped bit in gzip": _flipped_gzip,
+    "text that is no UTF-8": _bad_text,
+    "far date": _far_date,
+    "method 99": _archive({f"{SAMPLE}.json": {}}, swaps=METHOD_99),
+    "encrypted": _archive({f"{SAMPLE}.json": {}}, swaps=ENCRYPTED),
+    "deep nesting": _archive({f"{SAMPLE}.json": "[" * 100_000 + "]" * 100_000}),
+    "no list": _archive({f"{SAMPLE}/sample.json": {}, f"{SAMPLE}/messages/0.json": {"a": 1}}),
+    "no object": _archive({f"{SAMPLE}/sample.json": [1], f"{SAMPLE}/messages/0.json": []}),
+    "no references": _archive(
+        {
+            f"{SAMPLE}/sample.json": {"message_refs": [["a", None]]},
+            f"{SAMPLE}/messages/00.json": [CHAT[0]],
+            f"{SAMPLE}/messages/x1.json": [],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("write", BAD.values(), ids=BAD)
+def test_a_bad_file_is_named_and_the_others_are_imported(
+    tmp_path: Path, write: Callable[[Path], None]
+):
+    log = tmp_path / "log"
+    log.mkdir()
+    write(log)
+    (log / "a.jsonl").write_bytes(ROW)
+    (log / "z.jsonl").write_bytes(ROW.replace(b"gone", b"went"))
+    report = import_log(log, tmp_path / "store", ImportOptions())
+    assert report.num_trajectories == 2
+    named = [row.where for row in report.bad_rows] + list(report.other_files)
+    assert any("bad." in name for name in named)
+
+
+def test_a_mistake_of_ours_is_raised_and_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(ROW)
+    for module in ("graphcredit.collector.x", "zipfile"):
+        names: dict[str, Any] = {"__name__": module}
+        exec("def kind_of(path):\n    return {}['kind']", names)
+        monkeypatch.setattr(records, "kind_of", names["kind_of"])
+        if module == "zipfile":
+            (record,) = read_records(path)
+            assert isinstance(record.value, RowError)
+            continue
+        with pytest.raises(KeyError) as raised:
+            list(read_records(path))
+        assert raised.value.__notes__ == [f"while reading {path}"]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.json"])
+def test_a_record_over_the_limit_is_a_bad_row_and_what_follows_is_read(tmp_path: Path, name: str):
+    long = json.dumps({"messages": [{"role": "user", "content": "x" * 3 * MIB}]}).encode()
+    opened = gzip.open if name.endswith(".gz") else Path.open
+    with opened(tmp_path / name, "wb") as file:
+        file.write(b"\n".join([ROW, long, ROW, long, ROW[:-1] + b" }"]))
+    read = list(read_records(tmp_path / name, 2 * MIB))
+    refused = [isinstance(record.value, RowError) for record in read]
+    assert "at most 2 MiB after decompression" in str(read[1].value)
+    assert refused == [False, True, False, True, False]
+    assert [record.place for record in read] == [f"line {n}" for n in range(1, 6)]
+    assert [r.value for r in read_records(tmp_path / name) if isinstance(r.value, RowError)] == []
+
+
+def test_pieces_of_a_large_file_keep_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("graphcredit.collector.importers.helpers.read.HELPED_BYTES", 1)
+    monkeypatch.setattr("graphcredit.collector.importers.helpers.pieces.PIECE_BYTES", 1 << 16)
+    long = json.dumps({"messages": [{"role": "user", "content": "x" * 2 * MIB}]}).encode()
+    rows = [ROW.replace(b"gone", f"gone {number}".encode()) for number in range(2_000)]
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([*rows[:1_500], long, *rows[1_500:], long]))
+    report = import_log(tmp_path / "a.jsonl", tmp_path / "store", ImportOptions(max_record=1))
+    assert report.num_trajectories == 2_000
+    assert [row.where.rpartition(", ")[2] for row in report.bad_rows] == ["line 1501", "line 2002"]
+
+
+def _huge_line(path: Path) -> None:
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b'{"messages": [{"role": "user", "content": "')
+        for _ in range(60):
+            file.write(b"x" * 4 * MIB)
+        file.write(b'"}]}\n' + ROW)
+
+
+def _empty_messages(path: Path) -> None:
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b'{"messages": [{}')
+        for _ in range(20):
+            file.write(b",{}" * MIB)
+        file.write(b"]}\n" + ROW)
+
+
+def _one_list(path: Path) -> None:
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b'[{"role": "user", "content": "\xf0\x9f\x98\x80"}')
+        for _ in range(100):
+            file.write(b',{"role": "user", "content": "' + b"x" * 2 * MIB + b'"}')
+        file.write(b"]")
+
+
+def _long_values(path: Path) -> None:
+    value = pa.array(["x" * 20 * MIB])
+    indices = pa.array(np.zeros(200, np.int32))
+    column = pa.DictionaryArray.from_arrays(indices, value)
+    pq.write_table(pa.table({"messages": column}), path, dictionary_pagesize_limit=1 << 30)
+
+
+def _many_values(path: Path) -> None:
+    lists = pa.ListArray.from_arrays([0, 20 * MIB], pa.array(np.zeros(20 * MIB, np.int8)))
+    objects = pa.StructArray.from_arrays([lists.flatten()], ["a"])
+    column = pa.ListArray.from_arrays(lists.offsets, objects)
+    pq.write_table(pa.table({"messages": column}), path)
+
+
+def _many_references(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        refs = json.dumps({"message_refs": [[0, 1000]] * 300_000})
+        archive.writestr(f"{SAMPLE}/sample.json", refs)
+        archive.writestr(f"{SAMPLE}/messages/0.json", json.dumps(CHAT * 500))
+        texts = json.dumps(
+            {
+                "attachments": {"a": "x" * MIB},
+                "messages": [{"role": "user", "content": "attachment://a"}] * 100_000,
+            }
+        )
+        archive.writestr("samples/2_epoch_1.json", texts)
+
+
+def _long_member(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        with archive.open(f"{SAMPLE}.json", "w", force_zip64=True) as member:
+            for _ in range(60):
+                member.write(b" " * 4 * MIB)
+
+
+HUGE: dict[str, Callable[[Path], None]] = {
+    "a.jsonl.gz": _huge_line,
+    "b.json.gz": _huge_line,
+    "c.jsonl.gz": _empty_messages,
+    "d.json.gz": _one_list,
+    "e.parquet": _long_values,
+    "f.parquet": _many_values,
+    "g.eval": _many_references,
+    "h.eval": _long_member,
+}
+
+
+def _import_within(path: Path, store: Path, answer: Any) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        report = import_log(path, store, ImportOptions(max_record=8))
+        told = [row.reason for row in report.bad_rows] + list(report.other_files)
+    except ValueError as error:
+        told = [str(error)]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    answer.send((peak - before, told))
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_memory_is_bounded_by_the_limit_of_a_record(tmp_path: Path, name: str):
+    HUGE[name](tmp_path / name)
+    here, there = FORKS.Pipe()
+    process = FORKS.Process(
+        target=_import_within, args=(tmp_path / name, tmp_path / "store", there)
+    )
+    process.start()
+    kilobytes, told = here.recv()
+    process.join()
+    assert told
+    assert kilobytes < 500 << 10  # the inputs are 60 to 4,000 MiB

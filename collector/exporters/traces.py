@@ -16,7 +16,7 @@ from graphcredit.collector.exporters.step_credit import (
     text_file,
 )
 from graphcredit.collector.importers.formats import verifiers_traces
-from graphcredit.collector.importers.logs.files import DAMAGE, decompressed, kind_of, log_files
+from graphcredit.collector.importers.logs.files import decompressed, is_mistake, kind_of, log_files
 from graphcredit.collector.importers.messages.values import MALFORMED
 from graphcredit.store.errors import InputError, NothingToExportError, PathError, system_errors
 from graphcredit.store.files.atomic import atomic_directory
@@ -126,7 +126,9 @@ def _has_traces(path: Path) -> bool:
             for line in content:
                 if line.strip() and not isinstance(value := _parsed(line), ValueError):
                     return verifiers_traces.is_row(value, path)
-        except DAMAGE:
+        except Exception as error:
+            if is_mistake(error):
+                raise
             return False
     return False
 
@@ -187,7 +189,9 @@ class _Export:
                 for number, line in enumerate(content, start=1):
                     yield number, line
                     self.on_progress("export", (self.done + raw.tell()) / self.total, 1)
-            except DAMAGE as error:
+            except Exception as error:
+                if is_mistake(error):
+                    raise
                 reason = " ".join(str(error).split())
                 self._refuse(path, number + 1, f"the file is damaged here: {reason}")
 

@@ -144,8 +144,7 @@ class CreditWriter:
         """Add rows to a table of the iteration, in a row group of their own."""
         if path not in self._tables:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.parent not in {table.parent for table in self._tables}:
-                remove_left_overs(path.parent, path.name.__eq__)
+            remove_left_overs(path.parent, path.name.__eq__)
             schema = table.schema.with_metadata((table.schema.metadata or {}) | self._metadata)
             with naming(path):
                 self._tables[path] = parquet_writer(self._temporary(path), schema)

@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import (
     PARTITION_COLUMNS,
     SCHEMA_VERSION,
@@ -270,6 +269,8 @@ def row_groups(file: pq.ParquetFile, rows: "NDArray[np.int64]") -> Iterator[tupl
         file: The file.
         rows: [n] row numbers in the file, ascending.
     """
+    from graphcredit.store.parquet.numbers import arrow_of  # queries go without numpy
+
     start = 0
     for index in range(file.num_row_groups):
         stop = start + file.metadata.row_group(index).num_rows

@@ -637,18 +637,21 @@ def test_an_iteration_that_is_not_there_is_named_with_those_that_are(tmp_path: P
         assign_credit(store, settings, run_id="r0", iteration=9)
 
 
-@pytest.mark.parametrize("table", ["credit", "graph"])
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, table: str):
+@pytest.mark.parametrize(("table", "name"), [("credit", "w0"), ("graph", "nodes")])
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, table: str, name: str):
     store = write_store(tmp_path / "s", worked_example())
     folder = store.root / table / "run_id=r0" / "iteration=000000"
     folder.mkdir(parents=True)
-    dead, older = folder / "a.parquet.0a1b2c3d.tmp", folder / "a.parquet.12345.tmp"
-    for path in (dead, older):
+    name = store.shards()[0].path.stem if name == "w0" else name
+    dead, older = (folder / f"{name}.parquet.{digits}.tmp" for digits in ("0a1b2c3d", "12345"))
+    foreign = folder / "a.parquet.0a1b2c3d.tmp"
+    for path in (dead, older, foreign):
         path.write_bytes(b"half")
     with atomic_path(folder / "notes.txt") as alive:
         run(store, "grpo")
         assert not dead.exists()
         assert not older.exists()
+        assert foreign.exists()
         alive.write_text("whole")
     assert (folder / "notes.txt").exists()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, one_batch
+from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES
 from graphcredit.collector.importers.logs.jsonl import LineBlock, records_of_block
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import trajectories_of_record
@@ -43,7 +44,7 @@ class PieceRead:
     """What else was counted in it."""
 
 
-def pieces_of(file: LogFile, format_: str, limit: int) -> Iterator[Piece]:
+def pieces_of(file: LogFile, format_: str, limit: int = MAX_RECORD_BYTES) -> Iterator[Piece]:
     """Yield the pieces of a file, in order; a line of more bytes than the limit has none."""
     start, line = 0, 1
     with file.path.open("rb") as opened:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from graphcredit.collector.importers.logs.files import too_long
+from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, too_long
 
 _CHUNK = 4 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"[-+.eE0-9]+")
 _decode = json.JSONDecoder().raw_decode
 
 
-def list_items(read: Callable[[int], bytes], limit: int) -> Iterator[Any]:
+def list_items(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Any]:
     """Yield the items of a JSON list.
 
     Args:
@@ -35,7 +35,7 @@ def list_items(read: Callable[[int], bytes], limit: int) -> Iterator[Any]:
     text.take("]")
 
 
-def values(read: Callable[[int], bytes], limit: int) -> Iterator[Any]:
+def values(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Any]:
     """Yield JSON values that follow one another, with white space or nothing between.
 
     Args:

@@ -127,7 +127,7 @@ def test_no_kill_during_recovery_loses_or_doubles_a_step(tmp_path: Path):
     for kill_before in range(200):
         create_store(killed)
         _run(crash_worker.record_until_killed, killed, acknowledged, kill_before)
-        if {"w0.closing", "w0.arrows"} <= {path.name for path in (killed / "spool").iterdir()}:
+        if {"w0.closing", "w0.arrows"} <= {path.name for path in (killed / "spool").glob("*")}:
             break
         shutil.rmtree(killed)
         acknowledged.unlink(missing_ok=True)

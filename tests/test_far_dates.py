@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import Store
 from graphcredit.store.parquet.notes import Note, NotePlace, write_note
 from graphcredit.viewer.chat.transcript import conversation
 from tests.cli.in_process import run as graphcredit

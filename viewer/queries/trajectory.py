@@ -59,14 +59,10 @@ def places_of(
 
 
 def steps(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
-    """Return the steps of a trajectory in order, with every column of steps and of credit.
-
-    `logged_at` is a text: a time may be beyond Python's dates.
-    """
+    """Return the steps of a trajectory in order, with every column of steps and of credit."""
     # Filter each side before the join, so that neither is read completely.
     sql = """
-        SELECT own.* REPLACE (own.logged_at::VARCHAR AS logged_at),
-            given.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
+        SELECT own.*, given.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM (FROM steps WHERE trajectory_id = $1) AS own
         LEFT JOIN (FROM credit WHERE trajectory_id = $1) AS given USING (step_index)
         ORDER BY step_index
@@ -91,8 +87,7 @@ def steps_of_task(store: Store, *, run_id: str, iteration: int, task_id: str) ->
     """Return the steps of all trajectories of a task, as `steps` does, by trajectory."""
     sql = """
         WITH own AS MATERIALIZED (FROM steps WHERE task_id = $1)
-        SELECT own.* REPLACE (own.logged_at::VARCHAR AS logged_at),
-            given.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
+        SELECT own.*, given.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM own
         LEFT JOIN (FROM credit SEMI JOIN own USING (trajectory_id)) AS given
             USING (trajectory_id, step_index)

@@ -1,7 +1,6 @@
 """The configuration of a loop: a TOML file with a table for each stage."""
 
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -12,6 +11,7 @@ from graphcredit.collector.options import CollectOptions, GameOptions, LanguageO
 from graphcredit.collector.policies.registry import LOCAL_SERVER
 from graphcredit.credit.options import CreditOptions
 from graphcredit.store.errors import OptionError
+from graphcredit.store.files.parse import parse_toml
 from graphcredit.store.options import (
     AtLeastOne,
     Count,
@@ -173,8 +173,8 @@ def _put(values: dict[str, Any], setting: str) -> None:
     if not equals or not name:
         raise OptionError(f"--set takes NAME=VALUE or TABLE.NAME=VALUE: got {setting!r}")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {text}")["value"]
+    except ValueError:
         value = text
     for table in tables:
         inner: Any = values.setdefault(table, {})

@@ -14,6 +14,7 @@ from graphcredit.store import create_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.lock import alone_in
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.layout import check_name
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _read(path: Path) -> tuple[LoopConfig, dict[str, str]]:
     The directory that has the file is its `out`, wherever it was when the file was written.
     """
     try:
-        values = dict(json.loads(path.read_text(encoding="utf-8")))
+        values = dict(parse_json(path.read_text(encoding="utf-8")))
         hashes = {name: str(values.pop(name)) for name in _HASHES if name in values}
         options = {**values, "out": path.parent}
         return loop_config(options), hashes

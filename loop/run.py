@@ -21,6 +21,7 @@ from graphcredit.loop.open import open_loop
 from graphcredit.loop.summary import Summary, summarise
 from graphcredit.store.errors import InputError, NothingToTrainError, RecorderError
 from graphcredit.store.files.atomic import atomic_path, remove_directory, remove_left_overs
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.progress import OnProgress, silent
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _read_lines(path: Path, num_updates: int) -> list[Line]:
     That is so if the number of iterations was raised since.
     """
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    lines = [json.loads(line) for line in text.splitlines()]
+    lines = [parse_json(line) for line in text.splitlines()]
     return [line for line in lines if "train_seconds" in line or line["iteration"] >= num_updates]
 
 

@@ -1,11 +1,11 @@
 """Statistics of an iteration's trajectories, read from the store."""
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.parse import parse_object
 
 _COLUMNS = (
     "task_id",
@@ -78,4 +78,4 @@ def summarise(
 
 def _num_shared(extra: str) -> int:
     """Return how many steps a trajectory shares with another, given its first step's `extra`."""
-    return json.loads(extra).get("shared_steps", 0)
+    return parse_object(extra).get("shared_steps", 0)

@@ -26,6 +26,7 @@ from graphcredit.store import Store, create_store
 from graphcredit.store.errors import EngineError, OptionError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.lock import alone_in
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.options import AtLeastOne, Count, PathOption
 from graphcredit.store.progress import OnProgress
 
@@ -261,7 +262,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved = parse_json(path.read_text(encoding="utf-8"))
         known, stages = dict(saved["options"]), dict(saved["stages"])
     except (ValueError, TypeError, KeyError) as error:
         raise OptionError(

@@ -21,6 +21,7 @@ from graphcredit.collector.importers.messages.values import MALFORMED
 from graphcredit.store.errors import InputError, NothingToExportError, PathError, system_errors
 from graphcredit.store.files.atomic import atomic_directory
 from graphcredit.store.files.output import output_path, refuse_existing
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.plural import counted
@@ -135,11 +136,9 @@ def _has_traces(path: Path) -> bool:
 def _parsed(line: bytes) -> Any:
     """Return the JSON value of a line, or a ValueError."""
     try:
-        return json.loads(line)
+        return parse_json(line)
     except ValueError as error:
         return error
-    except RecursionError as error:
-        return ValueError(str(error))
 
 
 def _check_target(source: Path, target: Path) -> None:

@@ -19,6 +19,7 @@ from graphcredit.collector.exporters.step_credit import (
 from graphcredit.collector.importers.messages.values import field_at, fields_of
 from graphcredit.store.errors import system_errors
 from graphcredit.store.files.output import output_path, refuse_existing
+from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import read_steps
 from graphcredit.store.parquet.snapshot import unchanged
@@ -145,10 +146,7 @@ def _logs(store: Store, run_id: str, iteration: int) -> dict[str, dict[str, Any]
 
 def _ids(extra: str | None) -> dict[str, Any]:
     """Return the numbers and the short texts of a record."""
-    try:
-        log = field_at(json.loads(extra or "null"), "log")
-    except ValueError:
-        return {}
+    log = field_at(parse_object(extra), "log")
     return {key: item for key, item in fields_of(log).items() if _is_short(item)}
 
 

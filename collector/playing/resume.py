@@ -12,6 +12,7 @@ from graphcredit.collector.environments.base import Task
 from graphcredit.collector.playing.schedule import Rollout, Settings
 from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.files.parse import parse_object
 
 _WHAT_TO_DO = (
     "If `graphcredit check STORE --quarantine` has moved it, repair its shard and move it back "
@@ -132,7 +133,7 @@ def _recorded(store: Store, run_id: str, iteration: int) -> dict[str, _Recorded]
         row["trajectory_id"]: _Recorded(
             is_complete=row["success_count"] > 0,
             has_first_step=row["trajectory_id"] in extras,
-            extra=json.loads(extras.get(row["trajectory_id"]) or "{}"),
+            extra=parse_object(extras.get(row["trajectory_id"])),
         )
         for row in counts.to_pylist()
     }

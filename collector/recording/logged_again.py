@@ -1,12 +1,13 @@
 """Handle a trajectory that is logged again: its steps must equal the stored ones."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from graphcredit.collector.recording.known_trajectories import COMPARED, KnownTrajectory
 from graphcredit.collector.recording.shards import step_table
 from graphcredit.store.errors import StepRefusedError
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.plural import counted
 
 _END = ("terminated", "truncated", "success")
@@ -124,7 +125,8 @@ def _problem(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _is_same(name: str, one: Any, other: Any) -> bool:
     if name == "extra" and one != other and one is not None and other is not None:
-        return json.loads(one) == json.loads(other)
+        with suppress(ValueError):
+            return parse_json(one) == parse_json(other)
     return one == other
 
 

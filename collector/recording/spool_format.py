@@ -30,6 +30,7 @@ import pyarrow as pa
 
 from graphcredit.collector.recording.validation import ARRAYS, DEFAULTS
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.schema import STEP_COLUMNS
 
 HEADER_KEY = b"graphcredit.spool"
@@ -199,7 +200,7 @@ def read_ids(path: Path) -> tuple[SpoolHeader, set[str]]:
         with suppress(pa.ArrowException, OSError, ValueError, KeyError):
             for batch in reader:
                 ids.update(
-                    json.loads(text)["trajectory_id"] for text in batch["values"].to_pylist()
+                    parse_json(text)["trajectory_id"] for text in batch["values"].to_pylist()
                 )
     return header, ids
 
@@ -295,7 +296,7 @@ def _values(text: str, content: bytes) -> dict[str, Any]:
     rest = b"{" + text.encode()[_CHECKSUM_LENGTH:]
     if text.encode() != _with_checksum(rest, content):
         raise ValueError("its checksum does not match")
-    return json.loads(rest)
+    return parse_json(rest)
 
 
 def _batch(values: Mapping[str, Any], parts: pa.Array, content: bytes) -> pa.RecordBatch:

@@ -1,6 +1,5 @@
 """Read logged trajectories, and draw the decisions to replay."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -9,6 +8,7 @@ from typing import Any
 
 from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.files.parse import parse_object
 
 _OUTLINE = (
     *("task_id", "trajectory_id", "step_index"),
@@ -69,7 +69,7 @@ def read_outlines(store: Store, run_id: str, iteration: int) -> tuple[list[Outli
             task_id=rows[0]["task_id"],
             trajectory_id=name,
             num_steps=len(rows),
-            marks=json.loads(rows[0]["extra"] or "{}"),
+            marks=parse_object(rows[0]["extra"]),
         )
         for name, rows in sorted(steps.items())
         if _is_complete(rows)

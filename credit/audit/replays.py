@@ -6,7 +6,6 @@ with one number of plays, is judged by itself. Intervals are of 95 %, from drawi
 replacement, because decisions of one task share plays.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from graphcredit.credit.audit.agreement import agreements
 from graphcredit.credit.audit.chance import ERRORS, expected_by_chance
+from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.plural import counted
@@ -180,7 +180,7 @@ def _judge(
     tasks = [str(row[0]) for row in rows]
     plays = [(int(row[2]), int(row[3]), float(row[4]), float(row[5])) for row in rows]
     return ReplayJudgement(
-        settings=json.loads(settings),
+        settings=parse_object(settings),
         is_acting_policy=acting,
         num_tasks=len(set(tasks)),
         num_decisions=len(rows),

@@ -47,14 +47,18 @@ _DISTANCES = ("goal_distance", "next_goal_distance")
 NOTHING = f"SELECT {GROUP}, 0 AS number, 0.0 AS badness, '' AS detail FROM groups WHERE false"
 """SQL of a check that has nothing to look at."""
 
-_MACROS = """
+_SPACING = 2.0**-149
+"""Of float32 near 0: credit is rounded by as much, however small it is."""
+
+_MACROS = f"""
     CREATE TEMP MACRO named(ids) AS
         array_to_string(list_slice(list_sort(ids), 1, 3), ', ')
         || CASE WHEN len(ids) > 3 THEN ' and ' || (len(ids) - 3) || ' more' ELSE '' END;
     CREATE TEMP MACRO quote(words) AS
         '"' || CASE WHEN length(words) > 40 THEN words[:39] || '…' ELSE words END || '"';
     CREATE TEMP MACRO off(mean, largest) AS
-        CASE WHEN abs(mean) > getvariable('max_mean_advantage') * largest THEN mean ELSE 0 END;
+        CASE WHEN abs(mean) > getvariable('max_mean_advantage') * largest + {_SPACING}
+            THEN mean ELSE 0 END;
 """
 
 _TABLES = f"""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from graphcredit.credit.merging.overrule.apply import find
 from graphcredit.store.errors import OptionError
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.state_rules.pattern import KINDS
 from graphcredit.store.state_rules.rule import Means, StateRule
 
@@ -73,10 +74,9 @@ def _fields(text: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        return cast("dict[str, Any]", parse_json(text))
+    except ValueError:
         return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _of_fields(

@@ -19,7 +19,6 @@ standard error is that of the jackknife that leaves out one group at a time (Que
 """
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -31,6 +30,7 @@ import numpy as np
 from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.segments.observations import observe
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import MERGE_KEY
 
@@ -108,7 +108,7 @@ class MergePrecision:
     def from_metadata(cls, metadata: Mapping[bytes, bytes]) -> "MergePrecision | None":
         """Return what the metadata of `nodes.parquet` says; None where there is nothing."""
         try:
-            stated = json.loads(metadata.get(MERGE_KEY, b"{}")).get("precision")
+            stated = parse_json(metadata.get(MERGE_KEY, b"{}")).get("precision")
             return cls(**stated) if stated else None
         except (ValueError, TypeError, AttributeError):
             return None

@@ -31,7 +31,11 @@ def check_columns(file: TableFile) -> list[Violation]:
     try:
         with open_parquet(file.path) as parquet:
             _read_empty_columns(parquet)
-            return [*_column_violations(file, parquet), *_metadata_violations(file, parquet)]
+            schema = parquet.schema_arrow  # made anew each time
+            return [
+                *_column_violations(file, parquet, schema),
+                *_metadata_violations(file, schema),
+            ]
     except (SchemaError, pa.ArrowException, OSError) as error:
         return [unreadable_file(file.path, file.relative, error)]
 
@@ -89,8 +93,9 @@ def _read_empty_columns(parquet: pq.ParquetFile) -> None:
         parquet.read_row_group(index, columns=sorted(names))
 
 
-def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
-    schema = parquet.schema_arrow
+def _column_violations(
+    file: TableFile, parquet: pq.ParquetFile, schema: pa.Schema
+) -> list[Violation]:
     violations: list[Violation] = []
     for name, count in Counter(schema.names).items():
         if count > 1:
@@ -101,7 +106,7 @@ def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violati
     columns = {column.name: column for column in (*file.columns, *extra)}
     for column in columns.values():
         if column.name in schema.names:
-            violations += _type_violations(file, parquet, column)
+            violations += _type_violations(file, parquet, schema, column)
         elif not column.nullable:
             violations.append(violation("columns", file, f"no column {column.name!r}"))
     unknown = [name for name in schema.names if name not in columns]
@@ -111,8 +116,10 @@ def _column_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violati
     return violations + [violation("unknown_column", file, f"column {name!r}") for name in unknown]
 
 
-def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -> list[Violation]:
-    type_ = parquet.schema_arrow.field(column.name).type
+def _type_violations(
+    file: TableFile, parquet: pq.ParquetFile, schema: pa.Schema, column: Column
+) -> list[Violation]:
+    type_ = schema.field(column.name).type
     if type_ == column.type:
         return []
     try:
@@ -125,10 +132,10 @@ def _type_violations(file: TableFile, parquet: pq.ParquetFile, column: Column) -
     return []
 
 
-def _metadata_violations(file: TableFile, parquet: pq.ParquetFile) -> list[Violation]:
-    if file.kind == "state_scores" and history_configuration(parquet.schema_arrow) is None:
+def _metadata_violations(file: TableFile, schema: pa.Schema) -> list[Violation]:
+    if file.kind == "state_scores" and history_configuration(schema) is None:
         return [violation("old_history", file, "another version, or none stated")]
-    text = (parquet.schema_arrow.metadata or {}).get(CONFIGURATION_KEY)
+    text = (schema.metadata or {}).get(CONFIGURATION_KEY)
     if file.kind != "credit" or text is None:
         return []
     try:

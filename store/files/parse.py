@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 MAX_DEPTH = 200
@@ -29,6 +29,40 @@ def parse_json(text: str | bytes) -> Any:
     return value
 
 
+def parse_object(text: str | None) -> dict[str, Any]:
+    """Return the object of a JSON text; empty where there is none that can be parsed."""
+    try:
+        value = parse_json(text or "null")
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def json_in(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, int, Any]]:
+    """Yield where JSON objects and lists begin and end in a text, and their values.
+
+    What cannot be parsed is plain text; so is all that follows what is nested deeper than
+    `MAX_DEPTH`.
+
+    Args:
+        text: Any.
+        opening: What an object or a list that is looked for begins with.
+    """
+    decoder, position = json.JSONDecoder(), 0
+    while (match := opening.search(text, position)) is not None:
+        begin, position = match.span()
+        try:
+            value, end = decoder.raw_decode(text, begin)
+        except RecursionError:
+            return
+        except ValueError:
+            continue
+        if is_deep(value):
+            return
+        yield begin, end, value
+        position = end
+
+
 def parse_toml(text: str) -> dict[str, Any]:
     """Return the values of a TOML text.
 
@@ -47,14 +81,20 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 def refuse_deep(value: object) -> None:
     """Raise ValueError for lists and objects that are nested deeper than `MAX_DEPTH`."""
+    if is_deep(value):
+        raise _too_deep()
+
+
+def is_deep(value: object) -> bool:
+    """Return whether lists and objects are nested deeper than `MAX_DEPTH`."""
     level: list[object] = [value]
     for _ in range(MAX_DEPTH):
         level = [
             item for each in level for item in _items(each) if isinstance(item, (Mapping, list))
         ]
         if not level:
-            return
-    raise _too_deep()
+            return False
+    return True
 
 
 def _items(value: object) -> Iterable[object]:

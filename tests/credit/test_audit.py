@@ -444,6 +444,10 @@ SOUND: dict[str, tuple[str, Callable[[Path], Store]]] = {
             settings=("grpo.stat_over=steps", "gigpo.stat_over=steps"),
         ),
     ),
+    "a mean that is less than float32 has near 0": (
+        "unbalanced_advantages",
+        _changed(lambda row: {"grpo_advantage": 1e-45 * (row["action"] == "jump")}),
+    ),
     "merged states with the same admissible actions in another order": (
         "mixed_merges",
         _merged(True, plain=[["up", "wait"]], noisy=[["wait", "up"]]),

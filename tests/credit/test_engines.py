@@ -308,7 +308,7 @@ def test_counts_travel_between_processes():
     history = RunHistory({"merge": "exact"})
     names = {"task_id": ["t", "t"], "state": ["A", "B"], "identity": ["a", None]}
     counts = {"signature": [7, None], "num_total": [3, 1], "num_success": [1, 1]}
-    history.add(4, "mark", pa.table(names | counts), 3)
+    history.add(4, "mark", history.keyed(pa.table(names | counts)), 3)
     copy: RunHistory = pickle.loads(pickle.dumps(history))
     # Nobody acts at a goal, which has no name.
     wanted = pa.table({"task_id": ["t", "t", "u", "t"], "state": ["B", "A", "A", None]})

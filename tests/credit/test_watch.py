@@ -121,6 +121,19 @@ def test_an_earlier_iteration_that_grows_makes_the_later_ones_old(tmp_path: Path
     assert [state.state for state in credit_freshness(store)] == ["current"] * 3
 
 
+def test_other_rules_of_states_make_all_credit_old(tmp_path: Path, clock: Clock):
+    store = iterations(tmp_path / "s", 2)
+    watch = watching(store, clock)
+    after(0, watch, clock)
+    assert list(places(after(REST, watch, clock))) == [(0, True), (1, True)]
+    for rule in ("digits", "uuid"):
+        store.state_rules_path.write_text(f'[[ignore]]\ntext = "{rule}"\n')
+        assert list(places(after(1, watch, clock))) == [(0, True), (1, True)]
+        assert after(1, watch, clock) == []
+    store.state_rules_path.unlink()
+    assert list(places(after(1, watch, clock))) == [(0, True), (1, True)]
+
+
 def test_bad_data_is_said_once_and_stops_no_other_iteration(tmp_path: Path, clock: Clock):
     store = iterations(tmp_path / "s", 2)
     path = store.shards()[0].path

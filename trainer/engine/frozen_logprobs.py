@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.tables import write_table
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import TrainingPlan
@@ -96,7 +97,7 @@ def _fault(directory: Path, identity: Identity) -> str | None:
     if not (directory / _COMPLETE).exists():
         return ""
     try:
-        complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
+        complete = parse_json((directory / _COMPLETE).read_text(encoding="utf-8"))
         damaged = [n for n, was in complete["parts"].items() if describe(directory / n) != was]
         is_other = not identity.is_of(complete["identity"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -136,7 +137,7 @@ def _score(
 
 
 def _load(directory: Path, plan: TrainingPlan) -> FrozenLogprobs:
-    complete = json.loads((directory / _COMPLETE).read_text(encoding="utf-8"))
+    complete = parse_json((directory / _COMPLETE).read_text(encoding="utf-8"))
     parts = [pq.read_table(directory / name) for name in complete["parts"]]
     table = pa.concat_tables(parts).sort_by("step")
     lengths = plan.index.response_length

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from graphcredit.store.errors import InputError, TrainingError
 from graphcredit.store.files.atomic import atomic_directory, remove_directory, remove_left_overs
+from graphcredit.store.files.parse import parse_json
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.engine.engine import EngineState
 from graphcredit.trainer.fingerprint import Identity, describe
@@ -196,7 +197,7 @@ def _verify(process: Process, path: Path) -> tuple[Progress | None, str]:
 def _description(path: Path) -> tuple[dict[str, Any], str]:
     """Return the description of a checkpoint, or why it cannot be read."""
     try:
-        description = json.loads((path / _DESCRIPTION).read_text(encoding="utf-8"))
+        description = parse_json((path / _DESCRIPTION).read_text(encoding="utf-8"))
         Progress(**{k: v for k, v in description.items() if k != "files"})
         if not description["files"]:
             return {}, "it names no files"

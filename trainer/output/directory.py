@@ -21,6 +21,7 @@ from typing import Any
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_path, remove_left_overs
 from graphcredit.store.files.lock import LOCK_NAME, alone_in
+from graphcredit.store.files.parse import parse_json
 from graphcredit.trainer.config import TrainConfig, differences, read_config, without_effect
 
 _NOTICES = "notices.txt"
@@ -91,7 +92,7 @@ class Output:
         """Return the summary, or None before the training is complete."""
         if not self.result_path.exists():
             return None
-        return json.loads(self.result_path.read_text(encoding="utf-8"))
+        return parse_json(self.result_path.read_text(encoding="utf-8"))
 
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Write the summary, which marks the training as complete."""

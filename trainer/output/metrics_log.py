@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import MissingDependencyError
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store, is_name
 from graphcredit.store.parquet.shards import open_parquet
@@ -144,7 +145,7 @@ def _sound_lines(path: Path) -> list[dict[str, Any]]:
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             with suppress(ValueError):
-                row = json.loads(line)
+                row = parse_json(line)
                 if isinstance(row, dict) and isinstance(row.get("update"), int):
                     rows.append(row)
     return rows

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from graphcredit.store.errors import InputError, ReplacedError, system_errors
 from graphcredit.store.files.atomic import atomic_directory
+from graphcredit.store.files.parse import parse_json
+from graphcredit.store.files.regular import read_regular
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import stamp
 from graphcredit.store.progress import OnProgress, silent
@@ -134,7 +136,7 @@ def _refuse_other_content(store: Store, target: Path) -> None:
 
 def _is_bundle(folder: Path) -> bool:
     try:
-        marker = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        marker = parse_json(read_regular(folder / MARKER))
+    except (OSError, ValueError, InputError):
         return False
     return isinstance(marker, dict) and marker.get("format") == _FORMAT["format"]

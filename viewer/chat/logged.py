@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from graphcredit.store.files.parse import parse_json
 from graphcredit.viewer.chat.texts import Part, arguments_text, code_part, parts_of
 
 Kind = Literal["system", "user", "agent", "result"]
@@ -95,8 +96,8 @@ def _call(call: Any) -> Part:
     arguments = function.get("arguments") if isinstance(function, Mapping) else None
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
+            arguments = parse_json(arguments)
+        except ValueError:
             return code_part(str(arguments), f"Calls {name}")
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
         return code_part(_as_json(call), "Calls a tool")

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphcredit.store.files.parse import parse_json
+
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _CALL = re.compile(r"([\w./:-]+)\((\{.*\})\)", re.DOTALL)
 
@@ -79,9 +81,9 @@ def pretty_json(text: str) -> str | None:
     if not text.lstrip().startswith(("{", "[")) or len(text) > _MOST_PRETTY:
         return None
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         return json.dumps(value, indent=2, ensure_ascii=False) if value else None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 
@@ -93,8 +95,8 @@ def _value(value: Any) -> str:
 
 def _object(text: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

@@ -3,15 +3,15 @@
 Only a `tokenizer.json` is read: it is data, not code. The network is never asked.
 """
 
-import json
 import os
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store, is_name
 from graphcredit.viewer.config import TOKENIZER_VARIABLE
 
@@ -47,11 +47,7 @@ def find_tokenizer(store: Store, names: Sequence[str | None]) -> Path | None:
 
 def model_of(extra: str | None) -> str | None:
     """Return the name of the model that an imported log states in `extra` of its first step."""
-    try:
-        value: Any = json.loads(extra or "null")
-    except (ValueError, RecursionError):
-        return None
-    log = value.get("log") if isinstance(value, dict) else None
+    log = parse_object(extra).get("log")
     model = log.get("model") if isinstance(log, dict) else None
     return model if isinstance(model, str) else None
 

@@ -1,12 +1,12 @@
 """Tell the steps of a trajectory as a conversation: what the agent was told, and what it did."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store
 from graphcredit.viewer.chat.logged import Kind, kind_of, parts_of_message, tool_of
 from graphcredit.viewer.chat.texts import Part, calls_of, code_part, parts_of
@@ -104,12 +104,8 @@ def _messages(step: int, logged: Any) -> Iterator[Message]:
 
 def _logged(extra: str | None) -> Mapping[str, Any]:
     """Return `extra` if it has a message of a log; empty if not."""
-    try:
-        value = json.loads(extra or "null")
-    except (ValueError, RecursionError):
-        return {}
-    has_message = isinstance(value, Mapping) and isinstance(value.get("message"), Mapping)
-    return value if has_message else {}
+    value = parse_object(extra)
+    return value if isinstance(value.get("message"), Mapping) else {}
 
 
 def _text(text: str | None) -> str:

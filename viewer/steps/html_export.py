@@ -110,7 +110,8 @@ def _steps(table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords) 
     """Yield the steps; the first estimators get bars, the others a line."""
     limit, number = facts.largest(table, names) or 1.0, facts.number
     told = _Told(table)
-    for index, row in enumerate(table.to_pylist()):
+    # Times may be beyond Python's dates.
+    for index, row in enumerate(table.drop_columns(["logged_at"]).to_pylist()):
         refused = "" if row["is_action_valid"] else ", refused by the environment"
         earned = f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{refused}.</p>"
         is_usual = row["reward"] == 0 and row["cost"] == 1 and not refused

@@ -6,7 +6,6 @@ and `no_history` are shown as they are.
 """
 
 import json
-import tomllib
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from graphcredit.collector.environments.base import Observation
 from graphcredit.collector.policies.base import PolicyView
 from graphcredit.store.errors import OptionError
+from graphcredit.store.files.parse import parse_toml
 
 _PACKAGED = Path(__file__).parent / "templates"
 _ANSWERS = ("tags", "plain")
@@ -67,13 +67,13 @@ def load_template(name: str | Path) -> Template:
     """
     path = _PACKAGED / f"{name}.toml" if str(name) in template_names() else Path(name)
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = parse_toml(path.read_text(encoding="utf-8"))
     except OSError:
         raise OptionError(
             f"a template must be one of {', '.join(template_names())} or the path of a TOML file: "
             f"got {str(name)!r}"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise OptionError(f"a template must be TOML: {path}: {error}") from None
     return _checked(path, found)
 

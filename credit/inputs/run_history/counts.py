@@ -1,12 +1,17 @@
 """Counts per (task, state) over the trajectories of a run: `history/` on disk.
 
-The counts are kept in DuckDB, which joins them with a batch's nodes and spills to disk where they
-outgrow memory. Only states in which a trajectory acted are there: no goal, and no end of a failure
-that is nothing else.
+The counts are kept in DuckDB under hashes of the states, and joined with a batch's nodes. The texts
+of the states stand beside them, for a merge that compares them and for the file; they go to disk
+where they outgrow memory. Only states in which a trajectory acted are there: no goal, and no end of
+a failure that is nothing else.
 """
 
 import json
-from collections.abc import Mapping
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -15,7 +20,8 @@ import pyarrow as pa
 
 from graphcredit.credit.merging.recognise import NAME_SCHEMA
 from graphcredit.credit.steps.arrays import Floats, Ints
-from graphcredit.store.files.tables import write_table
+from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.options import options_as_json
 from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet
@@ -27,6 +33,11 @@ from graphcredit.store.provenance.configuration import (
 from graphcredit.store.schema import CONFIGURATION_KEY, STATE_SCORE_COLUMNS, arrow_schema
 
 _SCHEMA = arrow_schema(STATE_SCORE_COLUMNS)
+_MEMORY = "512MiB"
+_LOADED_ROWS = 8_192
+_SORTED_BYTES = 32 << 20
+"""Of the texts that are sorted at once."""
+_KEY = "unhex(md5(state)) AS key"
 
 
 @runtime_checkable
@@ -59,19 +70,32 @@ class RunHistory:
         """Complete trajectories that are counted."""
         import duckdb
 
-        self._counts = duckdb.connect(":memory:")
-        self._counts.execute(
-            "CREATE TABLE counts (task_id VARCHAR, state VARCHAR, identity VARCHAR, "
-            "signature BIGINT, num_total BIGINT, num_success BIGINT)"
+        scratch = tempfile.mkdtemp(prefix="graphcredit-history-")
+        weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        self._database = duckdb.connect(
+            ":memory:", config={"memory_limit": _MEMORY, "temp_directory": scratch}
+        )
+        self._database.execute(
+            "CREATE TABLE names (task_id VARCHAR, key BLOB, state VARCHAR, identity VARCHAR)"
+        )
+        self._database.execute(
+            "CREATE TABLE counts (task_id VARCHAR, key BLOB, signature BIGINT, num_total BIGINT, "
+            "num_success BIGINT)"
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        counts = self._counts.sql("FROM counts").to_arrow_table()
-        return self.__dict__ | {"_counts": counts}
+        """Return what `look_up` and `known` need: no state that a merge does not recognise."""
+        tables = {
+            "counts": self._database.sql("FROM counts").to_arrow_table(),
+            "names": self._database.sql("FROM names WHERE identity IS NOT NULL").to_arrow_table(),
+        }
+        own = ("merge", "iterations", "num_trajectories")
+        return {"tables": tables} | {name: getattr(self, name) for name in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__()
-        self._insert(state.pop("_counts"))
+        for name, table in state.pop("tables").items():
+            self._insert(name, table)
         self.__dict__ |= state
 
     @classmethod
@@ -83,8 +107,10 @@ class RunHistory:
         with open_parquet(path) as file:
             made_by = history_configuration(file.schema_arrow)
             if made_by is not None:
-                table = conform(file.read(), STATE_SCORE_COLUMNS, where=str(path))
-                history._insert(table)
+                for batch in file.iter_batches(_LOADED_ROWS):
+                    table = pa.Table.from_batches([batch])
+                    table = conform(table, STATE_SCORE_COLUMNS, where=str(path))
+                    history._insert("counts", history.keyed(table))
                 history.merge = made_by["merge"]
                 history.iterations = {int(key): value for key, value in made_by["steps"].items()}
                 history.num_trajectories = made_by["num_trajectories"]
@@ -95,6 +121,27 @@ class RunHistory:
         first = sorted(iterations)[: len(self.iterations)]
         return self.iterations == {number: iterations[number] for number in first}
 
+    def keyed(self, counts: pa.Table) -> pa.Table:
+        """Keep the names of states, and return their counts for `add`, without the texts.
+
+        Args:
+            counts: `recognise.NAME_SCHEMA` and `num_total, num_success`; a state may stand there
+                repeatedly.
+        """
+        self._database.register("delta", counts)
+        self._database.execute(
+            f"""
+            INSERT INTO names
+            SELECT task_id, key, any_value(state), any_value(identity)
+            FROM (SELECT *, {_KEY} FROM delta) ANTI JOIN names USING (task_id, key) GROUP BY ALL
+            """
+        )
+        keyed = self._database.sql(
+            f"SELECT task_id, {_KEY}, signature, num_total, num_success FROM delta"
+        ).to_arrow_table()
+        self._database.unregister("delta")
+        return keyed
+
     def add(
         self, iteration: int, fingerprint: str, counts: pa.Table, num_trajectories: int
     ) -> None:
@@ -103,11 +150,10 @@ class RunHistory:
         Args:
             iteration: Its number.
             fingerprint: Of its step shards.
-            counts: `recognise.NAME_SCHEMA` and `num_total, num_success`; a state may stand there
-                repeatedly.
+            counts: From `keyed`.
             num_trajectories: Its complete trajectories.
         """
-        self._insert(counts)
+        self._insert("counts", counts)
         self.iterations[iteration] = fingerprint
         self.num_trajectories += num_trajectories
 
@@ -117,15 +163,15 @@ class RunHistory:
         Args:
             task_ids: [num_tasks] each once.
         """
-        self._counts.register("wanted", pa.table({"task_id": task_ids}))
-        states = self._counts.sql(
+        self._database.register("wanted", pa.table({"task_id": task_ids}))
+        states = self._database.sql(
             """
             SELECT task_id, state, any_value(identity) AS identity, max(signature) AS signature
-            FROM wanted JOIN counts USING (task_id) WHERE identity IS NOT NULL
-            GROUP BY ALL ORDER BY task_id, state
+            FROM wanted JOIN counts USING (task_id) JOIN names USING (task_id, key)
+            WHERE identity IS NOT NULL GROUP BY ALL ORDER BY task_id, state
             """
         ).to_arrow_table()
-        self._counts.unregister("wanted")
+        self._database.unregister("wanted")
         assert states is not None, "a SELECT has a result"
         return states.cast(NAME_SCHEMA)
 
@@ -140,14 +186,15 @@ class RunHistory:
         """
         row = arrow_of(np.arange(names.num_rows))
         wanted = names.select(["task_id", "state"]).append_column("row", row)
-        self._counts.register("wanted", wanted)
-        sums_of_row = self._counts.execute(
-            """
-            SELECT wanted.row, sum(num_total)::BIGINT, sum(num_success)::BIGINT
-            FROM wanted JOIN counts USING (task_id, state) GROUP BY wanted.row
+        self._database.register("wanted", wanted)
+        sums_of_row = self._database.execute(
+            f"""
+            SELECT row, sum(num_total)::BIGINT, sum(num_success)::BIGINT
+            FROM (SELECT task_id, row, {_KEY} FROM wanted) JOIN counts USING (task_id, key)
+            GROUP BY row
             """
         ).fetchnumpy()
-        self._counts.unregister("wanted")
+        self._database.unregister("wanted")
         row, *sums = sums_of_row.values()
         num_total, num_success = (np.zeros(names.num_rows, np.int64) for _ in range(2))
         num_total[row], num_success[row] = sums
@@ -155,23 +202,42 @@ class RunHistory:
 
     def save(self, path: Path, scores: StateScores) -> None:
         """Write the counts, with the score of each state and the rollouts to allocate there."""
-        table = self._counts.sql(
-            """
-            SELECT task_id, state, any_value(identity) AS identity, max(signature) AS signature,
-                   sum(num_total)::INTEGER AS num_total, sum(num_success)::INTEGER AS num_success
-            FROM counts GROUP BY ALL ORDER BY task_id, state
-            """
-        ).to_arrow_table()
-        assert table is not None, "a SELECT has a result"
+        metadata = {**_SCHEMA.metadata, CONFIGURATION_KEY: json.dumps(self._made_by(scores))}
+        schema = _SCHEMA.with_metadata(metadata)
+        with atomic_path(path) as temporary, parquet_writer(temporary, schema) as writer:
+            for table in self._sorted():
+                writer.write_table(self._scored(table, scores).cast(schema))
+
+    def _sorted(self) -> Iterator[pa.Table]:
+        """Yield the states by task and name: some tasks at once, for a sort must fit in memory."""
+        sizes = self._database.sql(
+            "SELECT task_id, sum(strlen(state)) FROM names GROUP BY task_id ORDER BY task_id"
+        ).fetchall()
+        ends = np.cumsum([size for _, size in sizes]) // _SORTED_BYTES
+        for _, tasks in groupby(zip(ends.tolist(), sizes, strict=True), lambda item: item[0]):
+            names = [task for _, (task, _) in tasks]
+            yield self._database.sql(
+                """
+                SELECT task_id, state, identity, signature, num_total, num_success
+                FROM (FROM names WHERE task_id BETWEEN $first AND $last) JOIN (
+                    SELECT task_id, key, max(signature) AS signature,
+                        sum(num_total)::INTEGER AS num_total,
+                        sum(num_success)::INTEGER AS num_success
+                    FROM counts WHERE task_id BETWEEN $first AND $last GROUP BY ALL
+                ) USING (task_id, key)
+                ORDER BY task_id, state
+                """,
+                params={"first": names[0], "last": names[-1]},
+            ).to_arrow_table()
+
+    def _scored(self, table: pa.Table, scores: StateScores) -> pa.Table:
         num_total = numpy_of(table["num_total"]).astype(np.int64)
         num_success = numpy_of(table["num_success"]).astype(np.int64)
         ended = np.full(len(num_total), self.num_trajectories)
         score = scores.score(num_total, num_success, ended)
         table = table.append_column("score", arrow_of(score))
         rollouts = arrow_of(scores.num_rollouts(score), pa.int32())
-        table = table.append_column("num_rollouts", rollouts).cast(_SCHEMA)
-        metadata = {**_SCHEMA.metadata, CONFIGURATION_KEY: json.dumps(self._made_by(scores))}
-        write_table(table.replace_schema_metadata(metadata), path)
+        return table.append_column("num_rollouts", rollouts)
 
     def _made_by(self, scores: StateScores) -> dict[str, Any]:
         return {
@@ -182,10 +248,7 @@ class RunHistory:
             "num_trajectories": self.num_trajectories,
         }
 
-    def _insert(self, counts: pa.Table) -> None:
-        self._counts.register("delta", counts)
-        self._counts.execute(
-            "INSERT INTO counts "
-            "SELECT task_id, state, identity, signature, num_total, num_success FROM delta"
-        )
-        self._counts.unregister("delta")
+    def _insert(self, name: str, rows: pa.Table) -> None:
+        self._database.register("delta", rows)
+        self._database.execute(f"INSERT INTO {name} FROM delta")
+        self._database.unregister("delta")

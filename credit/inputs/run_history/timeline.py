@@ -79,10 +79,10 @@ class Timeline(InputProvider):
 
     def finish(self) -> None:
         """Write the counts after the last iteration of the run to `history/`."""
-        on_disk = RunHistory.load(self._path)
-        if on_disk.merge == self._merge and on_disk.iterations == self._present:
-            on_disk.save(self._path, self._scores)
-            return
+        if self._history is None or self._history.iterations != self._present:
+            on_disk = RunHistory.load(self._path)
+            if on_disk.merge == self._merge and on_disk.iterations == self._present:
+                self._history = on_disk
         self._before(max(self._present) + 1).save(self._path, self._scores)
 
     def _before(self, iteration: int) -> RunHistory:
@@ -107,7 +107,7 @@ class _Scan:
     num_ended_before: list[Ints]
     """For each batch, [num_trajectories] how many of this iteration ended earlier."""
     counts: pa.Table
-    """`recognise.NAME_SCHEMA` and `num_total, num_success`, of the states in which it acted."""
+    """From `RunHistory.keyed`, of the states in which it acted."""
     num_trajectories: int
 
 
@@ -142,6 +142,7 @@ class PastInMemory(InputProvider):
         names = Names.after(self._history, steps, nodes, material.identify)
         past = _past(self._history, names, rank)
         counts = _counts(steps, nodes, names)
+        counts = self._history.keyed(counts)
         self._history.add(len(self._history.iterations), "", counts, len(rank))
         return past
 
@@ -166,7 +167,7 @@ def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger, history: RunHisto
         ends.append(_ends(table, steps))
         merged = merger.nodes(steps, table)
         names = Names.after(history, merged.steps, merged.nodes, merged.identify)
-        counts.append(_counts(merged.steps, merged.nodes, names))
+        counts.append(history.keyed(_counts(merged.steps, merged.nodes, names)))
     rank = _rank(pa.concat_tables(ends))
     return _Scan(
         num_ended_before=np.split(rank, np.cumsum([table.num_rows for table in ends])[:-1]),

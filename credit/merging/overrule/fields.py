@@ -5,8 +5,9 @@ Nothing else of the text is changed: the other members keep their writing and th
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
+
+from graphcredit.store.files.parse import json_in
 
 _START = re.compile(r"\{\s*[\"}]|\[\s*[\"{\d\[]")
 _BLANK = re.compile(r"\s*")
@@ -22,23 +23,11 @@ def without_fields(text: str, path: re.Pattern[str]) -> tuple[str, list[str]]:
     parts: list[str] = []
     values: list[str] = []
     done = 0
-    for start, stop in _json_in(text):
+    for start, stop, _ in json_in(text, _START):
         cut = _Cut(text, path, values)
         parts += [text[done:start], cut.value(start, "")[0]]
         done = stop
     return "".join([*parts, text[done:]]), values
-
-
-def _json_in(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where objects and lists begin and end."""
-    decoder, position = json.JSONDecoder(), 0
-    while (match := _START.search(text, position)) is not None:
-        try:
-            _, stop = decoder.raw_decode(text, match.start())
-            yield match.start(), stop
-            position = stop
-        except (ValueError, RecursionError):
-            position = match.end()
 
 
 class _Cut:

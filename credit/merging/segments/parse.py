@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graphcredit.credit.merging.segments.tokens import ESCAPE, SLOT, Line, split
+from graphcredit.store.files.parse import json_in
 
 _TAG = re.compile(
     r"<(/?)([A-Za-z][\w:-]*)((?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?)*)\s*(/?)>"
@@ -25,6 +26,8 @@ NUMBERED = " #"
 """Ends the address of a line that begins with its number."""
 _DEPTH = 8
 """Structures inside structures are parsed so deep."""
+_MOST_DIGITS = 18
+"""Of the number of a line."""
 
 
 class Parser:
@@ -56,14 +59,22 @@ def _numbered(lines: list[Line]) -> list[Line]:
     """Return lines, with a mark in the address of those that are numbered one after the other."""
     last, last_number = -1, -1
     for at, line in enumerate(lines):
-        if line.values and not line.pieces[0].strip() and line.values[0].isdecimal():
-            number = int(line.values[0])
+        number = _number_of(line)
+        if number is not None:
             if last >= 0 and number == last_number + 1:
                 for own in (last, at):
                     address = lines[own].address.removesuffix(NUMBERED)
                     lines[own] = lines[own]._replace(address=f"{address}{NUMBERED}")
             last, last_number = at, number
     return lines
+
+
+def _number_of(line: Line) -> int | None:
+    """Return the number that a line begins with; None for one of more digits than lines have."""
+    if not line.values or line.pieces[0].strip():
+        return None
+    first = line.values[0]
+    return int(first) if first.isdecimal() and len(first) <= _MOST_DIGITS else None
 
 
 def _has_structure(text: str) -> bool:
@@ -73,22 +84,11 @@ def _has_structure(text: str) -> bool:
 def _parse(text: str, address: str, depth: int) -> Iterator[Line]:
     start = 0
     if depth and _has_structure(text):
-        for begin, end, value in _json_in(text):
+        for begin, end, value in json_in(text, _JSON):
             yield from _markup(text[start:begin], address)
             yield from _leaves(value, address, depth - 1)
             start = end
     yield from _markup(text[start:], address)
-
-
-def _json_in(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Yield where JSON objects and lists begin and end in a text, and their values."""
-    decoder, position = json.JSONDecoder(), 0
-    while (match := _JSON.search(text, position)) is not None:
-        try:
-            value, position = decoder.raw_decode(text, match.start())
-            yield match.start(), position, value
-        except (ValueError, RecursionError):
-            position = match.end()
 
 
 def _leaves(value: Any, address: str, depth: int) -> Iterator[Line]:

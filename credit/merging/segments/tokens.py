@@ -56,6 +56,8 @@ _MAY_HAVE = re.compile(
 )
 """Is in any line with a typed token, and is found faster."""
 _VALUE = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?")
+_LONGEST_SIZE = 100
+"""Most characters of a value with a size: others overflow in sums and squares."""
 _BLANKS = re.compile(r"\s+")
 _NEIGHBOUR = re.compile(r"\w+|[^\w\s]|◊")
 
@@ -121,7 +123,9 @@ def size_of(value: str) -> float:
     if kind in ("date", "time"):
         return float("".join(filter(str.isdecimal, value)) or 0)
     match = _VALUE.match(value) if kind in ("number", "ago") else None
-    return float(match[0].replace(",", "")) if match else float(zlib.crc32(value.encode()))
+    if match is None or len(match[0]) > _LONGEST_SIZE:
+        return float(zlib.crc32(value.encode()))
+    return float(match[0].replace(",", ""))
 
 
 @lru_cache(1 << 16)

@@ -74,7 +74,7 @@ def test_every_stage_sweeps_the_places_that_it_writes_to(tmp_path: Path):
         store.history_path("r0"),
         store.catalog_path,
         store.graph_dir("r0", 0) / "nodes.parquet",
-        store.credit_dir("r0", 0) / "w7-000000.parquet",
+        store.shards()[0].credit_path,
     ]
     for place in places:
         place.parent.mkdir(parents=True, exist_ok=True)

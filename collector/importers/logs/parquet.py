@@ -21,7 +21,7 @@ _ROWS_AT_A_TIME = 64
 _SMALL_BYTES, _SMALL = 64 << 20, 2_000_000
 """Bytes and values of rows that may be in memory as Python objects together."""
 
-_BATCH_BYTES = 256 << 20
+_BATCH_BYTES = 128 << 20
 """Bytes of a batch, if every row has the longest value that its dictionary may hold."""
 
 

@@ -31,7 +31,7 @@ class ImportOptions(Options):
     """The iteration to record; by default the training step that the log names, else 0."""
     max_record: AtLeastOne = 128
     """Most MiB of one record after decompression; a longer one is a bad row. Reading a record takes
-    up to 16 times as much memory."""
+    several times as much memory."""
     try_: AtLeastOne | None = None
     """Show what the first N trajectories would become, and write nothing."""
 

@@ -321,7 +321,5 @@ def test_a_long_traceback_of_the_child_is_read_to_its_last_line(
     )
     program.chmod(0o755)
     monkeypatch.setattr(sandbox.sys, "executable", str(program))
-    started = time.monotonic()
     with pytest.raises(QueryRefusedError, match="status 3: the last line"):
-        run_query(whole_store(tmp_path / "store"), "SELECT 1", seconds=60)
-    assert time.monotonic() - started < 30
+        run_query(whole_store(tmp_path / "store"), "SELECT 1", seconds=5)

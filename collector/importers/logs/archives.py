@@ -144,7 +144,7 @@ class EvalArchive:
 
 
 def _referenced(references: Any, messages: Sequence[Any]) -> Iterator[Any]:
-    """Yield the messages in the ranges `[first, end]`, each range at most once a message."""
+    """Yield the messages of each range `[first, end]`, `MOST_REFERENCES` at most."""
     number = 0
     for reference in cast("list[Any]", references) if isinstance(references, list) else ():
         match reference:

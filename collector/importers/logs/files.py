@@ -73,7 +73,7 @@ def too_long(limit: int) -> RowError:
     """Return the error for a record of more than some bytes."""
     return RowError(
         f"a record must have at most {limit / 2**20:g} MiB after decompression: this one has more. "
-        "--max-record MIB allows more, and takes up to 16 times as much memory"
+        "--max-record MIB allows more, and takes more memory"
     )
 
 

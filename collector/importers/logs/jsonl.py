@@ -80,8 +80,8 @@ def _blocks(path: Path, limit: int) -> Iterator[LineBlock]:
             data, damage = _read(stream)
             parts.append(data)
             length += len(data)
-            is_within = not data or b"\n" in data
-            if data and length <= limit and (length < BLOCK_BYTES or not is_within):
+            has_end = not data or b"\n" in data
+            if data and length <= limit and (length < BLOCK_BYTES or not has_end):
                 continue
             whole = b"".join(parts)
             end = len(whole) if not (data or damage) else whole.rfind(b"\n") + 1
@@ -94,7 +94,9 @@ def _blocks(path: Path, limit: int) -> Iterator[LineBlock]:
             if len(rest) > limit:
                 yield LineBlock(lines=b"", first_line=first, share=share, is_too_long=True)
                 first += 1
-                rest = _behind_line(stream)
+                rest, damage = _behind_line(stream)
+                if damage:
+                    yield LineBlock(lines=b"", first_line=first, share=1.0, damage=damage)
             parts, length = [rest], len(rest)
 
 
@@ -108,13 +110,12 @@ def _read(stream: IO[bytes]) -> tuple[bytes, str]:
         return b"", " ".join(str(error).split())[:200] or repr(error)
 
 
-def _behind_line(stream: IO[bytes]) -> bytes:
-    """Read on to the end of a line, and return what was read behind it."""
-    while data := _read(stream)[0]:
-        _, newline, rest = data.partition(b"\n")
-        if newline:
-            return rest
-    return b""
+def _behind_line(stream: IO[bytes]) -> tuple[bytes, str]:
+    """Read on to the end of a line, and return what `_read` gave behind it."""
+    data, damage = _read(stream)
+    while data and b"\n" not in data:
+        data, damage = _read(stream)
+    return data.partition(b"\n")[2], damage
 
 
 def records_of_block(path: Path, block: LineBlock, limit: int) -> Iterator[Record]:

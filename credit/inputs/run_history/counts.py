@@ -37,7 +37,7 @@ _MEMORY = "512MiB"
 _LOADED_ROWS = 8_192
 _SORTED_BYTES = 32 << 20
 """Of the texts that are sorted at once."""
-_KEY = "unhex(md5(state)) AS key"
+_KEY = "unhex(sha256(state)) AS key"
 
 
 @runtime_checkable

@@ -133,6 +133,16 @@ def test_a_record_over_the_limit_is_a_bad_row_and_what_follows_is_read(tmp_path:
     assert [r.value for r in read_records(tmp_path / name) if isinstance(r.value, RowError)] == []
 
 
+def test_damage_within_a_line_over_the_limit_is_told(tmp_path: Path):
+    noise = np.random.default_rng(0).bytes(4 * MIB).hex().encode()
+    content = gzip.compress(ROW + b"\n" + noise, 1)
+    (tmp_path / "a.jsonl.gz").write_bytes(content[: len(content) // 2])
+    sound, long, damage = read_records(tmp_path / "a.jsonl.gz", MIB)
+    assert not isinstance(sound.value, RowError)
+    assert "at most 1 MiB" in str(long.value)
+    assert "damaged here" in str(damage.value)
+
+
 def test_pieces_of_a_large_file_keep_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("graphcredit.collector.importers.helpers.read.HELPED_BYTES", 1)
     monkeypatch.setattr("graphcredit.collector.importers.helpers.pieces.PIECE_BYTES", 1 << 16)
@@ -228,6 +238,7 @@ def _import_within(path: Path, store: Path, answer: Any) -> None:
     answer.send((peak - before, told))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
 def test_memory_is_bounded_by_the_limit_of_a_record(tmp_path: Path, name: str):
     HUGE[name](tmp_path / name)

@@ -5,7 +5,7 @@ something, two visits of one state that look alike are two places. Then an actio
 after a like history more often than after any. In a world of chance it does not. For a step whose
 action was taken in its state by other trajectories, too:
 
-    any     share of those others that led where the step led
+    any     share of those others that led where the step led, and earned what it earned
     like    the same of those of them whose last steps are the same for longest
     agreed  number of choices, a state and an action, that led all trajectories to one state
     share   (2 + Σ (like - any)) / (4 + agreed + Σ (1 - any))
@@ -25,10 +25,17 @@ _RESOLVED, _CONTRADICTED = 2.0, 4.0
 """What counts as if it had been seen in every group."""
 
 
-def hidden_share(batch: StepBatch) -> Floats:
-    """Return the share of contradictions that history resolves, from 0 to 1. [num_groups]."""
+def hidden_share(batch: StepBatch, reward: Floats) -> Floats:
+    """Return the share of contradictions that history resolves, from 0 to 1. [num_groups].
+
+    Args:
+        batch: The steps.
+        reward: [num_steps] what each step earned.
+    """
     choice, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
-    outcome, choice_of_outcome, _ = factorise_pairs(choice, batch.target_of_step)
+    _, amount = np.unique(reward, return_inverse=True)
+    result, _, _ = factorise_pairs(batch.target_of_step, amount)
+    outcome, choice_of_outcome, _ = factorise_pairs(choice, result)
     is_agreed = np.bincount(choice_of_outcome) == 1
     resolved, contradicted = _contradictions(batch, np.flatnonzero(~is_agreed[choice]), outcome)
     resolved += _RESOLVED

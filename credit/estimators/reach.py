@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.earnings import Earnings
 from graphcredit.credit.estimators.hidden_state import hidden_share
-from graphcredit.credit.estimators.outlook import chance_of_nodes, horizon_of_group, outlook
+from graphcredit.credit.estimators.outlook import horizon_of_group, outlook, value_of_nodes
 from graphcredit.credit.estimators.progress import progress
 from graphcredit.credit.estimators.relative import Normalize
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
@@ -77,14 +78,16 @@ class Reach:
             InputError: The batch was made without analogies.
         """
         analogies: Analogies = batch.input("analogies")
-        chance, novelty = self._chance_of_success(batch), analogies.novelty
-        unknown = chance[batch.group_of_node] * novelty / (1 + novelty)
-        ahead = outlook(batch, unknown=unknown, doubt=self.doubt)
+        earned, novelty = Earnings.of(batch), analogies.novelty
+        hope = np.where(earned.earned_nothing(batch), self._hope(batch), 0.0)
+        unknown = hope[batch.group_of_node] * novelty / (1 + novelty)
+        ahead = outlook(batch, earned, unknown=unknown, doubt=self.doubt)
         gain = ahead.after - ahead.before
-        decay = hidden_share(batch) ** (1 / _FAR)
+        decay = hidden_share(batch, earned.of_step) ** (1 / _FAR)
         credit = ahead.of_action - ahead.before + _following(batch, gain, decay)
         if self.normalize == "std":
-            credit *= _scale(batch, chance)[batch.group_of_step]
+            scale = np.sqrt(horizon_of_group(batch)) / earned.deviation(batch)
+            credit *= scale[batch.group_of_step]
         parts = {
             "step_reward": gain,
             "step_advantage": progress(batch, analogies),
@@ -106,20 +109,17 @@ class Reach:
         known = without > 0
         return 1.0 - np.divide(doubted, without, out=np.full(len(without), np.nan), where=known)
 
-    def _chance_of_success(self, batch: StepBatch) -> Floats:
-        """Return [num_groups] p."""
-        group, num_groups = batch.group_of_trajectory, batch.num_groups
-        wins = np.bincount(group, batch.is_success, num_groups)
-        return (wins + 0.5) / (np.bincount(group, minlength=num_groups) + 1.0)
+    def _hope(self, batch: StepBatch) -> Floats:
+        """Return [num_groups] p of a group that earned nothing."""
+        num_trajectories = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+        return 0.5 / (num_trajectories + 1.0)
 
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:
-    return chance_of_nodes(batch, unknown=np.zeros(batch.num_nodes), doubt=doubt)
-
-
-def _scale(batch: StepBatch, chance: Floats) -> Floats:
-    """Return [num_groups] √H / √(p (1 - p))."""
-    return np.sqrt(horizon_of_group(batch) / (chance * (1 - chance)))
+    unknown = np.zeros(batch.num_nodes)
+    value = value_of_nodes(batch, Earnings.of(batch), unknown=unknown, doubt=doubt)
+    value[batch.goal_of_group[batch.goal_of_group >= 0]] = 1.0
+    return value
 
 
 def _following(batch: StepBatch, gain: Floats, decay: Floats) -> Floats:

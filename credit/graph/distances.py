@@ -23,6 +23,10 @@ class StateGraph:
     """[num_transitions] the least observed."""
     count: Ints
     """[num_transitions] the steps that took it."""
+    reward: Floats
+    """[num_transitions] the mean of their rewards."""
+    ends: Floats
+    """[num_transitions] the share of them that ended their trajectory."""
     transition_of_step: Ints
     """[num_steps] the transition each step took."""
     goal_distance: Floats
@@ -41,6 +45,8 @@ def build_graph(
     state_of_step: Ints,
     target_of_step: Ints,
     cost: Floats,
+    reward: Floats,
+    is_last: Bools,
     is_valid: Bools,
     num_nodes: int,
     goals: Ints,
@@ -51,6 +57,8 @@ def build_graph(
         state_of_step: [num_steps] node each step leaves.
         target_of_step: [num_steps] node it enters.
         cost: [num_steps] > 0.
+        reward: [num_steps].
+        is_last: [num_steps] whether the step ends its trajectory.
         is_valid: [num_steps] whether the action did something.
         num_nodes: Nodes of all groups together.
         goals: [num_goals] the goal nodes.
@@ -62,11 +70,14 @@ def build_graph(
     is_acted[transition[is_valid]] = True
     is_pruned = ~is_acted | (source == target)
     find = DistanceFinder(source, target, num_nodes, goals)
+    count = np.bincount(transition, minlength=len(source))
     return StateGraph(
         source=source,
         target=target,
         cost=least_cost,
-        count=np.bincount(transition, minlength=len(source)),
+        count=count,
+        reward=np.bincount(transition, reward, len(source)) / count,
+        ends=np.bincount(transition, is_last, len(source)) / count,
         transition_of_step=transition,
         goal_distance=find(least_cost),
         goal_hops=find(np.where(is_pruned, np.inf, 1.0)),

@@ -33,15 +33,31 @@ def hidden_share(batch: StepBatch, reward: Floats) -> Floats:
         reward: [num_steps] what each step earned.
     """
     choice, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
-    _, amount = np.unique(reward, return_inverse=True)
-    result, _, _ = factorise_pairs(batch.target_of_step, amount)
-    outcome, choice_of_outcome, _ = factorise_pairs(choice, result)
+    outcome, choice_of_outcome, _ = factorise_pairs(choice, batch.target_of_step)
     is_agreed = np.bincount(choice_of_outcome) == 1
     resolved, contradicted = _contradictions(batch, np.flatnonzero(~is_agreed[choice]), outcome)
     resolved += _RESOLVED
     contradicted += _CONTRADICTED + _num_repeated(batch, choice, is_agreed)
+    surprise = _reward_surprise(batch, outcome, reward)
+    resolved, contradicted = resolved + surprise, contradicted + surprise
     share: Floats = np.clip(resolved / contradicted, 0.0, 1.0)
     return share
+
+
+def _reward_surprise(batch: StepBatch, outcome: Ints, reward: Floats) -> Floats:
+    """Return [num_groups] Σ of how far rewards are from those of other trajectories' like steps.
+
+    Args:
+        batch: The steps.
+        outcome: [num_steps] code of state, action and where it led.
+        reward: [num_steps].
+    """
+    own, _, _ = factorise_pairs(outcome, batch.trajectory_of_step)
+    number = _of_others(outcome, batch.trajectory_of_step)
+    total = np.bincount(outcome, reward)[outcome] - np.bincount(own, reward)[own]
+    mean = np.divide(total, number, out=reward.copy(), where=number > 0)
+    surprise: Floats = np.bincount(batch.group_of_step, np.abs(reward - mean), batch.num_groups)
+    return surprise
 
 
 def _contradictions(batch: StepBatch, steps: Ints, outcome: Ints) -> tuple[Floats, Floats]:

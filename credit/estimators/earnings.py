@@ -1,7 +1,7 @@
 """What steps earn, in units that every group shares: 0 for its least return, 1 for its greatest.
 
-    R' = (R - least) / (greatest - least)        r' = r / (greatest - least), less, on the last step,
-                                                      least / (greatest - least)
+    R' = (R - least) / (greatest - least)
+    r' = r / (greatest - least), less least / (greatest - least) on the last step
 
 So credit does not change if all returns of a group are shifted or multiplied: learning from one
 group does not change either. Where all returns are equal, R' is 1 for a success and 0 otherwise.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
-from graphcredit.credit.steps.arrays import Bools, Floats
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.schema import ROUNDING
 
 
@@ -44,7 +44,7 @@ class Earnings:
         graph, is_goal = batch.graph, np.zeros(batch.num_nodes, bool)
         is_goal[batch.goal_of_group[batch.goal_of_group >= 0]] = True
 
-        def in_units(reward: Floats, ends: Floats, even: Floats, group: Floats) -> Floats:
+        def in_units(reward: Floats, ends: Floats, even: Floats, group: Ints) -> Floats:
             return np.where(is_even[group], even, (reward - least[group] * ends) / span[group])
 
         by_transition = batch.group_of_node[graph.source]

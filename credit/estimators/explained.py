@@ -21,6 +21,17 @@ def against_the_others(_: Any) -> Explanation:
     return Explanation(total="", parts={"episode_advantage": same, "advantage": same})
 
 
+def discounted(options: Any) -> Explanation:
+    """Return what followed, by itself or among the steps of the group."""
+    followed = Compared(
+        what="the return that followed" + _discounted(options.gamma),
+        among="group",
+        number="return_to_go",
+        discount=options.gamma,
+    )
+    return Explanation(total="", parts={"advantage": (followed,)})
+
+
 def gigpo(options: Any) -> Explanation:
     """Return what followed, among the steps from the same state."""
     followed = Compared(
@@ -151,17 +162,17 @@ def milegpo(options: Any) -> Explanation:
 
 
 def reach(options: Any) -> Explanation:
-    """Return what an action adds to the chance of success, and apart from it the progress."""
+    """Return what an action adds to the return, and apart from it the progress."""
     turned = Compared(
         what="the share of its cost that the step turned into distance to the goal, which is no "
         "part of the advantage",
         among="nobody",
     )
-    scaled = ", in units of an outcome's spread" if options.normalize == "std" else ""
+    scaled = ", in units of the returns' spread" if options.normalize == "std" else ""
     return Explanation(
-        total="what the action adds to the chance of success, by the group's own steps from this "
-        "state and with the steps that are left, and what later steps changed of the chance as far "
-        f"as states hide something{scaled}",
+        total="what the action adds to the return, by the group's own steps from this state and "
+        "with the steps that are left, and what later steps changed of that as far as states hide "
+        f"something{scaled}",
         parts={"step_advantage": (turned,)},
     )
 

@@ -19,10 +19,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs, sum_per_run
 
 _RESOLVED, _CONTRADICTED = 2.0, 4.0
 """What counts as if it had been seen in every group."""
+
+
+_DOUBT = 0.5
+"""Of the variance of returns: as if one trajectory more were far from the mean."""
 
 
 def hidden_share(batch: StepBatch, reward: Floats) -> Floats:
@@ -38,26 +42,34 @@ def hidden_share(batch: StepBatch, reward: Floats) -> Floats:
     resolved, contradicted = _contradictions(batch, np.flatnonzero(~is_agreed[choice]), outcome)
     resolved += _RESOLVED
     contradicted += _CONTRADICTED + _num_repeated(batch, choice, is_agreed)
-    surprise = _reward_surprise(batch, outcome, reward)
-    resolved, contradicted = resolved + surprise, contradicted + surprise
-    share: Floats = np.clip(resolved / contradicted, 0.0, 1.0)
+    of_rewards = _reward_surprise(batch, outcome, reward)
+    share: Floats = np.clip(np.maximum(resolved / contradicted, of_rewards), 0.0, 1.0)
     return share
 
 
 def _reward_surprise(batch: StepBatch, outcome: Ints, reward: Floats) -> Floats:
-    """Return [num_groups] Σ of how far rewards are from those of other trajectories' like steps.
+    """Return [num_groups] the share of the returns' variance that no state foretells.
+
+    It is the squared distance of rewards from those of other trajectories' like steps.
 
     Args:
         batch: The steps.
         outcome: [num_steps] code of state, action and where it led.
         reward: [num_steps].
     """
+    is_last = np.zeros(batch.num_steps, np.int64)
+    is_last[batch.trajectory_start[1:] - 1] = 1  # a limit may have ended it, which is no surprise
+    outcome, _, _ = factorise_pairs(outcome, is_last)
     own, _, _ = factorise_pairs(outcome, batch.trajectory_of_step)
     number = _of_others(outcome, batch.trajectory_of_step)
     total = np.bincount(outcome, reward)[outcome] - np.bincount(own, reward)[own]
     mean = np.divide(total, number, out=reward.copy(), where=number > 0)
-    surprise: Floats = np.bincount(batch.group_of_step, np.abs(reward - mean), batch.num_groups)
-    return surprise
+    returns, group = sum_per_run(reward, batch.trajectory_start), batch.group_of_trajectory
+    size = np.maximum(np.bincount(group, minlength=batch.num_groups), 1)
+    middle = np.bincount(group, returns, batch.num_groups) / size
+    variance = np.bincount(group, (returns - middle[group]) ** 2, batch.num_groups)
+    surprise = np.bincount(batch.group_of_step, (reward - mean) ** 2, batch.num_groups)
+    return surprise / (variance + _DOUBT)
 
 
 def _contradictions(batch: StepBatch, steps: Ints, outcome: Ints) -> tuple[Floats, Floats]:

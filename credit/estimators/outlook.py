@@ -4,7 +4,7 @@
     V_h(s) = (Σ (r + V_{h-1}(s')) + κ u(s) h / H) / (n(s) + κ)
 
 The sum is over the n(s) steps of the group that left s, each with reward r to an s'. So V_h(s) is
-what their own behaviour earns from there, as if κ more steps had left s for something unknown, which
+what their own behaviour earns from there, as if κ more steps had left s for something unknown that
 earns u(s) while all H steps of an episode remain. A state that no step left is unknown alone.
 Rewards are in the units of `earnings.py`: where outcomes are binary, V is the chance of success.
 
@@ -60,9 +60,7 @@ def outlook(batch: StepBatch, earned: Earnings, *, unknown: Floats, doubt: float
     return Outlook(before=before, after=after, of_action=of_action, of_node=value)
 
 
-def value_of_nodes(
-    batch: StepBatch, earned: Earnings, *, unknown: Floats, doubt: float
-) -> Floats:
+def value_of_nodes(batch: StepBatch, earned: Earnings, *, unknown: Floats, doubt: float) -> Floats:
     """Return `Outlook.of_node` alone."""
     horizon = horizon_of_group(batch)
     value, sweep = np.zeros(batch.num_nodes), _Sweep.of(batch, earned, horizon, unknown, doubt)
@@ -181,5 +179,5 @@ class _Actions:
         """Return the mean of what the actions of some steps earned and led to. [len(steps)]."""
         owner, place = ranges(self.num_outcomes, self.action[steps])
         worth = self.share[place] * value[self.target[place]]
-        led_to: Floats = np.bincount(owner, worth, len(steps))
+        led_to = np.bincount(owner, worth, len(steps)).astype(np.float64)
         return self.reward[self.action[steps]] + led_to

@@ -1,4 +1,4 @@
-"""Reach: by how much a step changes the chance that its episode still reaches the goal."""
+"""Reach: by how much a step changes what its episode still earns."""
 
 from dataclasses import dataclass
 
@@ -23,30 +23,34 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reach:
-    """A step is worth what it adds to the chance of success, under the group's own behaviour.
+    """A step is worth what it adds to the return, under the group's own behaviour.
 
-        V_h(s)         = (Σ V_{h-1}(s') + κ u(s) h / H) / (n(s) + κ)     V_0 = 0, V_h(goal) = 1
-        Q_h(s, a)      = the mean of V_{h-1}(s') over the group's steps with a in s
-        step reward    = V_{h-1}(s_{t+1}) - V_h(s_t)
-        A              = √(H / (p (1 - p))) · (Q_h(s_t, a_t) - V_h(s_t)
-                                               + Σ_{k≥1} λ^k step reward_{t+k})
+        V_h(s)         = (Σ (r + V_{h-1}(s')) + κ u(s) h / H) / (n(s) + κ)          V_0 = 0
+        Q_h(s, a)      = the mean of r + V_{h-1}(s') over the group's steps with a in s
+        step reward    = r_t + V_{h-1}(s_{t+1}) - V_h(s_t)
+        A              = √H / sd · (Q_h(s_t, a_t) - V_h(s_t) + Σ_{k≥1} λ^k step reward_{t+k})
         step advantage = the share of its cost that the step turned into distance to the goal
+
+    r is the reward in units of the group, whose least return is 0 and whose greatest is 1
+    (`earnings.py`): so A is the same if all returns are shifted or multiplied. Where all returns
+    are equal, success is 1. Where outcomes are binary, V is the chance of success.
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
     over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left
-    s for something unknown, which reaches the goal with chance u(s) if all H steps remain:
+    s for something unknown, which earns u(s) if all H steps remain:
 
-        u(s) = 0                    in a group with a goal: what is not known does not lead there
-        u(s) = p N(s) / (1 + N(s))  in a group without one: the goal lies behind what is new
-        p    = (successes + 1/2) / (trajectories + 1)
+        u(s) = 0                    in a group that earned something: the unknown earns nothing
+        u(s) = p N(s) / (1 + N(s))  in a group that did not: what is to be found lies behind the new
+        p    = 1/2 / (trajectories + 1)
 
     N(s) is how new s is: the untried actions of s, each the less the more often the group took it
     elsewhere; where the lists of admissible actions are missing or say nothing of their states,
     the words of s, likewise (`inputs/analogies/novelty.py`). λ⁵ is the share of contradictory
-    transitions that their history explains (`hidden_state.py`): small where states hide nothing, so
-    that the graph is believed; near 1 where they do, so that the outcome is.
+    transitions that their history explains, or of the returns' variance that no state foretells
+    (`hidden_state.py`): small where states hide nothing, so that the graph is believed; near 1
+    where they do, so that the outcome is.
 
-    **Two questions.** A is what to learn from: the gradient of success is made of Q - V of the
+    **Two questions.** A is what to learn from: the gradient of the return is made of Q - V of the
     policy that played, not of progress towards the goal. The step advantage is what the step did:
     progress on the shortest way, whoever took it (`progress.py`). It is no part of A. For the way,
     untried actions do what they did in the one most alike state, in groups where that leaves what
@@ -55,21 +59,22 @@ class Reach:
     **Doubt.** Few rollouts know V badly: a state that was left once is worth what happened once.
     κ takes that back, and gives a chain of new states rising values instead of one jump.
 
-    **Scale.** The step reward is a probability. A divides by the standard deviation of an outcome,
-    as GRPO does, but of one that is never 0: a group without a success says little. The steps of an
-    episode share its outcome, so each has about 1/H of the variance: √H takes that back. A step
-    whose state was left once has credit too. The step advantage is between -1 and 1.
+    **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
+    of 0 and half of 1 beside them, so that it is never 0: a group without a success says little.
+    The steps of an episode share its outcome, so each has about 1/H of the variance: √H takes that
+    back. A step whose state was left once has credit too. The step advantage is between -1 and 1.
 
-    **Degenerate cases.** A group whose states are all equally new and that nobody won, credits time
-    alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs: the
-    horizon counts steps. With earlier iterations in the graph, V, N and the ways are of their steps
-    too; Q, H, p and λ are of the group's. Source: this project; docs/research/credit-truth.md.
+    **Degenerate cases.** A group whose states are all equally new and that earned nothing, credits
+    time alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs:
+    the horizon counts steps. With earlier iterations in the graph, V, N and the ways are of their
+    steps too; Q, H, sd, units and λ are of the group's. Source: this project;
+    docs/research/credit-truth.md.
     """
 
     doubt: Positive = 0.7
     """κ: steps to the unknown that each state is given beside those that left it."""
     normalize: Normalize = "std"
-    """Multiply by √(H / (p (1 - p))), or not."""
+    """Multiply by √H / sd, or not."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the credit, each [num_steps].
@@ -112,7 +117,8 @@ class Reach:
     def _hope(self, batch: StepBatch) -> Floats:
         """Return [num_groups] p of a group that earned nothing."""
         num_trajectories = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
-        return 0.5 / (num_trajectories + 1.0)
+        hope: Floats = 0.5 / (num_trajectories + 1.0)
+        return hope
 
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:

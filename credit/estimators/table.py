@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from graphcredit.credit.estimators import explained
 from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.discounted import Discounted
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
 from graphcredit.credit.estimators.graft import Graft
@@ -117,6 +118,13 @@ ESTIMATORS: tuple[Estimator, ...] = (
         paper="GiGPO, Eq. 10",
     ),
     Estimator(
+        name="discounted",
+        options=Discounted,
+        explains=explained.discounted,
+        writes=("advantage",),
+        paper="Williams 1992",
+    ),
+    Estimator(
         name="gigpo",
         options=Gigpo,
         explains=explained.gigpo,
@@ -199,7 +207,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Reach,
         explains=explained.reach,
         writes=("step_reward", "step_advantage", "advantage"),
-        version=2,
+        version=3,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",

@@ -148,6 +148,12 @@ def rloo(group: Group):
     return result
 
 
+def discounted(group: Group, *, gamma: float = 0.9, baseline: str = "none"):
+    followed = _discounted_returns(group, gamma)
+    mean = math.fsum(followed.values()) / len(followed) if baseline == "group" else 0.0
+    return {key: value - mean for key, value in followed.items()}
+
+
 def gigpo(
     group: Group,
     *,
@@ -511,6 +517,7 @@ def spo3(
 ESTIMATORS = {
     "grpo": grpo,
     "rloo": rloo,
+    "discounted": discounted,
     "gigpo": gigpo,
     "rewardflow": rewardflow,
     "graphgpo": graphgpo,

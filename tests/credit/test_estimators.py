@@ -21,6 +21,7 @@ from tests.worlds import step_table, trajectory
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "grpo": [{}, {"normalize": "none"}, {"stat_over": "steps"}],
     "rloo": [{}],
+    "discounted": [{}, {"gamma": 0.5, "baseline": "group"}],
     "gigpo": [{}, {"normalize": "none", "stat_over": "steps"}, {"gamma": 0.5, "omega": 0.3}],
     "rewardflow": [
         {},
@@ -210,9 +211,9 @@ def test_the_names_of_states_and_trajectories_do_not_matter(row: Estimator, rows
     assert after == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-TELLS_EQUAL_TRAJECTORIES_APART = {"g2po", "reach", "spo3"}
-"""G2PO and reach compare the states of a group with each other, 3SPO a trajectory with
-those before it."""
+TELLS_EQUAL_TRAJECTORIES_APART = {"discounted", "g2po", "reach", "spo3"}
+"""G2PO and reach compare the states of a group with each other, 3SPO a trajectory with those before
+it; the discounted return is compared with nothing."""
 
 
 @pytest.mark.parametrize(

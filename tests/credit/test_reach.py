@@ -94,6 +94,49 @@ def test_a_step_of_chance_has_the_mean_of_its_outcomes():
     assert found["advantage"] == pytest.approx(expected)
 
 
+def scored(score: float, scale: float = 1.0, shift: float = 0.0) -> list[Row]:
+    """Return a group: M led to `score` and to 1, N to nothing; nobody won."""
+    return [
+        step
+        for name, walk, reward in (
+            ("p", "S a M b X", 1.0),
+            ("q", "S a M c Y", score),
+            ("r", "S d N c Z", 0),
+        )
+        for step in trajectory(name, walk, rewards=[0.0, scale * reward + shift])
+    ]
+
+
+def test_scores_are_earned_where_nobody_wins():
+    """κ = 1, H = 2, scores 1, 1/2 and 0. V_1(M) = 3/2 / 3 = 1/2, V_1(N) = 0, V_2(S) = 1 / 4.
+
+    sd² = (1 + 1/4 + 1/2) / 4 - ((3/2 + 1/2) / 4)² = 3/16. λ⁵ = 2/(4 + 1): a agreed with itself.
+    """
+    found = parts(scored(0.5), doubt=1.0)
+    gain = np.array([1 / 4, 1 / 2, 1 / 4, 0, -1 / 4, 0])
+    assert found["step_reward"] == pytest.approx(gain)
+    credit = gain.copy()
+    credit[::2] += (2 / 5) ** (1 / 5) * gain[1::2]
+    assert found["advantage"] == pytest.approx(credit * np.sqrt(2 * 16 / 3))
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(100.0, 0.0), (1.0, -1.0), (0.01, 7.0)])
+def test_all_returns_may_be_shifted_and_multiplied(scale: float, shift: float):
+    plain, moved = parts(scored(0.5)), parts(scored(0.5, scale, shift))
+    assert moved["advantage"] == pytest.approx(plain["advantage"], abs=1e-9)
+
+
+def test_what_no_state_foretells_is_told_by_the_outcome():
+    """Equal ways end with other scores: nothing in the graph tells which was better."""
+    rows = [
+        step
+        for name, first in zip("pqrs", "bbcc", strict=True)
+        for step in trajectory(name, f"S {first} M go X", rewards=[0.0, float(first == "b")])
+    ]
+    credit = parts(rows)["advantage"]
+    assert min(credit[0], credit[2]) > 0.5 * credit[1] > 0 > max(credit[4], credit[6])
+
+
 def test_who_found_something_rare_is_credited_where_nobody_won():
     rows = [
         *trajectory("p", "hall a hall a hall"),
@@ -116,7 +159,8 @@ def test_a_lost_episode_ends_without_a_chance():
 
 def hidden_of(*walks: str) -> float:
     rows = [row for number, walk in enumerate(walks) for row in trajectory(f"t{number}", walk)]
-    (found,) = hidden_share(assembled(rows).batch)
+    batch = assembled(rows).batch
+    (found,) = hidden_share(batch, np.zeros(batch.num_steps))
     return float(found)
 
 

@@ -1,5 +1,7 @@
 """Worlds whose episodes have a score between 0 and 1: errands, a program, a quiz, a basket."""
 
+from collections.abc import Mapping
+
 from experiments.credit_truth.world import World, enumerate_world
 
 _Errands = tuple[int, frozenset[int]]
@@ -33,7 +35,13 @@ def errands() -> World:
 
 def program() -> World:
     """Edits mend some of four tests and break others; what is handed in is graded by its tests."""
-    mends = {"parse": (0, 1), "loop": (1, None), "cache": (2, 3), "lock": (3, None), "guess": (3, 0)}
+    mends: Mapping[str, tuple[int, int | None]] = {
+        "parse": (0, 1),
+        "loop": (1, None),
+        "cache": (2, 3),
+        "lock": (3, None),
+        "guess": (3, 0),
+    }
 
     def outcomes(state: _Program, action: str) -> dict[_Program, float]:
         passed, _ = state

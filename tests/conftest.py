@@ -43,6 +43,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def games_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where generated games are kept during a test run, by all its processes together."""
+    """Return where generated games are kept during a test run, by all its processes together.
+
+    It is where the commands keep them if `XDG_CACHE_HOME` is the folder two above it.
+    """
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "games"
+    cache = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return cache / "graphcredit" / "games"

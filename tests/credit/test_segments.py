@@ -2,6 +2,7 @@
 
 import html
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +103,17 @@ def shown(text: str) -> list[str]:
 )
 def test_structures_are_parsed(text: str, lines: list[str]):
     assert shown(text) == lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<a>" * 50_000 + "</b>" * 50_000 + "</a>", "<a x=" * 50_000],
+    ids=["never opened", "never closed"],
+)
+def test_tags_that_do_not_match_take_no_time_of_their_square(text: str):
+    start = time.process_time()
+    parse(text)
+    assert time.process_time() - start < 10
 
 
 @settings(deadline=None)

@@ -2,7 +2,6 @@
 
 import html
 import random
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -105,15 +104,10 @@ def test_structures_are_parsed(text: str, lines: list[str]):
     assert shown(text) == lines
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["<a>" * 50_000 + "</b>" * 50_000 + "</a>", "<a x=" * 50_000],
-    ids=["never opened", "never closed"],
-)
-def test_tags_that_do_not_match_take_no_time_of_their_square(text: str):
-    start = time.process_time()
-    parse(text)
-    assert time.process_time() - start < 10
+@pytest.mark.parametrize("text", ["<a>" * 50_000 + "</b>" * 50_000, "<a x=" * 50_000])
+def test_many_tags_that_do_not_match_are_text(text: str):
+    """Each took the time of all before it: minutes, for one text."""
+    assert shown(text) == [f"|{text}"]
 
 
 @settings(deadline=None)

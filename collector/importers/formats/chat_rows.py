@@ -19,6 +19,7 @@ from graphcredit.collector.importers.messages.rollout import (
 )
 from graphcredit.collector.importers.messages.row_images import with_images_placed
 from graphcredit.collector.importers.messages.values import (
+    NESTED,
     RecordError,
     as_list,
     as_mapping,
@@ -57,8 +58,6 @@ TURN_REWARDS = ("rewards", "turn_rewards", "step_rewards")
 
 SUCCESSES = ("success", "is_success", "resolved", "is_correct", "solved", "passed", "correct")
 STOPS = ("stop_reason", "finish_reason", "termination_reason", "terminate_reason", "exit_status")
-NESTED = ("meta", "metadata", "info", "result")
-"""Fields whose own fields may name task, reward and success."""
 
 
 def is_row(value: object, path: Path) -> bool:

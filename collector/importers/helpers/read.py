@@ -36,7 +36,7 @@ def with_threshold(log: LogSource) -> LogSource:
     """Return a log whose relative rule of success is a threshold; the log is read for it.
 
     Raises:
-        OptionError: The rule is none.
+        OptionError: The share of `top:SHARE` is not between 0 and 1.
         InputError: No record has a reward.
     """
     rule = log.options.success

@@ -18,6 +18,10 @@ MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, Recurs
 """What a reader may raise of a record whose parts have other types than its format says."""
 
 
+NESTED = ("meta", "metadata", "info", "result")
+"""Fields whose own fields may name task, reward and success."""
+
+
 def fields_of(value: object) -> Mapping[str, Any]:
     """Return a JSON object; an empty one for every other value."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

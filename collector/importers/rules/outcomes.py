@@ -9,6 +9,7 @@ from typing import Any
 
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Turns, prompt_name
 from graphcredit.collector.importers.messages.values import (
+    NESTED,
     RecordError,
     as_number,
     as_text,
@@ -54,9 +55,6 @@ _NO_VERDICT = Verdict(success=None, by="nothing")
 
 BY_PROMPT = "the prompt"
 """What makes a group where the log names none."""
-
-NESTED = ("meta", "metadata", "info", "result")
-"""Fields whose own fields may name task, reward and success."""
 
 _MOST_LABELS, _LABEL_CHARACTERS = 40, 100
 

@@ -20,6 +20,7 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
+from graphcredit.collector.importers.formats.sessions import claude_code, codex, lines
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
@@ -119,6 +120,24 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=openhands.is_row,
         read=openhands.read,
         aside=("error", "metadata", "instance", "test_result", "metrics", "result_explanation"),
+    ),
+    LogFormat(
+        name="claude-code",
+        title="Claude Code: sessions of `~/.claude/projects`, and its `stream-json`",
+        tried_on=None,
+        is_row=claude_code.is_row,
+        read=claude_code.read,
+        gather=claude_code.gather,
+        aside=(*lines.ASIDE, *claude_code.ASIDE),
+    ),
+    LogFormat(
+        name="codex",
+        title="Codex: rollouts of `~/.codex/sessions`, and the events of `codex exec --json`",
+        tried_on=None,
+        is_row=codex.is_row,
+        read=codex.read,
+        gather=codex.gather,
+        aside=(*lines.ASIDE, *codex.ASIDE),
     ),
     LogFormat(
         name="tau2",

@@ -1,0 +1,223 @@
+"""Claude Code: sessions of `~/.claude/projects`, and the events of its `stream-json` output.
+
+A line is a part of an answer, a result, or an event. `parentUuid` makes a tree of the lines, whose
+branches are what the user took back. Parallel calls make branches too, which are none.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphcredit.collector.importers.formats.sessions.lines import (
+    OF_SUBAGENT,
+    UNSEEN,
+    Line,
+    by_session,
+    left_out_of,
+    lines_of,
+    opening_name,
+)
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.chat import chat_message, seen
+from graphcredit.collector.importers.messages.rollout import (
+    SYSTEM,
+    TOOL,
+    USER,
+    LoggedRollout,
+    Message,
+    Omission,
+    Rollouts,
+)
+from graphcredit.collector.importers.messages.values import (
+    as_text,
+    field_at,
+    fields_of,
+    first_of,
+    is_limit,
+    without,
+)
+
+ASIDE = tuple(
+    f"lines.*.{name}"
+    for name in (
+        *("toolUseResult", "tool_use_result", "result", "structured_output", "subtype"),
+        *("permission_denials", "modelUsage", "usage", "message.usage"),
+        *("message.content.*.signature", "cwd", "gitBranch", "slug", "userType", "entrypoint"),
+        *("permissionMode", "thinkingMetadata", "todos", "origin", "isMeta"),
+    )
+)
+"""Copies of results and answers, and settings."""
+
+_AGAIN = "copy of an earlier line"
+_NOT_SAMPLED = "message that no model wrote"
+_SIDE = "message of a side-chain (a sub-agent)"
+_TOOK_BACK = "message that the user took back"
+
+
+def is_row(value: object, path: Path) -> bool:
+    """Return whether a record is a line of a session, or a session that was put together."""
+    line = fields_of(value)
+    if not isinstance(first_of(line, ("sessionId", "session_id")), str):
+        return False
+    if line.get("type") in ("user", "assistant"):
+        return isinstance(field_at(line, "message.role"), str)
+    return line.get("type") == "system" and isinstance(line.get("subtype"), str)
+
+
+def gather(records: Iterator[Record]) -> Iterator[Record]:
+    """Put together the lines of each session; one that was resumed may have two ids."""
+    known: dict[str, str] = {}
+
+    def session_of(line: Mapping[str, Any]) -> str | None:
+        name = known.get(_parent(line) or "") or _session(line)
+        if name is not None and isinstance(line.get("uuid"), str):
+            known[line["uuid"]] = name
+        return name
+
+    return by_session(records, session_of, _why_left_out)
+
+
+def _parent(line: Mapping[str, Any]) -> str | None:
+    return as_text(first_of(line, ("parentUuid", "logicalParentUuid")))
+
+
+def _session(line: Mapping[str, Any]) -> str | None:
+    return as_text(first_of(line, ("sessionId", "session_id")))
+
+
+def read(record: Record) -> Rollouts:
+    """Yield the rollout of a session; side-chains are left out."""
+    lines, left_out = lines_of(record), left_out_of(record)
+    messages = _messages(lines)
+    if not lines and _SIDE in left_out:
+        yield Omission(reason=OF_SUBAGENT)
+        return
+    result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
+    first = next((line for line in lines if "cwd" in line), {})
+    yield LoggedRollout(
+        messages=messages,
+        record=fields_of(record.value),
+        trajectory_id=next(filter(None, map(_session, reversed(lines))), None),
+        group=opening_name(messages),
+        truncated=is_limit(result.get("subtype")),
+        info={
+            **{name: first[name] for name in ("cwd", "gitBranch", "version") if name in first},
+            **without(result, ("type", "result", "uuid", "session_id")),
+        },
+        left_out=left_out,
+    )
+
+
+def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:
+    """Yield why each line of a session is no part of its conversation; None if it is."""
+    known: set[str] = set()
+    main: list[Line] = []
+    reasons: list[str | None] = []
+    for line in lines:
+        uuid = line.get("uuid")
+        reasons.append(_AGAIN if uuid in known else _reason_of(line))
+        if isinstance(uuid, str):
+            known.add(uuid)
+        if reasons[-1] in (None, UNSEEN):  # the way to the last message goes over events, too
+            main.append(line)
+    is_taken_back = _taken_back(main)
+    for line, reason in zip(lines, reasons, strict=True):
+        yield reason or (_TOOK_BACK if is_taken_back(line) else None)
+
+
+def _reason_of(line: Line) -> str | None:
+    if line.get("isSidechain") is True or line.get("parent_tool_use_id") is not None:
+        return _SIDE
+    if line.get("isApiErrorMessage") is True or field_at(line, "message.model") == "<synthetic>":
+        return _NOT_SAMPLED
+    return UNSEEN if _message_of(line) is None and line.get("type") != "result" else None
+
+
+def _taken_back(lines: Sequence[Line]) -> Callable[[Line], bool]:
+    """Return the test for lines that are on a branch that the user left."""
+    if not any("parentUuid" in line for line in lines):
+        return lambda line: False
+    way = _way_to_last(lines)
+    on_way = [line for line in lines if line.get("uuid") in way]
+    answers = {field_at(line, "message.id") for line in on_way} - {None}
+    parts = [line for line in lines if field_at(line, "message.id") in answers]
+    calls = {part.get("id") for line in parts for part in _parts(line)} - {None}
+
+    def is_taken_back(line: Line) -> bool:
+        is_result = any(part.get("tool_use_id") in calls for part in _parts(line))
+        is_part = is_result or field_at(line, "message.id") in answers
+        return "uuid" in line and line["uuid"] not in way and not is_part
+
+    return is_taken_back
+
+
+def _way_to_last(lines: Sequence[Line]) -> dict[str, None]:
+    """Return the ids of the lines on the way to the last message.
+
+    Where a line's parent is not there, as after a compaction, it follows the line before.
+    """
+    named = [line for line in lines if isinstance(line.get("uuid"), str)]
+    places = {line["uuid"]: number for number, line in enumerate(named)}
+    numbers = reversed(range(len(named)))
+    at = next((n for n in numbers if named[n].get("type") in ("user", "assistant")), None)
+    way: dict[str, None] = {}
+    while at is not None and named[at]["uuid"] not in way:
+        line, parent = named[at], _parent(named[at])
+        way[line["uuid"]] = None
+        is_start = line.get("type") == "user" and line.get("isCompactSummary") is not True
+        before = at - 1 if at else None
+        at = places.get(parent, before) if parent else None if is_start else before
+    return way
+
+
+def _parts(line: Line) -> list[Mapping[str, Any]]:
+    content = field_at(line, "message.content")
+    return list(map(fields_of, content)) if isinstance(content, list) else []
+
+
+def _messages(lines: Sequence[Line]) -> tuple[Message, ...]:
+    """Return the messages; the lines of one answer are one."""
+    raws: list[tuple[Line, dict[str, Any]]] = []
+    answers: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        message = _message_of(line)
+        if message is None:
+            continue
+        begun = answers.get(message.get("id", ""))
+        if begun is not None:
+            content = begun["content"]
+            begun["content"] = [*content, *(p for p in message["content"] if p not in content)]
+            continue
+        raws.append((line, message))
+        if isinstance(message.get("id"), str):
+            answers[message["id"]] = message
+    return tuple(_message(line, raw) for line, raw in raws)
+
+
+def _message_of(line: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the message of a line, whose content is a list; None if the model did not see it."""
+    message, attached = fields_of(line.get("message")), fields_of(line.get("attachment"))
+    if line.get("type") == "attachment":
+        message = {"role": "user", "content": first_of(attached, ("prompt", "content"))}
+    elif line.get("type") not in ("user", "assistant"):
+        return None
+    content = message.get("content")
+    if isinstance(content, str | Mapping):
+        content = [{"type": "text", "text": content} if isinstance(content, str) else content]
+    return {**message, "content": content} if isinstance(content, list) else None
+
+
+def _message(line: Mapping[str, Any], raw: Mapping[str, Any]) -> Message:
+    content = raw["content"]
+    if raw["role"] == "assistant":
+        return chat_message(raw, "message")
+    if all(fields_of(part).get("type") == "tool_result" for part in content):
+        return seen(TOOL, content, raw, is_refused=any(map(_is_refused, content)))
+    is_queued = field_at(line, "attachment.type") == "queued_command"
+    is_apart = line.get("isMeta") is True or (line.get("type") == "attachment" and not is_queued)
+    return seen(SYSTEM if is_apart else USER, content, raw)
+
+
+def _is_refused(part: Mapping[str, Any]) -> bool:
+    content = part.get("content")
+    return isinstance(content, str) and content.startswith("<tool_use_error>")

@@ -1,0 +1,158 @@
+"""Codex: rollouts of `~/.codex/sessions`, and the events of `codex exec --json`.
+
+A line of a rollout is an item of the Responses API, or an event that repeats one for the user.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graphcredit.collector.importers.formats.sessions.lines import (
+    OF_SUBAGENT,
+    UNSEEN,
+    Line,
+    by_session,
+    left_out_of,
+    lines_of,
+    opening_name,
+)
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.responses import answers_of, is_call, is_result
+from graphcredit.collector.importers.messages.rollout import (
+    NO_SAMPLING,
+    SYSTEM,
+    USER,
+    LoggedRollout,
+    Message,
+    Omission,
+    Rollouts,
+)
+from graphcredit.collector.importers.messages.values import (
+    as_text,
+    field_at,
+    fields_of,
+    first_of,
+    without,
+)
+
+ASIDE = tuple(
+    f"lines.*.{name}"
+    for name in (
+        *("payload.encrypted_content", "payload.replacement_history", "payload.internal_chat"),
+        *("payload.phase", "payload.git", "payload.base_instructions", "payload.instructions"),
+        *("payload.cwd", "payload.originator", "payload.source", "payload.model_provider"),
+        *("payload.cli_version", "encrypted_content", "instructions", "git"),
+    )
+)
+"""Reasoning that is encrypted, copies, and settings."""
+
+_SETTINGS = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
+"""How messages in the name of the user begin that say where an agent is."""
+
+_KINDS = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+
+
+def is_row(value: object, path: Path) -> bool:
+    """Return whether a record is a line of a rollout, or an event of an execution."""
+    line = fields_of(value)
+    if line.get("type") in _KINDS:
+        return isinstance(line.get("payload"), Mapping)
+    is_older = {"id", "timestamp", "instructions"} <= line.keys() and "type" not in line
+    return is_older or (line.get("type") == "thread.started" and "thread_id" in line)
+
+
+def gather(records: Iterator[Record]) -> Iterator[Record]:
+    """Put together the lines of each session; one that was forked has those of the other, too."""
+    session: list[str] = []
+    said: list[bool] = []
+
+    def session_of(line: Line) -> str | None:
+        name = _name_of(line)
+        if name is not None and (not session or said):
+            session[:], said[:] = [name], []
+        elif _items_of(line):
+            said[:] = [True]
+        return session[0] if session else None
+
+    return by_session(records, session_of, _why_left_out)
+
+
+def _name_of(line: Line) -> str | None:
+    """Return the session that a line begins."""
+    match line.get("type"):
+        case "session_meta":
+            return as_text(field_at(line, "payload.id"))
+        case "thread.started":
+            return as_text(line.get("thread_id"))
+        case None:
+            return as_text(line.get("id")) if "instructions" in line else None
+        case _:
+            return None
+
+
+def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:
+    for line in lines:
+        yield None if _name_of(line) is not None or _items_of(line) else UNSEEN
+
+
+def _items_of(line: Line) -> list[Mapping[str, Any]]:
+    """Return the items of the Responses API that a line has."""
+    payload = fields_of(line.get("payload"))
+    match line.get("type"):
+        case "compacted":
+            text = payload.get("message")
+            return [{"type": "message", "role": "user", "content": text}] if text else []
+        case "item.completed":
+            return _executed(fields_of(line.get("item")))
+        case "response_item":
+            item = payload
+        case _:
+            item = line
+    kind = item.get("type")
+    is_known = kind in ("message", "reasoning") or is_call(kind) or is_result(kind)
+    return [item] if is_known else []
+
+
+def _executed(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the items that an item of an execution is: a call and its result are one there."""
+    match item.get("type"):
+        case "agent_message":
+            return [{"type": "message", "role": "assistant", "content": item.get("text")}]
+        case "reasoning":
+            return [{"type": "reasoning", "content": item.get("text")}]
+        case str(kind) if kind != "error":
+            name = as_text(item.get("tool")) or kind
+            arguments = without(item, ("id", "type", "tool", "status", "exit_code", *_RESULTS))
+            call = {"type": "function_call", "name": name, "arguments": arguments}
+            return [call, {"type": "function_call_output", "output": first_of(item, _RESULTS)}]
+        case _:
+            return []
+
+
+_RESULTS = ("aggregated_output", "result", "error")
+
+
+def read(record: Record) -> Rollouts:
+    """Yield the rollout of a session."""
+    lines = lines_of(record)
+    meta = next((line for line in lines if _name_of(line) is not None), {})
+    settings = fields_of(meta.get("payload", meta))
+    if isinstance(field_at(settings, "source.subagent"), str | Mapping):
+        yield Omission(reason=OF_SUBAGENT)
+        return
+    items = [item for line in lines for item in _items_of(line)]
+    messages = tuple(map(_apart, answers_of(items, NO_SAMPLING)))
+    yield LoggedRollout(
+        messages=messages,
+        record=fields_of(record.value),
+        trajectory_id=_name_of(meta),
+        group=opening_name(messages),
+        info=without(settings, ("instructions", "base_instructions", "type")),
+        left_out=left_out_of(record),
+    )
+
+
+def _apart(message: Message) -> Message:
+    is_setting = message.role == USER and message.text.startswith(_SETTINGS)
+    return replace(message, role=SYSTEM) if is_setting else message

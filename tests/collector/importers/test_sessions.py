@@ -1,0 +1,194 @@
+"""Sessions of coding agents become the steps that their models took."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.collector.importers.report import ImportReport
+from tests.collector.importers.logs import said, write_json, write_lines
+from tests.collector.importers.read_back import brief, imported
+
+STEP = ("state", "action", "thought")
+
+
+def unread(report: ImportReport) -> list[str]:
+    return [note for note in report.notes if "in no step" in note]
+
+
+def use(name: str, id_: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id_, "name": name, "input": arguments}
+
+
+def result(id_: str, content: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": id_, "content": content}
+
+
+class Session:
+    """Writes the lines of a session of Claude Code."""
+
+    def __init__(self, name: str = "s1") -> None:
+        self.name = name
+        self.lines: list[dict[str, Any]] = []
+
+    def add(self, uuid: str, parent: str | None, kind: str, **more: Any) -> None:
+        line = {"uuid": uuid, "parentUuid": parent, "sessionId": self.name, "type": kind}
+        self.lines.append({**line, "isSidechain": False, **more})
+
+    def user(self, uuid: str, parent: str | None, content: Any, **more: Any) -> None:
+        self.add(uuid, parent, "user", message=said("user", content), **more)
+
+    def answer(self, uuid: str, parent: str, id_: str, *content: Any, **more: Any) -> None:
+        message = {"id": id_, "role": "assistant", "model": "m", "content": list(content)}
+        self.add(uuid, parent, "assistant", message=message, **more)
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def test_the_lines_of_an_answer_are_a_step_and_parallel_results_are_seen_together(tmp_path: Path):
+    s = Session()
+    s.lines.append({"type": "summary", "summary": "Two files", "leafUuid": "z"})
+    s.user("u1", None, "Fix it.")
+    s.user("u2", "u1", "a caveat", isMeta=True)
+    s.answer("a1", "u2", "m1", {"type": "thinking", "thinking": "Both.", "signature": "x"})
+    s.answer("a2", "a1", "m1", use("Read", "t1", path="a"))
+    s.answer("a3", "a2", "m1", use("Read", "t2", path="b"))
+    s.user("r1", "a2", [result("t1", [text("A")])])  # a branch that is none
+    s.user("r2", "a3", [result("t2", "B")], toolUseResult={"stdout": "a copy of it"})
+    s.user("x1", None, "Look at b.", isSidechain=True)
+    s.answer("x2", "x1", "mx", text("I looked, and it is much longer."), isSidechain=True)
+    s.add("e1", "r2", "system", subtype="turn_duration", content="for the user only")
+    s.answer("a4", "e1", "m2", text("Done."))
+    s.answer("a4", "e1", "m2", text("Done."))
+    s.answer("e2", "a4", "m3", text("API Error: 500"), isApiErrorMessage=True)
+    report = imported(write_lines(tmp_path / "a.jsonl", *s.lines), tmp_path / "store")
+    assert brief(tmp_path / "store", "trajectory_id", *STEP) == [
+        ("s1", "Fix it.", 'Read({"path": "a"})\nRead({"path": "b"})', "Both."),
+        ("s1", "A\n\nB", "Done.", None),
+    ]
+    assert report.left_out == {
+        "event that the model did not see": 2,
+        "message of a side-chain (a sub-agent)": 2,
+        "copy of an earlier line": 1,
+        "message that no model wrote": 1,
+    }
+    assert unread(report) == []
+
+
+def test_what_the_user_took_back_is_no_step_and_a_compaction_goes_on(tmp_path: Path):
+    s = Session()
+    s.user("u1", None, "Fix it.")
+    s.answer("a1", "u1", "m1", text("I cannot."))
+    s.user("u2", "a1", "Why?")
+    s.answer("a2", "u2", "m2", text("So."))
+    s.user("u3", "a1", "Try.")
+    s.answer("a3", "u3", "m3", text("I try."))
+    s.add("c", None, "system", subtype="compact_boundary", logicalParentUuid="gone")
+    s.user("u4", "c", "The story so far.", isCompactSummary=True)
+    s.answer("a4", "u4", "m4", text("Done."))
+    report = imported(write_lines(tmp_path / "a.jsonl", *s.lines), tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP[:2]) == [
+        ("Fix it.", "I cannot."),
+        ("Try.", "I try."),
+        ("The story so far.", "Done."),
+    ]
+    assert report.left_out["message that the user took back"] == 2
+
+
+def test_sessions_of_one_task_are_a_group_wherever_they_ran(tmp_path: Path):
+    for name in "ab":
+        s = Session(name)
+        s.user("u0", None, f"You are in /tmp/{name}.", isMeta=True)
+        s.user("u1", "u0", "Fix it.")
+        s.answer("a1", "u1", "m1", text("Done."))
+        write_lines(tmp_path / "projects" / f"{name}.jsonl", *s.lines)
+        sub = [{**line, "isSidechain": True, "agentId": "x"} for line in s.lines]
+        write_lines(tmp_path / "projects" / name / "subagents" / "agent-x.jsonl", *sub)
+    report = imported(tmp_path / "projects", tmp_path / "store")
+    assert (report.num_trajectories, report.num_groups) == (2, 1)
+    assert report.left_out == {"session of a sub-agent": 2}
+
+
+@pytest.mark.parametrize("write", [write_lines, lambda path, *lines: write_json(path, lines)])
+def test_claude_code_as_a_stream(tmp_path: Path, write: Any):
+    def event(kind: str, message: dict[str, Any], parent: str | None = None) -> dict[str, Any]:
+        named = {"parent_tool_use_id": parent, "session_id": "s1"}
+        return {"type": kind, "message": {"role": kind, **message}, **named}
+
+    lines = [
+        {"type": "system", "subtype": "init", "session_id": "s1", "cwd": "/a b", "tools": ["Read"]},
+        event("assistant", {"id": "m1", "content": [text("I read.")]}),
+        event("assistant", {"id": "m1", "content": [use("Task", "t1", path="a")]}),
+        event("assistant", {"id": "m9", "content": [text("an agent of its own")]}, "t1"),
+        event("user", {"content": [result("t1", "A")]}),
+        event("assistant", {"id": "m2", "content": [text("Done.")]}),
+        {"type": "result", "subtype": "error_max_turns", "session_id": "s1", "result": "Done."},
+    ]
+    report = imported(write(tmp_path / "a.json", *lines), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action", "next_state") == [
+        ("(nothing)", 'Task({"path": "a"})', "A"),
+        ("A", "Done.", "[end: unknown]"),
+    ]
+    assert report.num_trajectories == 1
+    assert unread(report) == []
+    assert brief(tmp_path / "store", "truncated")[-1] == (False,)
+
+
+def item(kind: str, **more: Any) -> dict[str, Any]:
+    return {"timestamp": "t", "type": "response_item", "payload": {"type": kind, **more}}
+
+
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "c1", "cwd": "/a b", "instructions": "Be brief."}},
+    item("message", role="user", content=[{"type": "input_text", "text": "<environment_context>"}]),
+    item("message", role="user", content=[{"type": "input_text", "text": "Fix it."}]),
+    {"type": "event_msg", "payload": {"type": "user_message", "message": "Fix it."}},
+    item("reasoning", summary=[{"type": "summary_text", "text": "Look."}], encrypted_content="x y"),
+    item("function_call", name="shell", call_id="k1", arguments='{"command": ["ls"]}'),
+    item("function_call_output", call_id="k1", output="a.py"),
+    {"type": "compacted", "payload": {"message": "It listed.", "replacement_history": []}},
+    item("ghost_snapshot", ghost_commit="an id"),
+    item("message", role="assistant", content=[{"type": "output_text", "text": "Done."}]),
+]
+
+
+def test_codex_rollouts(tmp_path: Path):
+    other = {"type": "session_meta", "payload": {"id": "c2", "source": {"subagent": "review"}}}
+    parent = {"type": "session_meta", "payload": {"id": "c0"}}
+    begin, *rest = CODEX
+    log = write_lines(tmp_path / "a.jsonl", begin, parent, *rest, other, *rest)
+    report = imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "trajectory_id", *STEP) == [
+        ("c1", "Fix it.", 'shell({"command": ["ls"]})', "Look."),
+        ("c1", "a.py\n\nIt listed.", "Done.", None),
+    ]
+    assert report.left_out == {"session of a sub-agent": 1, "event that the model did not see": 2}
+    assert unread(report) == []
+
+
+def test_older_rollouts_and_executions_of_codex_have_the_same_steps(tmp_path: Path):
+    older = [
+        {"id": "c1", "timestamp": "t", "instructions": None},
+        *[line["payload"] for line in CODEX[2:] if line["type"] == "response_item"],
+        {"record_type": "state"},
+    ]
+    items = [
+        {"type": "reasoning", "text": "Look."},
+        {"type": "command_execution", "command": "ls", "aggregated_output": "a.py", "exit_code": 0},
+        {"type": "agent_message", "text": "Done."},
+    ]
+    events = [{"type": "item.completed", "item": {"id": "i", **each}} for each in items]
+    write_lines(tmp_path / "logs" / "older.jsonl", *older)
+    write_lines(
+        tmp_path / "logs" / "exec.jsonl", {"type": "thread.started", "thread_id": "c2"}, *events
+    )
+    report = imported(tmp_path / "logs", tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP) == [
+        ("Fix it.", 'shell({"command": ["ls"]})', "Look."),
+        ("a.py", "Done.", None),
+        ("(nothing)", 'command_execution({"command": "ls"})', "Look."),
+        ("a.py", "Done.", None),
+    ]
+    assert unread(report) == []

@@ -36,7 +36,7 @@ words are in a short text by accident, unless they make up nearly all of it."""
 
 _PLACE_OF_IMAGE = "<image>"
 
-_TAG = re.compile(r"</?\w+>|<\|\w+\|>")
+_TAG = re.compile(r"</?\w+>|<\|\w+\|>|```\w*|\n+")
 
 _MOST_FIELDS = 300
 _REST = "(further fields)"

@@ -69,6 +69,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="its own models, atif 1.8.0",
         is_row=atif.is_row,
         read=atif.read,
+        aside=atif.ASIDE,
     ),
     LogFormat(
         name="harbor",
@@ -105,6 +106,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="real files",
         is_row=swe_agents.is_swe_agent,
         read=swe_agents.read_swe_agent,
+        aside=swe_agents.ASIDE,
     ),
     LogFormat(
         name="mini-swe-agent",
@@ -112,6 +114,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="its own writer, 2.4.6",
         is_row=swe_agents.is_mini,
         read=swe_agents.read_mini,
+        aside=("info", "trajectory_format", "messages.*.extra", "messages.*.thinking_blocks"),
     ),
     LogFormat(
         name="openhands",
@@ -152,6 +155,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on=None,
         is_row=training_logs.is_rllm,
         read=training_logs.read_rllm,
+        aside=training_logs.RLLM_ASIDE,
     ),
     LogFormat(
         name="art",

@@ -41,6 +41,14 @@ _ROLES = {"system": SYSTEM, "user": USER, "agent": ASSISTANT}
 _OF_TRIAL = ("trial_name", "task_name", "verifier_result", "exception_info")
 _OF_ROOT = ("schema_version", "agent", "notes", "final_metrics")
 
+ASIDE = (
+    *("schema_version", "agent", "notes", "final_metrics", "extra", "subagent_trajectories"),
+    *(f"steps.*.{name}" for name in ("source", "extra", "metrics", "reasoning_effort")),
+    *("steps.*.observation.results.*.extra", "steps.*.tool_calls.*.extra", "result"),
+    *("continued_trajectory_ref", "steps.*.observation.results.*.subagent_trajectory_ref"),
+)
+"""What describes the run, and trajectories of sub-agents."""
+
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is an ATIF trajectory."""

@@ -88,6 +88,13 @@ def part_of(path: Path) -> str | None:
     return None
 
 
+def is_native(path: Path, root: Path) -> bool:
+    """Return whether a file is the own log of an agent, whose ATIF trajectory is in `root`, too."""
+    folders = [folder for folder in path.parents if folder.is_relative_to(root)]
+    agents = (folder / "trajectory.json" for folder in folders if folder.name == "agent")
+    return any(path != each and "schema_version" in json_file(each) for each in agents)
+
+
 def continued_steps(root: Mapping[str, Any], path: Path) -> Iterator[Mapping[str, Any]]:
     """Yield the steps of the files that continue a trajectory after its context was compacted."""
     number, read = 1, {path.name}

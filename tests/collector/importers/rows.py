@@ -160,6 +160,11 @@ ROWS: dict[str, tuple[object, str]] = {
     "swe-agent": (SWE_TRAJ, "django-1.traj"),
     "mini-swe-agent": (mini_swe_agent(), "django-1.traj.json"),
     "openhands": (openhands_row(openhands_action("ls", "")), "output.jsonl"),
+    "claude-code": (
+        {"type": "user", "sessionId": "s", "message": said("user", "Fix it.")},
+        "5f0c.jsonl",
+    ),
+    "codex": ({"type": "session_meta", "payload": {"id": "c"}}, "rollout-2026.jsonl"),
     "tau2": (tau2_results(tau2_simulation()), "results.json"),
     "rllm": ({"episode_id": "h:0", "task": {}, "trajectories": []}, "episode_hashh_id0.json"),
     "art": ({"group_index": 0, "reward": 1.0, "messages": [said("user", "q")]}, "0007.parquet"),

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.collector.importers.logs import called, said, write_json, write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
 from tests.collector.importers.rows import (
@@ -47,6 +49,22 @@ def test_mini_swe_agent_with_calls_and_with_responses(tmp_path: Path):
         ("b", "Fix.", "bash({})"),
         ("b", "bin", "bash({})"),
     ]
+
+
+@pytest.mark.parametrize("chosen", [0, None])
+def test_the_attempts_of_a_retry_are_trajectories(tmp_path: Path, chosen: int | None):
+    attempts = [
+        {"trajectory": [{"action": action, "observation": "ok"}], "info": {"exit_status": status}}
+        for action, status in (("submit", "submitted"), ("ls", "exit_cost"))
+    ]
+    own = {} if chosen is None else attempts[chosen]
+    log = write_json(tmp_path / "a-1.traj", {"attempts": attempts, **own})
+    imported(log, tmp_path / "store", success="info.exit_status==submitted")
+    found = brief(tmp_path / "store", "task_id", "trajectory_id", "action", "success")
+    labels = {action: name.rpartition("-")[0] for _, name, action, _ in found}
+    first = "a-1" if chosen == 0 else "a-1:attempt-0"
+    assert labels == {"submit": first, "ls": "a-1:attempt-1"}
+    assert {(action, success) for *_, action, success in found} == {("submit", True), ("ls", False)}
 
 
 def test_openhands_events_are_actions_and_observations(tmp_path: Path):

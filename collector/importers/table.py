@@ -122,7 +122,16 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="a real file of 2024; the events of its agent SDK by their description",
         is_row=openhands.is_row,
         read=openhands.read,
-        aside=("error", "metadata", "instance", "test_result", "metrics", "result_explanation"),
+        aside=openhands.ASIDE,
+    ),
+    LogFormat(
+        name="openhands-events",
+        title="OpenHands: saved trajectories, and folders of events of its agent SDK",
+        tried_on=None,
+        is_row=openhands.is_event_row,
+        read=openhands.read,
+        gather=openhands.gather_events,
+        aside=openhands.ASIDE,
     ),
     LogFormat(
         name="claude-code",

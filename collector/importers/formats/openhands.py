@@ -1,11 +1,16 @@
-"""OpenHands: `output.jsonl` of its evaluations, whose rows have a history of events."""
+"""OpenHands: `output.jsonl` of its evaluations, saved trajectories, and folders of events."""
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.openhands_events import Events, is_event
-from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.formats.sessions.lines import opening_name
+from graphcredit.collector.importers.logs.files import Record, RowError, json_file
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -29,18 +34,89 @@ from graphcredit.collector.importers.messages.values import (
     without,
 )
 
+_EVENT_FILE = re.compile(r"(?:event[-_])?(\d+)(?:[-_].*)?\.json")
+
 _VERDICTS = (
     *("success", "resolved", "report.resolved", "test_result.resolved"),
     *("test_result.report.resolved", "test_result.success"),
 )
 
 
+ASIDE = (
+    *("error", "metadata", "instance", "test_result", "metrics", "result_explanation", "issue"),
+    *(
+        f"{history}.*.{name}"
+        for history in ("history", "trajectory", "events")
+        for name in (
+            *("source", "action", "message", "summary", "key", "value", "extras"),
+            *("tool_call_metadata", "llm_metrics", "critic_result", "tool_call.origin"),
+            *("kernel_init_code", "is_confirmed", "security_risk", "args.kernel_init_code"),
+            *("args.confirmation_state", "args.security_risk"),
+        )
+    ),
+)
+"""What describes a run or a call of a model, and what a person is shown of an event."""
+
+_HISTORIES = ("history", "trajectory", "events")
+
+
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record has a history of events."""
-    history = fields_of(value).get("history")
-    return isinstance(history, list) and any(
-        map(is_event, _flat(cast("list[Any]", history)[:1])[:1])
+    return _history_of(value) is not None
+
+
+def _history_of(value: object) -> str | None:
+    """Return the name of the field with a history of events."""
+    for name in _HISTORIES:
+        history = fields_of(value).get(name)
+        if isinstance(history, list):
+            first = _flat(cast("list[Any]", history)[:1])[:1]
+            if any(map(is_event if name == "history" else _is_logged_event, first)):
+                return name
+    return None
+
+
+def is_event_row(value: object, path: Path) -> bool:
+    """Return whether a record is an event of its own, of a list or of a folder of files."""
+    return _is_logged_event(value)
+
+
+def _is_logged_event(value: object) -> bool:
+    """Return whether a value is an event, and not a step of anybody that has an `action`."""
+    event = fields_of(value)
+    return (
+        "source" in event and bool({"args", "content", "kind"} & event.keys()) and is_event(event)
     )
+
+
+def gather_events(records: Iterator[Record]) -> Iterator[Record]:
+    """Put together the events of a file, or of the folder that it is the first file of."""
+    events: list[Record] = []
+    for record in records:
+        if isinstance(record.value, RowError):
+            yield record
+        else:
+            events.append(record)
+    if not events:
+        return
+    path, history = events[0].path, [event.value for event in events]
+    files = _event_files(path.parent)
+    if len(history) == 1 and path.name in files:
+        if path.name != files[0]:
+            return
+        history = [json_file(path.with_name(name)) for name in files]
+    yield replace(events[-1], place="", value={"history": [each for each in history if each]})
+
+
+@lru_cache(maxsize=1)
+def _event_files(folder: Path) -> list[str]:
+    """Return the files of a folder that have an event each, in order; their names are numbered."""
+    numbered: list[tuple[int, str]] = []
+    for name in os.listdir(folder):
+        number = _EVENT_FILE.fullmatch(name)
+        if number is not None:
+            numbered.append((int(number[1]), name))
+    return [name for _, name in sorted(numbered)]
 
 
 def read(record: Record) -> Rollouts:
@@ -54,19 +130,22 @@ def read(record: Record) -> Rollouts:
         yield Omission(reason="run with an error and without a verdict")
         return
     events = Events()
-    for number, event in enumerate(_flat(as_list(row.get("history"), "history"))):
-        events.add(as_mapping(event, f"history[{number}]"))
+    name = _history_of(row) or "history"
+    for number, event in enumerate(_flat(as_list(row.get(name), name))):
+        events.add(as_mapping(event, f"{name}[{number}]"))
     task, results = _task(row), fields_of(row.get("test_result"))
+    messages = _with_instruction(events.messages, row)
     yield LoggedRollout(
-        messages=_with_instruction(events.messages, row),
+        messages=messages,
         record=row,
         label=joined(task, row.get("attempt")),
         task=task,
+        group=None if task else opening_name(messages),
         reward=as_number(first_of({**results, **row}, ("reward", "score")), "the reward"),
         rewards=numbers_of(results),
         success=success,
         truncated=is_truncated,
-        info=without(row, ("history", "instruction")),
+        info=without(row, (*_HISTORIES, "instruction")),
         left_out=events.left_out,
     )
 

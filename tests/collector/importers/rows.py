@@ -160,6 +160,10 @@ ROWS: dict[str, tuple[object, str]] = {
     "swe-agent": (SWE_TRAJ, "django-1.traj"),
     "mini-swe-agent": (mini_swe_agent(), "django-1.traj.json"),
     "openhands": (openhands_row(openhands_action("ls", "")), "output.jsonl"),
+    "openhands-events": (
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "Fix it."}},
+        "trajectory.json",
+    ),
     "claude-code": (
         {"type": "user", "sessionId": "s", "message": said("user", "Fix it.")},
         "5f0c.jsonl",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.formats import (
+    agent_runs,
     atif,
     chat_rows,
     completion_rows,
@@ -20,7 +21,7 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
-from graphcredit.collector.importers.formats.sessions import claude_code, codex, lines
+from graphcredit.collector.importers.formats.sessions import claude_code, codex, gemini_cli, lines
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
@@ -150,6 +151,40 @@ FORMATS: tuple[LogFormat, ...] = (
         read=codex.read,
         gather=codex.gather,
         aside=(*lines.ASIDE, *codex.ASIDE),
+    ),
+    LogFormat(
+        name="gemini-cli",
+        title="Gemini CLI: sessions of `~/.gemini/tmp/*/chats`",
+        tried_on=None,
+        is_row=gemini_cli.is_row,
+        read=gemini_cli.read,
+        gather=gemini_cli.gather,
+        aside=(*lines.ASIDE, *gemini_cli.ASIDE),
+    ),
+    LogFormat(
+        name="smolagents",
+        title="smolagents: steps of an agent's memory",
+        tried_on=None,
+        is_row=agent_runs.is_smolagents,
+        read=agent_runs.read_smolagents,
+        gather=agent_runs.gather_smolagents,
+        aside=agent_runs.SMOLAGENTS_ASIDE,
+    ),
+    LogFormat(
+        name="trae-agent",
+        title="trae-agent: `trajectory_*.json`",
+        tried_on=None,
+        is_row=agent_runs.is_trae,
+        read=agent_runs.read_trae,
+        aside=agent_runs.TRAE_ASIDE,
+    ),
+    LogFormat(
+        name="browser-use",
+        title="browser-use: histories of `save_to_file`",
+        tried_on=None,
+        is_row=agent_runs.is_browser_use,
+        read=agent_runs.read_browser_use,
+        aside=agent_runs.BROWSER_USE_ASIDE,
     ),
     LogFormat(
         name="tau2",

@@ -169,6 +169,16 @@ ROWS: dict[str, tuple[object, str]] = {
         "5f0c.jsonl",
     ),
     "codex": ({"type": "session_meta", "payload": {"id": "c"}}, "rollout-2026.jsonl"),
+    "gemini-cli": ({"sessionId": "s", "projectHash": "p"}, "session-2026.jsonl"),
+    "smolagents": (
+        {"step_number": 1, "model_output": "I look.", "observations": "a.py"},
+        "steps.json",
+    ),
+    "trae-agent": ({"task": "Fix it.", "llm_interactions": [], "agent_steps": []}, "t.json"),
+    "browser-use": (
+        {"history": [{"model_output": None, "result": [], "state": {"url": "about:blank"}}]},
+        "history.json",
+    ),
     "tau2": (tau2_results(tau2_simulation()), "results.json"),
     "rllm": ({"episode_id": "h:0", "task": {}, "trajectories": []}, "episode_hashh_id0.json"),
     "art": ({"group_index": 0, "reward": 1.0, "messages": [said("user", "q")]}, "0007.parquet"),

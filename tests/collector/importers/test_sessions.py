@@ -192,3 +192,47 @@ def test_older_rollouts_and_executions_of_codex_have_the_same_steps(tmp_path: Pa
         ("a.py", "Done.", None),
     ]
     assert unread(report) == []
+
+
+def gemini(*more: dict[str, Any], **fields: Any) -> list[dict[str, Any]]:
+    answer = {"output": "a.py"}
+    result = [{"functionResponse": {"id": "c", "name": "ls", "response": answer}}]
+    call = {"id": "c", "name": "ls", "args": {"dir": "."}, "result": result, "status": "success"}
+    return [
+        {"id": "1", "type": "user", "content": [{"text": "Fix it."}], **fields},
+        {
+            "id": "2",
+            "type": "gemini",
+            "content": "",
+            "model": "m",
+            "toolCalls": [call],
+            "thoughts": [{"subject": "Look", "description": "around first", "timestamp": "t"}],
+        },
+        {"id": "3", "type": "info", "content": "for the user only"},
+        *more,
+        {"id": "9", "type": "gemini", "content": "Done.", "thoughts": []},
+    ]
+
+
+def gemini_object(path: Path) -> Path:
+    return write_json(path, {**GEMINI, "messages": gemini()})
+
+
+def gemini_lines(path: Path) -> Path:
+    first, *rest = gemini({"id": "4", "type": "gemini", "content": "no"}, {"$rewindTo": "4"})
+    early = {**rest[0], "toolCalls": []}
+    return write_lines(path, GEMINI, first, early, {"$set": {"summary": "a b"}}, *rest)
+
+
+GEMINI = {"sessionId": "g1", "projectHash": "p", "startTime": "t", "lastUpdated": "t"}
+
+
+@pytest.mark.parametrize("write", [gemini_object, gemini_lines])
+def test_sessions_of_gemini_cli(tmp_path: Path, write: Any):
+    report = imported(write(tmp_path / "session.json"), tmp_path / "store")
+    assert brief(tmp_path / "store", "trajectory_id", *STEP) == [
+        ("g1", "Fix it.", 'ls({"dir": "."})', "Look\naround first"),
+        ("g1", "a.py", "Done.", None),
+    ]
+    assert report.left_out == {"event that the model did not see": 1}
+    assert unread(report) == []

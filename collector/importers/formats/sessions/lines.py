@@ -13,7 +13,7 @@ Line = Mapping[str, Any]
 UNSEEN = "event that the model did not see"
 OF_SUBAGENT = "session of a sub-agent"
 
-ASIDE = ("left_out",)
+ASIDE = ("left_out", "session")
 
 
 def by_session(

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from graphcredit.store.options import AtLeastOne, Count, Options
+from graphcredit.store.options import AtLeastOne, Count, Options, Percent
 
 
 class ImportOptions(Options):
@@ -18,7 +18,8 @@ class ImportOptions(Options):
     json:PATH: a part of what it last saw. column:NAME: a field of a message."""
     success: str = "auto"
     """What counts as success: a threshold such as 'reward>=1', or a field such as info.success.
-    auto: what the log itself says, else reward>=1."""
+    median, top:0.25: a reward of at least the log's median, or among its best quarter. auto: what
+    the log itself says, else reward>=1."""
     group: str = "auto"
     """Which rollouts form a group: task, prompt, or a field. auto: the group or task that the log
     names, else the prompt."""
@@ -32,6 +33,9 @@ class ImportOptions(Options):
     max_record: AtLeastOne = 128
     """Most MiB of one record after decompression; a longer one is a bad row. Reading a record takes
     several times as much memory."""
+    max_unread: Percent = 50.0
+    """Most % of a file's text that may become part of no step; a file with more is refused. The
+    report names the fields."""
     try_: AtLeastOne | None = None
     """Show what the first N trajectories would become, and write nothing."""
 

@@ -5,6 +5,7 @@ branches are what the user took back. Parallel calls make branches too, which ar
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,8 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     opening_name,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.chat import chat_message, seen
+from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.rollout import (
-    SYSTEM,
-    TOOL,
-    USER,
     LoggedRollout,
     Message,
     Omission,
@@ -34,6 +32,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     is_limit,
+    json_text,
     without,
 )
 
@@ -43,11 +42,17 @@ ASIDE = tuple(
         *("toolUseResult", "tool_use_result", "result", "structured_output", "subtype"),
         *("permission_denials", "modelUsage", "usage", "message.usage"),
         *("message.content.*.signature", "cwd", "gitBranch", "slug", "userType", "entrypoint"),
-        *("permissionMode", "thinkingMetadata", "todos", "origin", "isMeta"),
+        *("permissionMode", "thinkingMetadata", "todos", "origin", "promptSource", "effort"),
+        *("sourceToolAssistantUUID", "sourceToolUseID", "attributionSkill", "attributionPlugin"),
+        *("attributionMcpServer", "attributionMcpTool", "attributionAgent", "agentName", "error"),
+        *("model", "systemPayload", "usageMetadata", "toolCallResult", "mcpMeta", "toolDenialKind"),
+        *(f"attachment.{each}" for each in ("hookName", "hookEvent", "commandMode", "command")),
+        *(f"attachment.{each}" for each in ("filename", "displayPath", "stdout", "stderr")),
     )
 )
 """Copies of results and answers, and settings."""
 
+_REFUSED = "<tool_use_error>"
 _AGAIN = "copy of an earlier line"
 _NOT_SAMPLED = "message that no model wrote"
 _SIDE = "message of a side-chain (a sub-agent)"
@@ -177,47 +182,26 @@ def _parts(line: Line) -> list[Mapping[str, Any]]:
 
 def _messages(lines: Sequence[Line]) -> tuple[Message, ...]:
     """Return the messages; the lines of one answer are one."""
-    raws: list[tuple[Line, dict[str, Any]]] = []
-    answers: dict[str, dict[str, Any]] = {}
-    for line in lines:
-        message = _message_of(line)
-        if message is None:
-            continue
-        begun = answers.get(message.get("id", ""))
-        if begun is not None:
-            content = begun["content"]
-            begun["content"] = [*content, *(p for p in message["content"] if p not in content)]
-            continue
-        raws.append((line, message))
-        if isinstance(message.get("id"), str):
-            answers[message["id"]] = message
-    return tuple(_message(line, raw) for line, raw in raws)
+    raws = [raw for line in lines if (raw := _message_of(line)) is not None]
+    messages = chat_messages(raws, "lines")
+    return tuple(
+        replace(message, is_refused=True) if message.text.startswith(_REFUSED) else message
+        for message in messages
+    )
 
 
-def _message_of(line: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the message of a line, whose content is a list; None if the model did not see it."""
+def _message_of(line: Line) -> dict[str, Any] | None:
+    """Return the message of a line; None if the model did not see it."""
     message, attached = fields_of(line.get("message")), fields_of(line.get("attachment"))
     if line.get("type") == "attachment":
-        message = {"role": "user", "content": first_of(attached, ("prompt", "content"))}
-    elif line.get("type") not in ("user", "assistant"):
+        content = first_of(attached, ("prompt", "content"))
+        is_queued = attached.get("type") == "queued_command"
+        role = "user" if is_queued else "system"
+        content = json_text(content) if isinstance(content, Mapping) else content
+        return {"role": role, "content": content} if content else None
+    if line.get("type") not in ("user", "assistant", "tool_result"):
         return None
-    content = message.get("content")
-    if isinstance(content, str | Mapping):
-        content = [{"type": "text", "text": content} if isinstance(content, str) else content]
-    return {**message, "content": content} if isinstance(content, list) else None
-
-
-def _message(line: Mapping[str, Any], raw: Mapping[str, Any]) -> Message:
-    content = raw["content"]
-    if raw["role"] == "assistant":
-        return chat_message(raw, "message")
-    if all(fields_of(part).get("type") == "tool_result" for part in content):
-        return seen(TOOL, content, raw, is_refused=any(map(_is_refused, content)))
-    is_queued = field_at(line, "attachment.type") == "queued_command"
-    is_apart = line.get("isMeta") is True or (line.get("type") == "attachment" and not is_queued)
-    return seen(SYSTEM if is_apart else USER, content, raw)
-
-
-def _is_refused(part: Mapping[str, Any]) -> bool:
-    content = part.get("content")
-    return isinstance(content, str) and content.startswith("<tool_use_error>")
+    if first_of(message, ("content", "parts")) in (None, []):
+        return None
+    role = "system" if line.get("isMeta") is True else line["type"]
+    return {**message, "role": role}

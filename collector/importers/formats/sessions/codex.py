@@ -18,9 +18,9 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     opening_name,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.responses import answers_of, is_call, is_result
+from graphcredit.collector.importers.messages.chat import chat_messages
+from graphcredit.collector.importers.messages.parts import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.rollout import (
-    NO_SAMPLING,
     SYSTEM,
     USER,
     LoggedRollout,
@@ -42,7 +42,14 @@ ASIDE = tuple(
         *("payload.encrypted_content", "payload.replacement_history", "payload.internal_chat"),
         *("payload.phase", "payload.git", "payload.base_instructions", "payload.instructions"),
         *("payload.cwd", "payload.originator", "payload.source", "payload.model_provider"),
-        *("payload.cli_version", "encrypted_content", "instructions", "git"),
+        *(
+            "payload.cli_version",
+            "encrypted_content",
+            "instructions",
+            "git",
+            "payload.history_mode",
+        ),
+        *("payload.memory_mode", "payload.thread_source", "payload.execution", "payload.namespace"),
     )
 )
 """Reasoning that is encrypted, copies, and settings."""
@@ -109,9 +116,8 @@ def _items_of(line: Line) -> list[Mapping[str, Any]]:
             item = payload
         case _:
             item = line
-    kind = item.get("type")
-    is_known = kind in ("message", "reasoning") or is_call(kind) or is_result(kind)
-    return [item] if is_known else []
+    is_said = item.get("type") == "message" or is_thought(item)
+    return [item] if is_said or is_call(item) or is_result(item) else []
 
 
 def _executed(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -142,7 +148,7 @@ def read(record: Record) -> Rollouts:
         yield Omission(reason=OF_SUBAGENT)
         return
     items = [item for line in lines for item in _items_of(line)]
-    messages = tuple(map(_apart, answers_of(items, NO_SAMPLING)))
+    messages = tuple(map(_apart, chat_messages(items, "lines")))
     yield LoggedRollout(
         messages=messages,
         record=fields_of(record.value),

@@ -13,15 +13,12 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     opening_name,
 )
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
     as_objects,
     as_text,
-    field_at,
     fields_of,
-    first_of,
     without,
 )
 
@@ -103,35 +100,20 @@ def read(record: Record) -> Rollouts:
 
 def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a message, and the results of its calls."""
-    content = _spoken(message.get("content"), is_called="toolCalls" in message)
+    content = message.get("content")
     if message.get("type") == "user":
-        yield {"role": "user", "content": content}
-    elif message.get("type") == "gemini":
-        calls = as_objects(message.get("toolCalls"), "toolCalls", "a call")
-        thoughts = as_objects(message.get("thoughts"), "thoughts", "a thought")
-        texts = (text for t in thoughts for n in ("subject", "description") if (text := t.get(n)))
-        named = [{"name": call.get("name"), "arguments": call.get("args")} for call in calls]
-        thought = "\n".join(map(str, texts))
-        yield {"role": "assistant", "content": content, "reasoning_content": thought} | (
-            {"tool_calls": named} if named else {}
-        )
-        for call in calls:
-            yield {"role": "tool", "content": _result(call.get("result"))}
-
-
-def _spoken(content: object, *, is_called: bool) -> object:
-    """Return the parts of a content that are no calls or results that stand beside it, too."""
-    parts = cast("list[object]", content) if isinstance(content, list) else [content]
-    apart = {"functionResponse", *(("functionCall",) if is_called else ())}
-    spoken = [part for part in parts if not apart & fields_of(part).keys()]
-    return content if isinstance(content, str) else spoken
-
-
-def _result(result: object) -> str:
-    parts = cast("list[object]", result) if isinstance(result, list) else [result]
-    texts: list[str] = []
-    for part in parts:
-        response = field_at(part, "functionResponse.response")
-        text = first_of(fields_of(response), ("output", "error")) if response else part
-        texts.append(text_of_content([text] if isinstance(text, Mapping) else text))
-    return "\n".join(text for text in texts if text)
+        # Results stand at their calls, too.
+        parts = cast("list[object]", content) if isinstance(content, list) else [content]
+        kept = [part for part in parts if "functionResponse" not in fields_of(part)]
+        yield {"role": "user", "content": kept if isinstance(content, list) else content}
+        return
+    calls = as_objects(message.get("toolCalls"), "toolCalls", "a call")
+    thoughts = as_objects(message.get("thoughts"), "thoughts", "a thought")
+    texts = (text for t in thoughts for n in ("subject", "description") if (text := t.get(n)))
+    yield {
+        "role": "assistant",
+        "content": content,
+        "reasoning_content": "\n".join(map(str, texts)) or None,
+        "tool_calls": [without(call, ("result",)) for call in calls] or None,
+    }
+    yield from ({"role": "tool", "content": call["result"]} for call in calls if call.get("result"))

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from graphcredit.collector.importers.formats.harbor import is_native
+from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -99,7 +99,7 @@ def trajectories_of_record(
             if isinstance(item, Omission):
                 tally.leave_out(item)
             else:
-                rollouts.append(item)
+                rollouts.append(in_trial(item, file.path, file.root))
     if rollouts:
         tally.cover(row, record.value, rollouts)
     for item in rollouts:  # one may be broken, and the others not

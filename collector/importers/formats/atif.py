@@ -83,17 +83,12 @@ def read(record: Record) -> Rollouts:
         trajectory_id=trial.id,
         label=trial.name or as_text(first_of(root, ("trajectory_id", "session_id"))) or "",
         task=trial.task,
-        reward=_total(trial.rewards),
+        reward=trial.reward,
         rewards=trial.rewards,
         truncated=is_timeout,
         info={n: x[n] for x, names in described for n in names if x.get(n) is not None},
         notes=notes,
     )
-
-
-def _total(rewards: Mapping[str, float]) -> float | None:
-    """Return the reward called `reward`, or the only one; several have no agreed total."""
-    return rewards.get("reward", next(iter(rewards.values())) if len(rewards) == 1 else None)
 
 
 def _why_left_out(step: Mapping[str, Any]) -> str | None:

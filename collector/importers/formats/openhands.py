@@ -51,7 +51,10 @@ ASIDE = (
             *("source", "action", "message", "summary", "key", "value", "extras"),
             *("tool_call_metadata", "llm_metrics", "critic_result", "tool_call.origin"),
             *("kernel_init_code", "is_confirmed", "security_risk", "args.kernel_init_code"),
-            *("args.confirmation_state", "args.security_risk"),
+            *("args.confirmation_state", "args.security_risk", "observation.metadata"),
+            *("observation.command", "observation.kind", "observation.path"),
+            *("observation.old_content", "observation.new_content", "tool_name"),
+            *("thinking_blocks.*.signature", "activated_skills", "responses_reasoning_item"),
         )
     ),
 )

@@ -184,7 +184,11 @@ SDK = [
         "thought": [{"type": "text", "text": "Look."}],
         "action": {"command": "ls"},
     },
-    {"kind": "ObservationEvent", "source": "environment", "observation": {"content": "a.py"}},
+    {
+        "kind": "ObservationEvent",
+        "source": "environment",
+        "observation": {"content": "a.py", "metadata": {"prefix": "", "suffix": " [exit 0]"}},
+    },
     {"kind": "MessageEvent", "source": "agent", "llm_message": said("assistant", "Done.")},
 ]
 
@@ -196,7 +200,7 @@ def test_a_folder_of_events_is_a_trajectory_in_the_order_of_its_numbers(tmp_path
     report = imported(tmp_path, tmp_path / "store")
     assert brief(tmp_path / "store", *STEP) == [
         ("Fix it.", 'terminal({"command": "ls"})', "Look."),
-        ("a.py", "Done.", None),
+        ("a.py [exit 0]", "Done.", None),
     ]
     assert (report.num_trajectories, report.num_unjudged) == (1, 1)
 

@@ -120,6 +120,8 @@ def in_trial(rollout: LoggedRollout, path: Path, root: Path) -> LoggedRollout:
 
 def _agent_folder(path: Path, root: Path) -> Path | None:
     """Return the folder `agent` of a trial that a file is in."""
+    if "agent" not in path.parts:
+        return None
     folders = (folder for folder in path.parents if folder.is_relative_to(root))
     return next((folder for folder in folders if folder.name == "agent"), None)
 

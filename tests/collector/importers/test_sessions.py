@@ -168,6 +168,37 @@ def test_codex_rollouts(tmp_path: Path):
     assert unread(report) == []
 
 
+def test_what_the_user_of_codex_took_back_is_no_step(tmp_path: Path):
+    wrong = [
+        item("message", role="user", content="Delete it."),
+        item("message", role="assistant", content="Deleted."),
+        {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}},
+    ]
+    log = write_lines(tmp_path / "a.jsonl", *CODEX[:-1], *wrong, CODEX[-1])
+    report = imported(log, tmp_path / "store")
+    assert [action for _, action in brief(tmp_path / "store", "state", "action")] == [
+        'shell({"command": ["ls"]})',
+        "Done.",
+    ]
+    assert report.left_out["message that the user took back"] == 2
+
+
+def test_a_row_around_a_session_has_its_task_and_verdict(tmp_path: Path):
+    s = Session()
+    s.user("u1", None, "Fix it.")
+    s.answer("a1", "u1", "m1", text("Done."))
+    s.user("x", None, "Look.", isSidechain=True)
+    named = {"task_id": "t", "reward": 1.0}
+    rows = [{**named, "transcript": s.lines}, {**named, "reward": 0, "events": CODEX}]
+    write_lines(tmp_path / "logs" / "a.jsonl", rows[0])
+    write_lines(tmp_path / "logs" / "b.jsonl", rows[1])
+    report = imported(tmp_path / "logs", tmp_path / "store")
+    assert report.num_files == {"claude-code": 1, "codex": 1}
+    assert (report.num_groups, report.num_success, report.num_failed) == (1, 1, 1)
+    assert brief(tmp_path / "store", "task_id", "action")[-1] == ("t", "Done.")
+    assert unread(report) == []
+
+
 def test_older_rollouts_and_executions_of_codex_have_the_same_steps(tmp_path: Path):
     older = [
         {"id": "c1", "timestamp": "t", "instructions": None},

@@ -11,15 +11,16 @@ from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import (
     OF_SUBAGENT,
+    TOOK_BACK,
     UNSEEN,
     Line,
     by_session,
+    field_of_lines,
     left_out_of,
     lines_of,
-    opening_name,
+    rollouts_of,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.rollout import (
     LoggedRollout,
     Message,
@@ -56,11 +57,14 @@ _REFUSED = "<tool_use_error>"
 _AGAIN = "copy of an earlier line"
 _NOT_SAMPLED = "message that no model wrote"
 _SIDE = "message of a side-chain (a sub-agent)"
-_TOOK_BACK = "message that the user took back"
 
 
 def is_row(value: object, path: Path) -> bool:
-    """Return whether a record is a line of a session, or a session that was put together."""
+    """Return whether a record is a line of a session, or has lines in a list."""
+    return _is_line(value) or field_of_lines(value, _is_line) is not None
+
+
+def _is_line(value: object) -> bool:
     line = fields_of(value)
     if not isinstance(first_of(line, ("sessionId", "session_id")), str):
         return False
@@ -79,7 +83,7 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             known[line["uuid"]] = name
         return name
 
-    return by_session(records, session_of, _why_left_out)
+    return by_session(records, _is_line, session_of, _why_left_out)
 
 
 def _parent(line: Mapping[str, Any]) -> str | None:
@@ -92,25 +96,28 @@ def _session(line: Mapping[str, Any]) -> str | None:
 
 def read(record: Record) -> Rollouts:
     """Yield the rollout of a session; side-chains are left out."""
-    lines, left_out = lines_of(record), left_out_of(record)
-    messages = _messages(lines)
-    if not lines and _SIDE in left_out:
+    lines = lines_of(record)
+    if not lines and _SIDE in left_out_of(record):
         yield Omission(reason=OF_SUBAGENT)
         return
+    messages = [raw for line in lines if (raw := _message_of(line)) is not None]
+    session = next(filter(None, map(_session, reversed(lines))), None)
     result = next((line for line in reversed(lines) if line.get("type") == "result"), {})
     first = next((line for line in lines if "cwd" in line), {})
-    yield LoggedRollout(
-        messages=messages,
-        record=fields_of(record.value),
-        trajectory_id=next(filter(None, map(_session, reversed(lines))), None),
-        group=opening_name(messages),
-        truncated=is_limit(result.get("subtype")),
-        info={
-            **{name: first[name] for name in ("cwd", "gitBranch", "version") if name in first},
-            **without(result, ("type", "result", "uuid", "session_id")),
-        },
-        left_out=left_out,
-    )
+    info = {
+        **{name: first[name] for name in ("cwd", "gitBranch", "version") if name in first},
+        **without(result, ("type", "result", "uuid", "session_id")),
+    }
+    for item in rollouts_of(record, messages, session, info):
+        if isinstance(item, LoggedRollout):
+            is_truncated = item.truncated or is_limit(result.get("subtype"))
+            messages = tuple(map(_with_refusal, item.messages))
+            item = replace(item, truncated=is_truncated, messages=messages)
+        yield item
+
+
+def _with_refusal(message: Message) -> Message:
+    return replace(message, is_refused=True) if message.text.startswith(_REFUSED) else message
 
 
 def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:
@@ -127,7 +134,7 @@ def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:
             main.append(line)
     is_taken_back = _taken_back(main)
     for line, reason in zip(lines, reasons, strict=True):
-        yield reason or (_TOOK_BACK if is_taken_back(line) else None)
+        yield reason or (TOOK_BACK if is_taken_back(line) else None)
 
 
 def _reason_of(line: Line) -> str | None:
@@ -178,16 +185,6 @@ def _way_to_last(lines: Sequence[Line]) -> dict[str, None]:
 def _parts(line: Line) -> list[Mapping[str, Any]]:
     content = field_at(line, "message.content")
     return list(map(fields_of, content)) if isinstance(content, list) else []
-
-
-def _messages(lines: Sequence[Line]) -> tuple[Message, ...]:
-    """Return the messages; the lines of one answer are one."""
-    raws = [raw for line in lines if (raw := _message_of(line)) is not None]
-    messages = chat_messages(raws, "lines")
-    return tuple(
-        replace(message, is_refused=True) if message.text.startswith(_REFUSED) else message
-        for message in messages
-    )
 
 
 def _message_of(line: Line) -> dict[str, Any] | None:

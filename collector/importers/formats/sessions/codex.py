@@ -4,30 +4,23 @@ A line of a rollout is an item of the Responses API, or an event that repeats on
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import (
     OF_SUBAGENT,
+    TOOK_BACK,
     UNSEEN,
     Line,
     by_session,
-    left_out_of,
+    field_of_lines,
     lines_of,
-    opening_name,
+    rollouts_of,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.chat import chat_messages
+from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.parts import is_call, is_result, is_thought
-from graphcredit.collector.importers.messages.rollout import (
-    SYSTEM,
-    USER,
-    LoggedRollout,
-    Message,
-    Omission,
-    Rollouts,
-)
+from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,
@@ -61,7 +54,11 @@ _KINDS = ("session_meta", "response_item", "event_msg", "turn_context", "compact
 
 
 def is_row(value: object, path: Path) -> bool:
-    """Return whether a record is a line of a rollout, or an event of an execution."""
+    """Return whether a record is a line of a session, or has lines in a list."""
+    return _is_line(value) or field_of_lines(value, _is_line) is not None
+
+
+def _is_line(value: object) -> bool:
     line = fields_of(value)
     if line.get("type") in _KINDS:
         return isinstance(line.get("payload"), Mapping)
@@ -82,7 +79,7 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             said[:] = [True]
         return session[0] if session else None
 
-    return by_session(records, session_of, _why_left_out)
+    return by_session(records, _is_line, session_of, _why_left_out)
 
 
 def _name_of(line: Line) -> str | None:
@@ -98,9 +95,22 @@ def _name_of(line: Line) -> str | None:
             return None
 
 
-def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:
-    for line in lines:
-        yield None if _name_of(line) is not None or _items_of(line) else UNSEEN
+def _why_left_out(lines: Sequence[Line]) -> list[str | None]:
+    """Return why each line is no part of a session; a user may take back the last turns."""
+    reasons: list[str | None] = []
+    turns: list[int] = []
+    for number, line in enumerate(lines):
+        items = _items_of(line)
+        reasons.append(None if items or _name_of(line) is not None else UNSEEN)
+        if any(item.get("role") == "user" and not _is_setting(item) for item in items):
+            turns.append(number)
+        taken_back = field_at(line, "payload.num_turns")
+        if field_at(line, "payload.type") == "thread_rolled_back" and taken_back and turns:
+            first = turns[-taken_back:][0]
+            turns = [turn for turn in turns if turn < first]
+            for earlier in range(first, number):
+                reasons[earlier] = reasons[earlier] or TOOK_BACK
+    return reasons
 
 
 def _items_of(line: Line) -> list[Mapping[str, Any]]:
@@ -148,17 +158,12 @@ def read(record: Record) -> Rollouts:
         yield Omission(reason=OF_SUBAGENT)
         return
     items = [item for line in lines for item in _items_of(line)]
-    messages = tuple(map(_apart, chat_messages(items, "lines")))
-    yield LoggedRollout(
-        messages=messages,
-        record=fields_of(record.value),
-        trajectory_id=_name_of(meta),
-        group=opening_name(messages),
-        info=without(settings, ("instructions", "base_instructions", "type")),
-        left_out=left_out_of(record),
-    )
+    # Where an agent is stands in messages of the user, and is no part of a state.
+    messages = [{**item, "role": "system"} if _is_setting(item) else item for item in items]
+    info = without(settings, ("instructions", "base_instructions", "type"))
+    yield from rollouts_of(record, messages, _name_of(meta), info)
 
 
-def _apart(message: Message) -> Message:
-    is_setting = message.role == USER and message.text.startswith(_SETTINGS)
-    return replace(message, role=SYSTEM) if is_setting else message
+def _is_setting(item: Mapping[str, Any]) -> bool:
+    is_user = item.get("role") == "user"
+    return is_user and text_of_content(item.get("content")).startswith(_SETTINGS)

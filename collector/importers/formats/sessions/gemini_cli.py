@@ -5,15 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.sessions.lines import (
     OF_SUBAGENT,
     UNSEEN,
-    left_out_of,
-    opening_name,
+    rollouts_of,
 )
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
+from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
     as_objects,
@@ -86,16 +84,8 @@ def read(record: Record) -> Rollouts:
         return
     logged = as_objects(session.get("messages"), "messages", "a message")
     messages = [message for each in logged for message in _messages(each)]
-    row = {**without(session, ("messages", "left_out")), "messages": messages}
-    for item in chat_rows.read(replace(record, value=row)):
-        if isinstance(item, LoggedRollout):
-            item = replace(
-                item,
-                trajectory_id=as_text(session.get("sessionId")),
-                group=opening_name(item.messages),
-                left_out=left_out_of(record),
-            )
-        yield item
+    info = without(session, ("messages", "left_out"))
+    yield from rollouts_of(record, messages, as_text(session.get("sessionId")), info)
 
 
 def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,13 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
-from graphcredit.collector.importers.formats.sessions import claude_code, codex, gemini_cli, lines
+from graphcredit.collector.importers.formats.sessions import (
+    claude_code,
+    codex,
+    gemini_cli,
+    lines,
+    message_lines,
+)
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
@@ -250,6 +256,15 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on=None,
         is_row=spans.is_row,
         read=spans.read,
+    ),
+    LogFormat(
+        name="message-lines",
+        title="files with a message a line, of one conversation or of several by their session",
+        tried_on=None,
+        is_row=message_lines.is_row,
+        read=message_lines.read,
+        gather=message_lines.gather,
+        aside=("session",),
     ),
     LogFormat(
         name="messages",

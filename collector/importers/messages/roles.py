@@ -13,7 +13,7 @@ ROLES = {
     **dict.fromkeys(("system", "developer"), SYSTEM),
     **dict.fromkeys(("user", "human", "environment", "env"), USER),
     **dict.fromkeys(("tool", "function", "observation", "ipython"), TOOL),
-    **dict.fromkeys(("tool_response", "tool_result", "function_response"), TOOL),
+    **dict.fromkeys(("tool_response", "tool_result", "function_response", "toolresult"), TOOL),
 }
 CALLS = ("function_call", "tool_call")
 """Roles of messages that are a call, as text."""

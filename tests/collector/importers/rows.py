@@ -191,6 +191,7 @@ ROWS: dict[str, tuple[object, str]] = {
     "verl": (verl_row(), "4.jsonl"),
     "areal": (areal_row(), "42.jsonl"),
     "spans": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
+    "message-lines": (said("user", "hall"), "chat.jsonl"),
     "messages": ({**WALKS[0], "messages": [said("user", "hall"), called("go", to="x")]}, "w.jsonl"),
 }
 """Name of a format to a record of it, and what its file is called."""

@@ -18,7 +18,7 @@ def test_a_record_is_recognised_as_its_own_format_only(name: str):
     first, *others = (row.name for row in candidates(record, Path(file)))
     assert first == name
     is_part_of = {"verl-agent": {"verl"}}
-    assert set(others) <= {"messages"} | is_part_of.get(name, set())
+    assert set(others) <= {"messages", "message-lines"} | is_part_of.get(name, set())
 
 
 @pytest.mark.parametrize("value", [None, 3, "text", [], [1], {}, {"a": 1}, {"history": [3]}])

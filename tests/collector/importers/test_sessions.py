@@ -267,3 +267,46 @@ def test_sessions_of_gemini_cli(tmp_path: Path, write: Any):
     ]
     assert report.left_out == {"event that the model did not see": 1}
     assert unread(report) == []
+
+
+def test_a_message_a_line_is_a_conversation_by_its_session(tmp_path: Path):
+    def line(session: str, role: str, content: Any, **more: Any) -> dict[str, Any]:
+        return {"session_id": session, "task_id": "t", "role": role, "content": content, **more}
+
+    lines = [
+        line("a", "user", "hall"),
+        line("b", "user", "hall"),
+        line("a", "assistant", [use("go", "1", to="kitchen")]),
+        line("b", "assistant", "stay", reward=0),
+        line("a", "tool", "kitchen"),
+        line("a", "assistant", "out", reward=1),
+    ]
+    report = imported(write_lines(tmp_path / "a.jsonl", *lines), tmp_path / "store")
+    assert (report.num_trajectories, report.num_groups, report.num_success) == (2, 1, 1)
+    assert brief(tmp_path / "store", "state", "action", "next_state") == [
+        ("hall", 'go({"to": "kitchen"})', "kitchen"),
+        ("kitchen", "out", "[end: success]"),
+        ("hall", "stay", "[end: failure]"),
+    ]
+    assert unread(report) == []
+
+
+def test_messages_may_stand_in_lines_of_other_kinds(tmp_path: Path):
+    lines = [
+        {"type": "session", "id": "p1"},
+        {"role": "user", "message": {"content": [text("List them.")]}},
+        {
+            "type": "message",
+            "id": "m",
+            "message": {"role": "assistant", "content": [use("ls", "1", dir=".")]},
+        },
+        {"type": "message", "id": "n", "message": said("toolResult", "a.py", toolCallId="1")},
+        {"type": "note", "remark": "a text that nobody reads"},
+        {"role": "assistant", "content": "One file."},
+    ]
+    report = imported(write_lines(tmp_path / "a.jsonl", *lines), tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP[:2]) == [
+        ("List them.", 'ls({"dir": "."})'),
+        ("a.py", "One file."),
+    ]
+    assert ["remark" in note for note in unread(report)] == [True]

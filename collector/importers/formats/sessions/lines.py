@@ -57,8 +57,10 @@ def by_session(
         else:
             last = session_of(fields_of(record.value)) or last
             (unnamed if last is None else sessions.setdefault(last, [])).append(record)
-    for number, (name, own) in enumerate(sessions.items()):
+    for number, (name, own) in enumerate((sessions or {"": []}).items()):
         entries = own if number else [*unnamed, *own]
+        if not entries:
+            continue
         lines = [fields_of(entry.value) for entry in entries]
         yield replace(
             entries[-1],
@@ -98,7 +100,7 @@ def left_out_of(record: Record) -> dict[str, int]:
 
 
 def rollouts_of(
-    record: Record, messages: Sequence[Line], session: str | None, info: Line
+    record: Record, messages: Sequence[Line], session: str | None, info: Line | None = None
 ) -> Rollouts:
     """Yield the rollout of a session, with what a row around it says.
 
@@ -117,7 +119,7 @@ def rollouts_of(
                 item,
                 trajectory_id=session,
                 group=item.group or (opening_name(item.messages) if item.task is None else None),
-                info={**item.info, **info},
+                info={**item.info, **(info or {})},
                 left_out={**item.left_out, **left_out_of(record)},
             )
         yield item

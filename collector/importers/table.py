@@ -76,6 +76,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="its own models, atif 1.8.0",
         is_row=atif.is_row,
         read=atif.read,
+        gather=atif.gather,
         aside=atif.ASIDE,
     ),
     LogFormat(

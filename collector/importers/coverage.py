@@ -224,4 +224,6 @@ def _is_json_of(text: str, read: Collection[str]) -> bool:
     if value is None:
         return False
     inner = [each.strip() for _, each in _texts(value, ())]
-    return canonical(value) in read or (bool(inner) and all(each in read for each in inner))
+    if canonical(value) in read:
+        return True
+    return bool(inner) and all(each in read or _is_json_of(each, read) for each in inner)

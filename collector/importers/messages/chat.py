@@ -112,9 +112,8 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
         return _part_alone(raw, what, number, is_context=is_context)
     content = content_of(raw)
     if isinstance(content, str) and role != ASSISTANT:
-        if role == TOOL and content.startswith("Call id: "):  # smolagents
-            content = content.partition("\n")[2]
-        return [Message(role=role, text=content, is_context=is_context, source=source)]
+        text = _without_id(content) if role == TOOL else content
+        return [Message(role=role, text=text, is_context=is_context, source=source)]
     pieces = [Piece(TEXT, content)] if isinstance(content, str) else list(pieces_of(content))
     is_data = role == TOOL and not any(piece.kind == RESULT for piece in pieces)
     if is_data or (isinstance(content, Mapping) and any(piece.is_unread for piece in pieces)):
@@ -125,6 +124,11 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
     if CALLS_TEXT in raw:
         messages[0].calls_text = raw[CALLS_TEXT]
     return messages
+
+
+def _without_id(result: str) -> str:
+    """Return a result without the id that smolagents puts before it."""
+    return result.partition("\n")[2] if result.startswith("Call id: ") else result
 
 
 def _name(what: str, number: int | None) -> str:
@@ -188,9 +192,10 @@ def _message(
     role = next((_ROLES[piece.kind] for piece in pieces if piece.kind in _ROLES), role)
     said = [piece for piece in pieces if piece.kind not in (THOUGHT, CALL)]
     thoughts = [piece.text for piece in pieces if piece.kind == THOUGHT and piece.text]
+    text = "\n".join(piece.text for piece in said if piece.text)
     return Message(
         role=role,
-        text="\n".join(piece.text for piece in said if piece.text),
+        text=_without_id(text) if role == TOOL else text,
         thought="\n\n".join(thoughts) if role == ASSISTANT else "",
         tool_calls=tuple([p.call for p in pieces if p.call]) if role == ASSISTANT else (),
         is_context=is_context,

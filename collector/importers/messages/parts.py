@@ -96,7 +96,8 @@ def _pieces_of_part(part: Mapping[str, Any]) -> Iterator[Piece]:
 
 def _others(part: Mapping[str, Any]) -> Iterator[Piece]:
     """Yield a text, what the one object within a part is, or a mark."""
-    for name in _TEXTS:
+    is_data = kind_of(part) in ("document", "text")
+    for name in (*_TEXTS, "data") if is_data else _TEXTS:
         text = part.get(name)
         if isinstance(text, Mapping):
             text = cast("Mapping[str, Any]", text).get("value")
@@ -161,8 +162,17 @@ def result_text(value: object) -> str:
         ((name, only),) = fields.items()
         if name == "json" or (isinstance(only, str) and name in (*RESULTS, *ERRORS)):
             return result_text(only)
-    secret = [name for name in fields if name.startswith("encrypted")]
-    return json_text(without(fields, secret) if secret else value)
+    return json_text(_public(value))
+
+
+def _public(value: object) -> object:
+    """Return a value without what only a model's server can read, which differs each time."""
+    if isinstance(value, list):
+        return [_public(item) for item in cast("list[object]", value)]
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value).items()
+        return {k: _public(v) for k, v in fields if not str(k).startswith("encrypted_")}
+    return value
 
 
 def _are_parts(value: object) -> bool:

@@ -1,18 +1,18 @@
 """The literal table of the formats. A new one is a file in `formats/` and a row here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.formats import (
     atif,
+    calls,
     chat_rows,
     completion_rows,
     harbor,
     inspect_logs,
     nemo,
     openhands,
-    spans,
     swe_agents,
     tau2,
     text_dumps,
@@ -20,6 +20,7 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
+from graphcredit.collector.importers.formats.traces import traces
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
@@ -40,6 +41,8 @@ class LogFormat:
     """Whether a record of the file at a path looks like this format."""
     read: Callable[[Record], Rollouts]
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
+    is_log: Callable[[Sequence[Record]], bool] | None = None
+    """Whether the first records of a file look like this format together, where one tells little."""
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     """Puts together the records of a file that are one rollout; it holds the file in memory."""
 
@@ -173,11 +176,23 @@ FORMATS: tuple[LogFormat, ...] = (
         read=text_dumps.read_areal,
     ),
     LogFormat(
-        name="spans",
-        title="spans of OpenTelemetry, Phoenix, Langfuse: refused, with the reason",
+        name="traces",
+        title="traces of OpenTelemetry (GenAI, OpenInference, Traceloop), Langfuse, LangSmith and "
+        "OpenAI's Agents",
         tried_on=None,
-        is_row=spans.is_row,
-        read=spans.read,
+        is_row=traces.is_row,
+        read=traces.read,
+        gather=traces.gather,
+    ),
+    LogFormat(
+        name="calls",
+        title="calls of a model: requests and answers, LiteLLM, Responses objects, or rows whose "
+        "messages grow",
+        tried_on=None,
+        is_row=calls.is_row,
+        is_log=calls.is_log,
+        read=calls.read,
+        gather=calls.gather,
     ),
     LogFormat(
         name="messages",

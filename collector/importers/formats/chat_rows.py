@@ -182,7 +182,7 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     if name is None and pair is None:  # the error says what is wrong with a list
         name = next((name for name in LISTS if name in row), None)
     if name is not None:
-        return _messages_of_list(as_list(_chat(row[name]), name), name, sampling)
+        return messages_of_list(as_list(_chat(row[name]), name), name, sampling)
     if pair is None:
         names = ", ".join(row) or "none"
         raise RecordError(
@@ -194,7 +194,9 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     return (*prompt, *(with_sampling(message, sampling) for message in answers))
 
 
-def _messages_of_list(items: list[Any], name: str, sampling: LoggedSampling) -> tuple[Message, ...]:
+def messages_of_list(
+    items: list[Any], name: str, sampling: LoggedSampling = NO_SAMPLING
+) -> tuple[Message, ...]:
     """Return the messages of a list, which may be items of the Responses API."""
     try:
         messages = chat_messages(items, name)

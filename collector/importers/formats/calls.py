@@ -1,0 +1,238 @@
+"""Logs of a model's calls: a row has a request and its answer, or all messages so far.
+
+Rows of one session, Responses that name the one before, and rows whose messages begin with those
+of an earlier row are one rollout.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from graphcredit.collector.importers.formats import chat_rows
+from graphcredit.collector.importers.formats.chains import (
+    Call,
+    Chain,
+    best_chain,
+    joined_calls,
+)
+from graphcredit.collector.importers.formats.conversations import call_of, rollout_of_chain
+from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.messages.exchanges import chat_in
+from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    as_mapping,
+    as_text,
+    canonical,
+    field_at,
+    fields_of,
+    first_of,
+    without,
+)
+
+_REQUESTS = ("request", "request_body", "requestBody")
+_PROMPTS = (
+    *(*chat_rows.LISTS, "input", "prompt", "contents", "system", "instructions"),
+    *("system_instruction", "systemInstruction"),
+)
+_ANSWERS = (
+    *("response", "response_body", "responseBody", "completion", "completions", "output"),
+    *("choices", "candidates", "answer"),
+)
+_SESSIONS = (
+    *("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"),
+    *("conversation.id", "trace_id", "traceId", "litellm_trace_id", "litellm_session_id"),
+    *("chat_id", "dialog_id", "dialogue_id", "trajectory_id", "episode_id", "rollout_id"),
+)
+_TIMES = (
+    *("created_at", "created", "startTime", "start_time", "request_time", "timestamp", "time"),
+    "ts",
+)
+_PREVIOUS = "previous_response_id"
+
+
+def is_row(value: object, path: Path) -> bool:
+    """Return whether a record may be a call: it has a request and an answer, or messages."""
+    row = fields_of(value)
+    return _is_exchange(row) or chat_rows.is_row(value, path)
+
+
+def _is_exchange(row: Mapping[str, Any]) -> bool:
+    """Return whether a row can be nothing but a call."""
+    has_request = any(isinstance(row.get(name), Mapping | str) for name in _REQUESTS)
+    is_response = row.get("object") == "response" and isinstance(row.get("output"), list)
+    has_answer = any(name in row for name in _ANSWERS[:3])
+    return is_response or (has_request and has_answer) or ("call_type" in row and has_answer)
+
+
+def is_log(sample: Sequence[Record]) -> bool:
+    """Return whether rows are calls of conversations: a session has several, or messages grow."""
+    rows = [fields_of(record.value) for record in sample]
+    if any(map(_is_exchange, rows)):
+        return True
+    groups = Groups()
+    return any(groups.add(row)[1] for row in rows)
+
+
+class Groups:
+    """Names the rollout that a row may be of: by its session, by the response before, or by the
+    earlier row that its messages go on from.
+    """
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, str] = {}
+        """Ids of responses to names of groups."""
+        self._by_end: dict[int, str] = {}
+        """Hashes of whole conversations to names of groups."""
+        self._names: set[str] = set()
+
+    def add(self, row: Mapping[str, Any]) -> tuple[str, bool]:
+        """Return the name of a row's group, and whether an earlier row has it."""
+        name = _session_of(row)
+        if name is None:
+            name = self._by_id.get(_previous_of(row) or "")
+        hashes = [] if name is not None else _hashes(row)
+        if name is None:
+            known = (self._by_end.get(each) for each in reversed(hashes[:-1]))
+            name = next((each for each in known if each is not None), f"row {len(self._names)}")
+        if hashes:
+            self._by_end[hashes[-1]] = name
+        if (response := _id_of(row)) is not None:
+            self._by_id[response] = name
+        is_known = name in self._names
+        self._names.add(name)
+        return name, is_known
+
+
+def _session_of(row: Mapping[str, Any]) -> str | None:
+    parts = (row, *(fields_of(row.get(name)) for name in (*chat_rows.NESTED, *_REQUESTS)))
+    found = (field_at(part, name) for part in parts for name in _SESSIONS)
+    return next((as_text(value) for value in found if isinstance(value, str | int)), None)
+
+
+def _previous_of(row: Mapping[str, Any]) -> str | None:
+    parts = (row, *(fields_of(row.get(name)) for name in (*_REQUESTS, *_ANSWERS[:3])))
+    return next((as_text(id_) for part in parts if (id_ := part.get(_PREVIOUS))), None)
+
+
+def _id_of(row: Mapping[str, Any]) -> str | None:
+    answers = (fields_of(row.get(name)) for name in _ANSWERS[:3])
+    objects = [each for each in (row, *answers) if each.get("object") == "response"]
+    return as_text(objects[0].get("id")) if objects else None
+
+
+def _hashes(row: Mapping[str, Any]) -> list[int]:
+    """Return a hash of each beginning of a row's messages, the shortest first."""
+    given, said = _exchange(row)
+    messages = [*chat_in(given, "user"), *chat_in(said, "assistant")]
+    hashes = [0]
+    for message in map(fields_of, messages):
+        role = first_of(message, ("role", "from", "type"))
+        content = first_of(message, ("content", "value", "parts", "text", "output", "arguments"))
+        hashes.append(hash((hashes[-1], canonical([role, content]))))
+    return hashes[1:]
+
+
+def _exchange(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what a model was given, and what it answered: null where a row has it in one list."""
+    request = first_of(row, _REQUESTS)
+    if request is None:
+        request = {name: row[name] for name in _PROMPTS if row.get(name) is not None}
+    return request, first_of(row, _ANSWERS)
+
+
+def gather(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield a record for each rollout that rows of a file may be."""
+    groups = Groups()
+    rows: dict[str, list[Record]] = {}
+    for record in records:
+        if not is_row(record.value, record.path):
+            yield record
+        else:
+            name, _ = groups.add(fields_of(record.value))
+            rows.setdefault(name, []).append(record)
+    for of_one in rows.values():
+        yield replace(of_one[0], value={"calls": [r.value for r in of_one]}, share=1.0)
+
+
+def read(record: Record) -> Rollouts:
+    """Yield the rollouts of rows that may be one: most often the conversation of most answers."""
+    if isinstance(record.value, RowError):
+        raise record.value
+    whole = as_mapping(record.value, "a call")
+    rows = whole.get("calls")
+    if not isinstance(rows, list):
+        raise RecordError("a call must have a request and an answer, or messages")
+    ordered = _in_order([as_mapping(row, "a call") for row in rows])
+    path = _path(ordered)
+    if len(path) < len(ordered):
+        yield Omission(reason=_BRANCH, count=len(ordered) - len(path))
+    chains = joined_calls(_calls(path))
+    if len(chains) == len(path):  # nothing was joined: each row is what it is
+        for chain, row in zip(chains, path, strict=True):
+            if _is_exchange(row):
+                yield rollout_of_chain(chain)
+            else:
+                yield from chat_rows.read(replace(record, value=row))
+        return
+    main = best_chain(chains)
+    for chain in chains:
+        if chain is main or _is_judged_apart(chain, main):
+            yield rollout_of_chain(chain)
+        else:
+            yield Omission(reason=_BRANCH, count=chain.num_calls)
+
+
+_BRANCH = "model call that is not on the way to the last answer of its session"
+
+
+def _in_order(rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return rows by their time, if all have one of a kind; else as they are."""
+    times = [_time(row) for row in rows]
+    for kind in (int | float, str):
+        if all(isinstance(time, kind) for time in times):
+            order = sorted(range(len(rows)), key=times.__getitem__)
+            return [rows[index] for index in order]
+    return rows
+
+
+def _time(row: Mapping[str, Any]) -> Any:
+    return first_of({**fields_of(row.get("response")), **row}, _TIMES)
+
+
+def _path(rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows on the longest way along the responses before; all if they name none."""
+    by_id = {_id_of(row): row for row in rows}
+    ways: list[list[Mapping[str, Any]]] = []
+    for row in rows:
+        way, before = [row], by_id.get(_previous_of(row) or "")
+        while before is not None and len(way) <= len(rows):
+            way.append(before)
+            before = by_id.get(_previous_of(before) or "")
+        ways.append(way)
+    longest = max(reversed(ways), key=len)
+    return longest[::-1] if len(longest) > 1 else rows
+
+
+def _calls(rows: Sequence[Mapping[str, Any]]) -> Iterator[Call]:
+    before: Mapping[str, Any] | None = None
+    for row in rows:
+        given, said = _exchange(row)
+        conversation = field_at(row, "conversation.id")
+        is_next = before is not None and (
+            (_id_of(before) is not None and _previous_of(row) == _id_of(before))
+            or (conversation is not None and conversation == field_at(before, "conversation.id"))
+        )
+        request = fields_of(first_of(row, _REQUESTS))
+        facts = {**row, "request": without(request, _PROMPTS)} if request else row
+        names = (*_PROMPTS, *_ANSWERS, *_REQUESTS[1:])
+        yield replace(call_of(given, said, without(facts, names)), continues=is_next)
+        before = row
+
+
+def _is_judged_apart(chain: Chain, main: Chain) -> bool:
+    """Return whether a conversation has a task or a reward of its own."""
+    facts = [{k: v for each in one.facts for k, v in each.items()} for one in (chain, main)]
+    names = (*chat_rows.GROUPS, *chat_rows.REWARDS, *chat_rows.SUCCESSES)
+    return any(facts[0].get(n) is not None and facts[0][n] != facts[1].get(n) for n in names)

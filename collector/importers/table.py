@@ -20,7 +20,7 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
-from graphcredit.collector.importers.formats.traces import traces
+from graphcredit.collector.importers.formats.traces import spans, traces
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
@@ -42,7 +42,7 @@ class LogFormat:
     read: Callable[[Record], Rollouts]
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
     is_log: Callable[[Sequence[Record]], bool] | None = None
-    """Whether the first records of a file look like this format together, where one tells little."""
+    """Whether the first records of a file together look like it, where one tells little."""
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     """Puts together the records of a file that are one rollout; it holds the file in memory."""
     aside: tuple[str, ...] = ()
@@ -188,6 +188,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=traces.is_row,
         read=traces.read,
         gather=traces.gather,
+        aside=spans.ASIDE,
     ),
     LogFormat(
         name="calls",
@@ -198,6 +199,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_log=calls.is_log,
         read=calls.read,
         gather=calls.gather,
+        aside=("calls.*.request.tools", "calls.*.metadata", "calls.*.error"),
     ),
     LogFormat(
         name="messages",

@@ -17,12 +17,14 @@ from graphcredit.collector.importers.formats.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.conversations import call_of, rollout_of_chain
-from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.exchanges import chat_in
-from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
+from graphcredit.collector.importers.messages.rollout import Omission, Rollouts, each_part
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_mapping,
+    as_objects,
     as_text,
     canonical,
     field_at,
@@ -49,6 +51,9 @@ _TIMES = (
     *("created_at", "created", "startTime", "start_time", "request_time", "timestamp", "time"),
     "ts",
 )
+_LEAST = 1 / 3
+"""Share of the rows of a log of calls that go on from earlier ones: with two calls each, a half."""
+
 _PREVIOUS = "previous_response_id"
 
 
@@ -72,12 +77,13 @@ def is_log(sample: Sequence[Record]) -> bool:
     if any(map(_is_exchange, rows)):
         return True
     groups = Groups()
-    return any(groups.add(row)[1] for row in rows)
+    return sum(groups.add(row)[1] for row in rows) >= _LEAST * len(rows)
 
 
 class Groups:
-    """Names the rollout that a row may be of: by its session, by the response before, or by the
-    earlier row that its messages go on from.
+    """Names the rollout that a row may be of.
+
+    Its session tells it, or the response before, or the earlier row whose messages it goes on from.
     """
 
     def __init__(self) -> None:
@@ -153,35 +159,36 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             name, _ = groups.add(fields_of(record.value))
             rows.setdefault(name, []).append(record)
     for of_one in rows.values():
-        yield replace(of_one[0], value={"calls": [r.value for r in of_one]}, share=1.0)
+        if len(of_one) == 1:
+            yield of_one[0]
+        else:
+            yield replace(of_one[0], value={"calls": [r.value for r in of_one]}, share=1.0)
 
 
 def read(record: Record) -> Rollouts:
     """Yield the rollouts of rows that may be one: most often the conversation of most answers."""
-    if isinstance(record.value, RowError):
-        raise record.value
+    if is_chat(record.value):
+        yield from chat_rows.read(record)
+        return
     whole = as_mapping(record.value, "a call")
-    rows = whole.get("calls")
-    if not isinstance(rows, list):
-        raise RecordError("a call must have a request and an answer, or messages")
-    ordered = _in_order([as_mapping(row, "a call") for row in rows])
+    ordered = _in_order(as_objects(whole.get("calls", [whole]), "calls", "a call"))
     path = _path(ordered)
     if len(path) < len(ordered):
         yield Omission(reason=_BRANCH, count=len(ordered) - len(path))
-    chains = joined_calls(_calls(path))
-    if len(chains) == len(path):  # nothing was joined: each row is what it is
-        for chain, row in zip(chains, path, strict=True):
-            if _is_exchange(row):
-                yield rollout_of_chain(chain)
-            else:
-                yield from chat_rows.read(replace(record, value=row))
+    calls: list[Call] = []
+    error = _broken(path, calls)
+    chains = joined_calls(calls)
+    main = best_chain(chains) if len(chains) < len(path) else None
+    if main is None and not any(map(_is_exchange, path)):  # nothing was joined: rows of messages
+        yield from each_part(path, "calls", lambda row: chat_rows.read(replace(record, value=row)))
         return
-    main = best_chain(chains)
     for chain in chains:
-        if chain is main or _is_judged_apart(chain, main):
+        if main is None or chain is main or _is_judged_apart(chain, main):
             yield rollout_of_chain(chain)
         else:
             yield Omission(reason=_BRANCH, count=chain.num_calls)
+    if error is not None:
+        raise error
 
 
 _BRANCH = "model call that is not on the way to the last answer of its session"
@@ -215,9 +222,12 @@ def _path(rows: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return longest[::-1] if len(longest) > 1 else rows
 
 
-def _calls(rows: Sequence[Mapping[str, Any]]) -> Iterator[Call]:
+def _broken(rows: Sequence[Mapping[str, Any]], calls: list[Call]) -> RecordError | None:
+    """Add the calls of rows to a list; return the error about those that cannot be read."""
     before: Mapping[str, Any] | None = None
-    for row in rows:
+
+    def read_one(row: Mapping[str, Any]) -> Rollouts:
+        nonlocal before
         given, said = _exchange(row)
         conversation = field_at(row, "conversation.id")
         is_next = before is not None and (
@@ -227,8 +237,15 @@ def _calls(rows: Sequence[Mapping[str, Any]]) -> Iterator[Call]:
         request = fields_of(first_of(row, _REQUESTS))
         facts = {**row, "request": without(request, _PROMPTS)} if request else row
         names = (*_PROMPTS, *_ANSWERS, *_REQUESTS[1:])
-        yield replace(call_of(given, said, without(facts, names)), continues=is_next)
+        calls.append(replace(call_of(given, said, without(facts, names)), continues=is_next))
         before = row
+        yield from ()
+
+    try:
+        list(each_part(rows, "calls", read_one))
+    except RecordError as error:
+        return error
+    return None
 
 
 def _is_judged_apart(chain: Chain, main: Chain) -> bool:

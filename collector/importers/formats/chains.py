@@ -1,6 +1,4 @@
-"""Join the calls of a model to conversations: each call has what was said before it, or continues
-the call before.
-"""
+"""Join the calls of a model to conversations: a call has what was said before it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -55,8 +53,7 @@ class Chain:
             self.messages += new
 
     def with_context(self) -> tuple[Message, ...]:
-        """Return the messages. Answers that the first of several prompts had are context: nobody
-        sampled them here."""
+        """Return the messages; answers that the first of several prompts had are context."""
         if self.num_calls == 1:
             return tuple(self.messages)
         given = self.messages[: self.num_given]

@@ -1,4 +1,4 @@
-"""The messages within a request or an answer of any API, or within what a span has as in- or output."""
+"""The messages within a request or an answer of any API, or within a span's input or output."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast

@@ -1,6 +1,4 @@
-"""What was said of a trace: scores of Langfuse, feedback of LangSmith, evaluations of OpenTelemetry
-and annotations of Phoenix.
-"""
+"""Scores of Langfuse, feedback of LangSmith, evaluations of OpenTelemetry, and annotations."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
@@ -9,7 +7,6 @@ from graphcredit.collector.importers.messages.values import (
     as_verdict,
     field_at,
     fields_of,
-    first_of,
 )
 
 _LISTS = ("scores", "feedback", "feedback_stats", "annotations", "evaluations", "span_annotations")
@@ -58,7 +55,8 @@ def _number(item: object) -> float | None:
     found = (field_at(item, path) for path in (*_VALUES, *_WORDS))
     for value in found:
         if isinstance(value, list) and value:
-            numbers = [n for each in cast("list[object]", value) if (n := as_score(each)) is not None]
+            scores = map(as_score, cast("list[object]", value))
+            numbers = [number for number in scores if number is not None]
             return sum(numbers) / len(numbers) if numbers else None
         number = as_score(value)
         if number is not None:

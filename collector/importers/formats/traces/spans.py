@@ -18,8 +18,8 @@ from graphcredit.collector.importers.messages.values import (
 )
 
 Span = dict[str, Any]
-"""A span, a run, an observation or a trace: `trace_id`, `id`, `parent_id`, `start`, `name`, `kind`,
-`session`, `input`, `output`, `scores`, `metadata` and `attributes`; null where it has none."""
+"""A span, a run, an observation or a trace: `trace_id`, `id`, `parent_id`, `start_time`, `name`,
+`kind`, `session`, `input`, `output`, `scores`, `metadata` and `attributes`; null if it has none."""
 
 _TRACE = ("traceId", "trace_id", "context.trace_id", "context.traceId")
 _SPAN = ("spanId", "span_id", "context.span_id", "context.spanId", "id")
@@ -52,6 +52,27 @@ _LISTS = ("observations", "spans", "child_runs", "data.spans", "runs")
 
 _DETAILS = "gen_ai.client.inference.operation.details"
 """The event whose attributes are those that a span may have itself."""
+
+ASIDE = tuple(
+    f"spans.*.{name}"
+    for name in (
+        *("name", "kind", "session", "metadata", "attributes.metadata", "attributes.server"),
+        *(f"attributes.gen_ai.{n}" for n in ("system", "provider", "request", "response", "usage")),
+        *(f"attributes.gen_ai.{n}" for n in ("operation", "agent", "tool", "conversation")),
+        *(f"attributes.llm.{n}" for n in ("model_name", "provider", "system", "request", "usage")),
+        *(
+            "attributes.llm.invocation_parameters",
+            "attributes.llm.tools",
+            "attributes.openinference",
+        ),
+        *(f"attributes.ai.{n}" for n in ("model", "settings", "usage", "operationId", "telemetry")),
+        *("attributes.ai.prompt.tools", "attributes.operation", "attributes.traceloop.workflow"),
+        *("attributes.traceloop.span", "attributes.traceloop.association", "attributes.session"),
+        *("attributes.user", "attributes.service", "attributes.telemetry", "attributes.code"),
+        *("attributes.langfuse.trace", "attributes.langfuse.session", "attributes.tag"),
+    )
+)
+"""What of a span is no part of a conversation; metadata is in `extra` of the first step."""
 
 _LANGFUSE = frozenset({"sessionId", "userId", "tags", "scores", "htmlPath", "bookmarked"})
 _OBSERVATIONS = frozenset(
@@ -127,7 +148,7 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
         "trace_id": as_text(_at(row, _TRACE)) or trace_id or span_id,
         "id": span_id,
         "parent_id": as_text(_at(row, _PARENT)) or None,
-        "start": _at(row, _START),
+        "start_time": _at(row, _START),
         "name": first_of(row, ("name", "workflow_name")),
         "kind": str(_at(whole, _KIND) or "").lower(),
         "session": session or as_text(_at(whole, _SESSION)),

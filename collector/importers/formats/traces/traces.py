@@ -5,19 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.importers.formats.conversations import call_of, rollout_of_chain
 from graphcredit.collector.importers.formats.chains import Call, Chain, best_chain, joined_calls
+from graphcredit.collector.importers.formats.conversations import call_of, rollout_of_chain
 from graphcredit.collector.importers.formats.traces.scores import is_score, scores_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.exchanges import chat_in
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
-from graphcredit.collector.importers.messages.values import RecordError, as_text, first_of, joined
+from graphcredit.collector.importers.messages.values import as_text, first_of, joined
 
-METADATA_ONLY = (
-    "the spans must have the messages of the model's calls: these have metadata only. Let the "
-    "tracer capture content, for example by OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT, "
-    "or export inputs and outputs too"
+NO_ANSWERS = (
+    "the spans must have what the model was given and answered: no span has an answer, so this "
+    "export has metadata or prompts only. Let the tracer capture content (for OpenTelemetry "
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true), or export inputs and outputs too"
 )
 
 _MODELS = ("llm", "chat", "generation", "generate", "completion", "response", "dogenerate")
@@ -52,7 +52,7 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             )
     if spans and not any(_has_messages(span) for span in spans):
         record = next(iter(first.values()))
-        yield replace(record, place="", value=RowError(METADATA_ONLY))
+        yield replace(record, place="", value=RowError(NO_ANSWERS))
         return
     _add_scores(spans, scores)
     sessions = {span["trace_id"]: span["session"] for span in spans if span["session"]}
@@ -115,7 +115,7 @@ def read(record: Record) -> Rollouts:
 
 
 def _time(span: Span) -> tuple[float, str]:
-    start = span["start"]
+    start = span["start_time"]
     try:
         return float(start), ""
     except (TypeError, ValueError):

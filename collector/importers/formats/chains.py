@@ -138,7 +138,8 @@ def is_same(one: Message, other: Message) -> bool:
     """Return whether two messages are one: a prompt may have an answer without its calls."""
     if one.role != other.role or one.text.strip() != other.text.strip():
         return False
-    return one.tool_calls == other.tool_calls or not (one.tool_calls and other.tool_calls)
+    calls, others = list(map(str, one.tool_calls)), list(map(str, other.tool_calls))
+    return not (calls and others) or calls == others
 
 
 def best_chain(chains: Sequence[Chain]) -> Chain:

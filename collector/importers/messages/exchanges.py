@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.chat import is_chat
-from graphcredit.collector.importers.messages.responses import is_call, is_result
 from graphcredit.collector.importers.messages.rollout import SYSTEM
 from graphcredit.collector.importers.messages.values import fields_of, first_of, parse_json
 
@@ -60,6 +59,6 @@ def _in_list(items: Sequence[Any], role: str) -> list[Any]:
 
 
 def _is_message(item: object) -> bool:
-    fields = fields_of(item)
-    kind = fields.get("type")
-    return is_chat([item]) or kind == "reasoning" or is_call(kind) or is_result(kind)
+    kind = fields_of(item).get("type")
+    is_item = isinstance(kind, str) and kind.endswith(("reasoning", "_call", "_call_output"))
+    return is_chat([item]) or is_item

@@ -12,8 +12,10 @@ from graphcredit.collector.importers.formats.harbor import (
     with_rollout_details,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.chat import joined_answer, seen, tool_call
+from graphcredit.collector.importers.messages.answers import joined_answer
+from graphcredit.collector.importers.messages.chat import seen
 from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.parts import tool_call
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_messages, is_chat
-from graphcredit.collector.importers.messages.responses import answers_of, is_call, is_result
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
@@ -25,7 +24,6 @@ from graphcredit.collector.importers.messages.values import (
     as_number,
     as_text,
     as_verdict,
-    field_at,
     fields_of,
     first_of,
     is_limit,
@@ -198,13 +196,7 @@ def messages_of_list(
     items: list[Any], name: str, sampling: LoggedSampling = NO_SAMPLING
 ) -> tuple[Message, ...]:
     """Return the messages of a list, which may be items of the Responses API."""
-    try:
-        messages = chat_messages(items, name)
-    except RecordError:
-        kinds = [field_at(item, "type") for item in items]
-        if any(is_call(kind) or is_result(kind) for kind in kinds):
-            return tuple(answers_of([as_mapping(item, name) for item in items], sampling))
-        raise
+    messages = chat_messages(items, name)
     # An answer that the log excludes from training is context: an example, or a stub.
     excluded = [m.source.get("loss") is False or m.source.get("weight") == 0 for m in messages]
     if any(excluded):

@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphcredit.collector.importers.messages.chat import (
-    chat_message,
-    seen,
-    tool_call,
-)
+from graphcredit.collector.importers.messages.chat import chat_message, seen
 from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.parts import tool_call
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,

@@ -27,6 +27,8 @@ class ToolCall:
     name: str
     arguments: str
     """JSON with sorted keys, so that equal calls have equal texts; the log's text if not JSON."""
+    id: str | None = field(default=None, compare=False)
+    """Tells whether two places of a log have one call. No part of an action."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"
@@ -97,6 +99,8 @@ class Message:
     """The images of its content as the log has them; each has a mark in the text."""
     images: tuple["KeptImage", ...] = ()
     """Those of them that are kept."""
+    num_unread: int = 0
+    """Parts of its content that no reader knows: each has a mark in the text."""
     sampling: LoggedSampling = NO_SAMPLING
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""

@@ -60,6 +60,7 @@ def without(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
+_encode_as_is = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _quoted = json.encoder.encode_basestring
 _NAME = itemgetter(0)
 
@@ -75,6 +76,11 @@ def canonical(value: object) -> str:
             return _encode(value)
         fields.append(f"{_quoted(name)}: {_quoted(field) if type(field) is str else field}")
     return f"{{{', '.join(fields)}}}"
+
+
+def json_text(value: object) -> str:
+    """Return JSON text with the fields in their order, as a tool writes it."""
+    return _encode_as_is(value)
 
 
 def canonical_text(value: object) -> str:

@@ -149,7 +149,7 @@ def _unread(
     if not left:
         return
     made = read - {text for _, text in texts}
-    made |= set(_inner_texts(made))
+    made |= set(_inner_texts(read))
     lines = {line.strip() for text in made for line in text.splitlines()}
     known = read | made | lines
     for path, text in left:

@@ -16,6 +16,9 @@ _INNER = (
 )
 """Fields that may have the messages of an object, in the order in which they are tried."""
 
+_CHOICES = ("choices", "candidates", "generations")
+"""Those with several answers, of which the first is the one that counts."""
+
 
 def chat_in(value: object, role: str) -> list[Any]:
     """Return the messages within a value as the log has them; an empty list if there are none.
@@ -37,7 +40,8 @@ def _in_object(value: Mapping[str, Any], role: str) -> list[Any]:
     if _is_message(value):
         return [value]
     for name in _INNER:
-        found = chat_in(value.get(name), role)
+        inner = value.get(name)
+        found = chat_in(inner[:1] if name in _CHOICES and isinstance(inner, list) else inner, role)
         if found:
             system = first_of(value, _SYSTEMS)
             given = [] if system is None or role == "assistant" else chat_in(system, SYSTEM)
@@ -46,9 +50,9 @@ def _in_object(value: Mapping[str, Any], role: str) -> list[Any]:
 
 
 def _in_list(items: Sequence[Any], role: str) -> list[Any]:
-    """Return messages; the first of several choices, or of a batch of one, is the answer."""
+    """Return messages, without objects around them; of a batch the first."""
     if any(map(_is_message, items)):
-        return [item for item in items if isinstance(item, Mapping)]
+        return [_opened(item) for item in items if isinstance(item, Mapping)]
     if not items or isinstance(items[0], list | str):
         return chat_in(items[0], role) if items else []
     first = fields_of(items[0])
@@ -56,6 +60,12 @@ def _in_list(items: Sequence[Any], role: str) -> list[Any]:
         return chat_in(first_of(first, ("message", "content")), role)
     is_part = "type" in first or "text" in first
     return [{"role": role, "content": list(items)}] if is_part else []
+
+
+def _opened(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message, or the one that an object around it has: a choice, a wrapper."""
+    inner = item.get("message")
+    return item if "role" in item or not isinstance(inner, Mapping) else inner
 
 
 def _is_message(item: object) -> bool:

@@ -148,10 +148,9 @@ def _of_event(event: Mapping[str, Any]) -> dict[str, Any]:
         inner = field_at(said, name)
         if inner is not None:
             return {"role": role, "content": inner}
-    message = fields_of(said.get("message"))
-    if isinstance(said.get("message"), list | str):  # its parts, or its text
-        message = {"content": said["message"]}
-    return {"role": role, **said, **message}
+    message = said.pop("message", {})  # it, its parts, or its text
+    inner = message if isinstance(message, Mapping) else {"content": message}
+    return {"role": role, **said, **cast("Mapping[str, Any]", inner)}
 
 
 def _parsed(value: Any) -> Any:

@@ -199,7 +199,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_log=calls.is_log,
         read=calls.read,
         gather=calls.gather,
-        aside=("calls.*.request.tools", "calls.*.metadata", "calls.*.error"),
+        aside=calls.ASIDE,
     ),
     LogFormat(
         name="messages",

@@ -30,6 +30,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    parse_json,
     without,
 )
 
@@ -42,6 +43,9 @@ _ANSWERS = (
     *("response", "response_body", "responseBody", "completion", "completions", "output"),
     *("choices", "candidates", "answer"),
 )
+_LISTS = ("calls", "llm_calls", "model_calls", "requests", "interactions", "exchanges", "steps")
+"""Fields that may have the calls of a rollout."""
+
 _SESSIONS = (
     *("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"),
     *("conversation.id", "trace_id", "traceId", "litellm_trace_id", "litellm_session_id"),
@@ -54,13 +58,25 @@ _TIMES = (
 _LEAST = 1 / 3
 """Share of the rows of a log of calls that go on from earlier ones: with two calls each, a half."""
 
+ASIDE = tuple(
+    f"{before}{name}"
+    for before in ("", "calls.*.", *(f"{name}.*." for name in _LISTS[1:]))
+    for name in (
+        *("metadata", "request.metadata", "request.tools", "request.model", "error", "startTime"),
+        *("endTime", "call_type", "response.usage", "response.candidates.*.finishReason"),
+        *("response.finish_reason", "response.service_tier", "request_tags", "model_parameters"),
+        *("hidden_params", "model_map_information", "response_cost", "api_base", "model_group"),
+    )
+)
+"""What of a call is no part of a conversation; the metadata is in `extra` of the first step."""
+
 _PREVIOUS = "previous_response_id"
 
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record may be a call: it has a request and an answer, or messages."""
     row = fields_of(value)
-    return _is_exchange(row) or chat_rows.is_row(value, path)
+    return _is_exchange(row) or _within(row) is not None or chat_rows.is_row(value, path)
 
 
 def _is_exchange(row: Mapping[str, Any]) -> bool:
@@ -71,10 +87,19 @@ def _is_exchange(row: Mapping[str, Any]) -> bool:
     return is_response or (has_request and has_answer) or ("call_type" in row and has_answer)
 
 
+def _within(row: Mapping[str, Any]) -> str | None:
+    """Return the field of a row that has the calls of a rollout."""
+    for name in _LISTS:
+        items = row.get(name)
+        if isinstance(items, list) and items and _is_exchange(fields_of(items[0])):
+            return name
+    return None
+
+
 def is_log(sample: Sequence[Record]) -> bool:
     """Return whether rows are calls of conversations: a session has several, or messages grow."""
     rows = [fields_of(record.value) for record in sample]
-    if any(map(_is_exchange, rows)):
+    if any(_is_exchange(row) or _within(row) for row in rows):
         return True
     groups = Groups()
     return sum(groups.add(row)[1] for row in rows) >= _LEAST * len(rows)
@@ -89,26 +114,46 @@ class Groups:
     def __init__(self) -> None:
         self._by_id: dict[str, str] = {}
         """Ids of responses to names of groups."""
-        self._by_end: dict[int, str] = {}
-        """Hashes of whole conversations to names of groups."""
+        self._by_end: dict[int, list[tuple[str, str]]] = {}
+        """Hashes of whole conversations to the calls of their last messages and names of groups:
+        alike rollouts have one hash."""
         self._names: set[str] = set()
+        self._joined: dict[str, str] = {}
 
     def add(self, row: Mapping[str, Any]) -> tuple[str, bool]:
         """Return the name of a row's group, and whether an earlier row has it."""
-        name = _session_of(row)
+        name = _session_of(row) or self._by_response(row)
         if name is None:
-            name = self._by_id.get(_previous_of(row) or "")
-        hashes = [] if name is not None else _hashes(row)
-        if name is None:
-            known = (self._by_end.get(each) for each in reversed(hashes[:-1]))
-            name = next((each for each in known if each is not None), f"row {len(self._names)}")
-        if hashes:
-            self._by_end[hashes[-1]] = name
-        if (response := _id_of(row)) is not None:
-            self._by_id[response] = name
+            *begins, (whole, calls) = _beginnings(row) or [(0, "")]
+            ends = ((self._by_end.get(each, []), called) for each, called in reversed(begins))
+            known, called = next((end for end in ends if end[0]), ([], ""))
+            before = next((end for end in known if end[0] == called), known[-1] if known else None)
+            if before is not None:
+                known.remove(before)
+            name = before[1] if before is not None else f"row {len(self._names)}"
+            self._by_end.setdefault(whole, []).append((calls, name))
+            if (response := _id_of(row)) is not None:
+                self._by_id[response] = name
         is_known = name in self._names
         self._names.add(name)
         return name, is_known
+
+    def _by_response(self, row: Mapping[str, Any]) -> str | None:
+        """Return the name of a group whose responses name one another, in any order."""
+        before, own = _previous_of(row), _id_of(row)
+        known = [self.final(self._by_id[id_]) for id_ in (before, own) if id_ in self._by_id]
+        if before is None and not known:
+            return None
+        name = known[0] if known else f"response {before}"
+        self._joined |= {other: name for other in known if other != name}
+        self._by_id |= {id_: name for id_ in (before, own) if id_ is not None}
+        return name
+
+    def final(self, name: str) -> str:
+        """Return the name of a group after others were found to be it."""
+        while name in self._joined:
+            name = self._joined[name]
+        return name
 
 
 def _session_of(row: Mapping[str, Any]) -> str | None:
@@ -128,16 +173,21 @@ def _id_of(row: Mapping[str, Any]) -> str | None:
     return as_text(objects[0].get("id")) if objects else None
 
 
-def _hashes(row: Mapping[str, Any]) -> list[int]:
-    """Return a hash of each beginning of a row's messages, the shortest first."""
+def _beginnings(row: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Return a hash of each beginning of a row's messages, and the calls of its last one.
+
+    The calls are apart: some programs leave them out of what they send.
+    """
     given, said = _exchange(row)
     messages = [*chat_in(given, "user"), *chat_in(said, "assistant")]
-    hashes = [0]
+    beginnings: list[tuple[int, str]] = []
+    before = 0
     for message in map(fields_of, messages):
         role = first_of(message, ("role", "from", "type"))
         content = first_of(message, ("content", "value", "parts", "text", "output", "arguments"))
-        hashes.append(hash((hashes[-1], canonical([role, content]))))
-    return hashes[1:]
+        before = hash((before, canonical([role, content])))
+        beginnings.append((before, canonical(first_of(message, ("tool_calls", "function_call")))))
+    return beginnings
 
 
 def _exchange(row: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -151,13 +201,15 @@ def _exchange(row: Mapping[str, Any]) -> tuple[Any, Any]:
 def gather(records: Iterator[Record]) -> Iterator[Record]:
     """Yield a record for each rollout that rows of a file may be."""
     groups = Groups()
-    rows: dict[str, list[Record]] = {}
+    known: list[tuple[str, Record]] = []
     for record in records:
-        if not is_row(record.value, record.path):
+        if not is_row(record.value, record.path) or _within(fields_of(record.value)):
             yield record
         else:
-            name, _ = groups.add(fields_of(record.value))
-            rows.setdefault(name, []).append(record)
+            known.append((groups.add(fields_of(record.value))[0], record))
+    rows: dict[str, list[Record]] = {}
+    for name, record in known:
+        rows.setdefault(groups.final(name), []).append(record)
     for of_one in rows.values():
         if len(of_one) == 1:
             yield of_one[0]
@@ -171,12 +223,20 @@ def read(record: Record) -> Rollouts:
         yield from chat_rows.read(record)
         return
     whole = as_mapping(record.value, "a call")
-    ordered = _in_order(as_objects(whole.get("calls", [whole]), "calls", "a call"))
+    name = "calls" if "calls" in whole else _within(whole)
+    outer = {} if name is None else without(whole, (name,))
+    rows = [whole] if name is None else as_objects(whole[name], name, "a call")
+    ordered = _in_order(rows)
     path = _path(ordered)
     if len(path) < len(ordered):
         yield Omission(reason=_BRANCH, count=len(ordered) - len(path))
     calls: list[Call] = []
     error = _broken(path, calls)
+    if calls and not any(call.prompt for call in calls):
+        raise RecordError(
+            "a call must have what the model was given: there are answers only. Log the messages "
+            "or the `input` of each request beside its response"
+        )
     chains = joined_calls(calls)
     main = best_chain(chains) if len(chains) < len(path) else None
     if main is None and not any(map(_is_exchange, path)):  # nothing was joined: rows of messages
@@ -184,6 +244,7 @@ def read(record: Record) -> Rollouts:
         return
     for chain in chains:
         if main is None or chain is main or _is_judged_apart(chain, main):
+            chain.facts.append(outer)
             yield rollout_of_chain(chain)
         else:
             yield Omission(reason=_BRANCH, count=chain.num_calls)
@@ -235,7 +296,10 @@ def _broken(rows: Sequence[Mapping[str, Any]], calls: list[Call]) -> RecordError
             or (conversation is not None and conversation == field_at(before, "conversation.id"))
         )
         request = fields_of(first_of(row, _REQUESTS))
-        facts = {**row, "request": without(request, _PROMPTS)} if request else row
+        metadata = {**fields_of(request.get("metadata")), **_metadata(row)}
+        facts = {**row, "metadata": metadata} if metadata else dict(row)
+        if request:
+            facts["request"] = without(request, (*_PROMPTS, "metadata"))
         names = (*_PROMPTS, *_ANSWERS, *_REQUESTS[1:])
         calls.append(replace(call_of(given, said, without(facts, names)), continues=is_next))
         before = row
@@ -246,6 +310,12 @@ def _broken(rows: Sequence[Mapping[str, Any]], calls: list[Call]) -> RecordError
     except RecordError as error:
         return error
     return None
+
+
+def _metadata(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata of a row, which LiteLLM has as JSON text in its database."""
+    value = row.get("metadata")
+    return fields_of(parse_json(value) if isinstance(value, str) else value)
 
 
 def _is_judged_apart(chain: Chain, main: Chain) -> bool:

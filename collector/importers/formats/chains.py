@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphcredit.collector.importers.messages.chat import joined_answer
+from graphcredit.collector.importers.messages.answers import joined_answer
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
 
 

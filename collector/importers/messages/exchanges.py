@@ -9,7 +9,7 @@ from graphcredit.collector.importers.messages.values import fields_of, first_of,
 
 _SYSTEMS = ("system", "instructions", "system_instruction", "systemInstruction")
 _INNER = (
-    *("messages", "input_messages", "contents", "input", "inputs", "prompts", "prompt"),
+    *("messages", "input_messages", "contents", "input", "inputs", "prompts", "prompt", "parts"),
     *("output_messages", "choices", "candidates", "generations", "message", "output", "outputs"),
     *("response", "completion", "content", "text", "body", "kwargs"),
     *("question", "query", "answer", "final_output", "result"),

@@ -194,7 +194,11 @@ def vercel(chat: Chat) -> list[Any]:
 
     def attributes(exchange: Exchange) -> dict[str, Any]:
         calls = [
-            {"toolCallId": "c1", "toolName": c["function"]["name"], "args": c["function"]["arguments"]}
+            {
+                "toolCallId": "c1",
+                "toolName": c["function"]["name"],
+                "args": c["function"]["arguments"],
+            }
             for c in exchange[1].get("tool_calls", ())
         ]
         values = {

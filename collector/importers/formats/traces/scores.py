@@ -9,9 +9,19 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
 )
 
-_LISTS = ("scores", "feedback", "feedback_stats", "annotations", "evaluations", "span_annotations")
-_NAMES = ("name", "key", "gen_ai.evaluation.name", "metric")
-_VALUES = ("score", "value", "avg", "gen_ai.evaluation.score.value", "result.score")
+_LISTS = (
+    *("scores", "feedback", "feedback_stats", "feedback_scores", "annotations", "evaluations"),
+    *("span_annotations", "assessments", "info.assessments"),
+)
+_NAMES = ("name", "key", "gen_ai.evaluation.name", "metric", "assessment_name")
+_VALUES = (
+    "score",
+    "value",
+    "avg",
+    "gen_ai.evaluation.score.value",
+    "result.score",
+    "feedback.value",
+)
 _WORDS = ("label", "stringValue", "gen_ai.evaluation.score.label", "result.label")
 
 
@@ -29,7 +39,7 @@ def scores_of(
     """Return the scores of a span by name."""
     found: dict[str, float] = {}
     for name in _LISTS:
-        for given in (row.get(name), attributes.get(name)):
+        for given in (field_at(row, name), attributes.get(name)):
             found |= dict(_named(given))
     evaluated = (event["attributes"] for event in events if "gen_ai" in event["attributes"])
     return found | dict(_named([each for each in evaluated if field_at(each, _NAMES[2])]))

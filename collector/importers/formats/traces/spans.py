@@ -21,18 +21,24 @@ Span = dict[str, Any]
 """A span, a run, an observation or a trace: `trace_id`, `id`, `parent_id`, `start_time`, `name`,
 `kind`, `session`, `input`, `output`, `scores`, `metadata` and `attributes`; null if it has none."""
 
-_TRACE = ("traceId", "trace_id", "context.trace_id", "context.traceId")
+_TRACE = ("traceId", "trace_id", "context.trace_id", "context.traceId", "root_span_id")
 _SPAN = ("spanId", "span_id", "context.span_id", "context.spanId", "id")
 _PARENT = (
     *("parentSpanId", "parent_span_id", "parentObservationId", "parent_observation_id"),
-    *("parent_run_id", "parent_id", "parentId"),
+    *("parent_run_id", "parent_id", "parentId", "span_parents.0"),
 )
 _START = (
     *("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time", "started_at"),
     *("timestamp", "createdAt"),
 )
 _KIND = (
-    *("run_type", "span_data.type", "attributes.openinference.span.kind", "span_kind"),
+    *(
+        "run_type",
+        "span_data.type",
+        "span_attributes.type",
+        "attributes.openinference.span.kind",
+        "span_kind",
+    ),
     *("attributes.gen_ai.operation.name", "attributes.ai.operationId", "observation_type"),
     *("attributes.traceloop.span.kind", "attributes.mlflow.spanType", "span_type"),
     *("attributes.langfuse.observation.type", "attributes.llm.request.type", "type"),
@@ -74,7 +80,10 @@ ASIDE = tuple(
 )
 """What of a span is no part of a conversation; metadata is in `extra` of the first step."""
 
-_LANGFUSE = frozenset({"sessionId", "userId", "tags", "scores", "htmlPath", "bookmarked"})
+_LANGFUSE = frozenset(
+    {"sessionId", "session_id", "userId", "user_id", "tags", "scores", "htmlPath", "html_path"}
+    | {"bookmarked", "feedback_scores", "latency", "totalCost", "total_cost"}
+)
 _OBSERVATIONS = frozenset(
     {"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "GUARDRAIL"}
 )
@@ -87,7 +96,7 @@ def is_trace(value: object) -> bool:
         return True
     if any(_items(row, name) for name in ("observations", "child_runs", "spans", "data.spans")):
         return True
-    is_run = {"run_type", "inputs", "id"} <= row.keys()
+    is_run = ({"run_type", "inputs", "id"} <= row.keys()) or "op_name" in row
     is_agents = row.get("object") in ("trace", "trace.span")
     is_observation = first_of(row, _TRACE) is not None and row.get("type") in _OBSERVATIONS
     is_langfuse = {"id", "input", "output"} <= row.keys() and len(_LANGFUSE & row.keys()) > 1
@@ -149,7 +158,7 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
         "id": span_id,
         "parent_id": as_text(_at(row, _PARENT)) or None,
         "start_time": _at(row, _START),
-        "name": first_of(row, ("name", "workflow_name")),
+        "name": first_of(row, ("name", "workflow_name", "op_name")),
         "kind": str(_at(whole, _KIND) or "").lower(),
         "session": session or as_text(_at(whole, _SESSION)),
         "input": given,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from graphcredit.collector.importers.formats import (
     atif,
-    calls,
     chat_rows,
     completion_rows,
     harbor,
@@ -20,6 +19,8 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
+from graphcredit.collector.importers.formats.calls import log as calls
+from graphcredit.collector.importers.formats.calls import rows as call_rows
 from graphcredit.collector.importers.formats.traces import spans, traces
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
@@ -199,7 +200,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_log=calls.is_log,
         read=calls.read,
         gather=calls.gather,
-        aside=calls.ASIDE,
+        aside=call_rows.ASIDE,
     ),
     LogFormat(
         name="messages",

@@ -80,19 +80,19 @@ def _with_lists(value: Any) -> Any:
     return {name: _with_lists(item) for name, item in fields.items()}
 
 
-def input_of(attributes: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Any:
-    """Return what a span's attributes or events say of its input; None if nothing."""
+def input_of(attributes: dict[str, Any], events: Iterable[Mapping[str, Any]]) -> Any:
+    """Take what attributes or events say of a span's input; None if nothing."""
     given = _first(attributes, _INPUTS)
     if given is None:
         given = [_of_event(event) for event in events if _role_of(event) not in ("", "choice")]
-    system = field_at(attributes, _SYSTEM)
+    system = _taken(attributes, _SYSTEM)
     if not given or system is None:
         return given or None
     return {"messages": given, "system": system}
 
 
-def output_of(attributes: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Any:
-    """Return what a span's attributes or events say of its output; None if nothing."""
+def output_of(attributes: dict[str, Any], events: Iterable[Mapping[str, Any]]) -> Any:
+    """Take what attributes or events say of a span's output; None if nothing."""
     given = _first(attributes, _OUTPUTS)
     if given is None:
         said = fields_of(field_at(attributes, "ai.response")) or {}
@@ -102,12 +102,21 @@ def output_of(attributes: Mapping[str, Any], events: Iterable[Mapping[str, Any]]
     return given or [_of_event(event) for event in events if _role_of(event) == "choice"] or None
 
 
-def _first(attributes: Mapping[str, Any], names: Iterable[str]) -> Any:
+def _first(attributes: dict[str, Any], names: Iterable[str]) -> Any:
     for name in names:
-        value = _parsed(field_at(attributes, name))
+        value = _parsed(_taken(attributes, name))
         if value not in (None, "", [], {}):
             return _unwrapped(value) if name.startswith("llm.") else value
     return None
+
+
+def _taken(attributes: dict[str, Any], path: str) -> Any:
+    """Return an attribute, and take it away."""
+    *above, last = path.split(".")
+    inner: Any = attributes
+    for name in above:
+        inner = inner.get(name) if isinstance(inner, dict) else None
+    return cast("dict[str, Any]", inner).pop(last, None) if isinstance(inner, dict) else None
 
 
 def _unwrapped(value: Any) -> Any:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from graphcredit.collector.importers.formats.calls.rollouts import as_score
 from graphcredit.collector.importers.messages.values import (
-    as_verdict,
     field_at,
     fields_of,
 )
@@ -72,16 +72,3 @@ def _number(item: object) -> float | None:
         if number is not None:
             return number
     return None
-
-
-def as_score(value: object) -> float | None:
-    """Return a number, also of a text; of a word for yes or no 1 or 0; None of anything else."""
-    if isinstance(value, int | float):
-        return float(value)
-    verdict = as_verdict(value) if isinstance(value, str) else None
-    if verdict is not None:
-        return float(verdict)
-    try:
-        return float(value) if isinstance(value, str) else None
-    except ValueError:
-        return None

@@ -49,7 +49,8 @@ _SESSION = (
     *(f"metadata.{name}" for name in ("session_id", "sessionId", "thread_id", "conversation_id")),
 )
 _METADATA = (
-    *("metadata", "extra.metadata", "trace.metadata", "attributes.metadata", "span_data.data"),
+    *("metadata", "extra.metadata", "info.tags", "info.trace_metadata", "trace.metadata"),
+    *("attributes.metadata", "span_data.data"),
     *("attributes.langfuse.trace.metadata", "attributes.traceloop.association.properties"),
     *("attributes.ai.telemetry.metadata", "attributes.langfuse.observation.metadata"),
 )
@@ -101,7 +102,8 @@ def is_trace(value: object) -> bool:
     is_observation = first_of(row, _TRACE) is not None and row.get("type") in _OBSERVATIONS
     is_langfuse = {"id", "input", "output"} <= row.keys() and len(_LANGFUSE & row.keys()) > 1
     ids = (field_at(row, name) for name in (*_SPAN[:-1], *_PARENT[:3]))
-    is_span = "name" in row and any(isinstance(one, str) for one in ids)
+    is_named = "name" in row or "span_attributes" in row
+    is_span = is_named and any(isinstance(one, str) for one in ids)
     return is_run or is_agents or is_observation or is_langfuse or is_span
 
 
@@ -126,12 +128,15 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
                     yield from spans_of(span)
     if "resourceSpans" in row or "resource_spans" in row:
         return
-    span = _span(row, trace_id)
-    inner = [item for name in _LISTS for item in _items(row, name)]
-    if span["id"] or not inner:
-        yield span
-    for item in inner:
-        yield from spans_of(item, span["trace_id"])
+    span = _span({**row, **fields_of(row.get("info"))}, trace_id)
+    inner = [
+        below
+        for name in _LISTS
+        for item in _items(row, name)
+        for below in spans_of(item, span["trace_id"])
+    ]
+    yield {**span, "trace_id": span["trace_id"] or (inner[0]["trace_id"] if inner else None)}
+    yield from inner
 
 
 def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:

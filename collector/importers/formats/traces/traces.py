@@ -1,18 +1,33 @@
 """Traces to rollouts: the conversation that the calls of a trace, or of a session, are."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.importers.formats.chains import Call, Chain, best_chain, joined_calls
-from graphcredit.collector.importers.formats.conversations import call_of, rollout_of_chain
+from graphcredit.collector.importers.formats.calls.chains import (
+    Call,
+    Chain,
+    best_chain,
+    joined_calls,
+)
+from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
 from graphcredit.collector.importers.formats.traces.scores import is_score, scores_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.exchanges import chat_in
-from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
-from graphcredit.collector.importers.messages.values import as_text, first_of, joined
+from graphcredit.collector.importers.messages.roles import opened, role_of
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, USER, Omission, Rollouts
+from graphcredit.collector.importers.messages.values import (
+    MALFORMED,
+    RecordError,
+    as_mapping,
+    as_text,
+    fields_of,
+    first_of,
+    joined,
+)
 
 NO_ANSWERS = (
     "the spans must have what the model was given and answered: no span has an answer, so this "
@@ -61,13 +76,20 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
         session = sessions.get(span["trace_id"])
         together.setdefault((session is None, session or span["trace_id"]), []).append(span)
     for (is_alone, name), of_one in together.items():
-        value = {"session_id": None if is_alone else name, "spans": of_one}
         record = first[of_one[0]["trace_id"]]
+        try:
+            value: Any = _conversations(of_one, None if is_alone else name)
+        except (RecordError, *MALFORMED) as error:
+            value = RowError(f"its messages cannot be read: {error}")
         yield replace(record, value=value, share=1.0)
 
 
 def _has_messages(span: Span) -> bool:
-    return bool(not _is(span, _TOOLS) and chat_in(span["output"], "assistant"))
+    """Return whether a span has an answer: as its output, or at the end of its input."""
+    if _is(span, _TOOLS):
+        return False
+    last = fields_of((chat_in(span["input"], "user") or [None])[-1])
+    return bool(chat_in(span["output"], ASSISTANT)) or role_of(opened(last)) == ASSISTANT
 
 
 def _add_scores(spans: Iterable[Span], scores: Iterable[Record]) -> None:
@@ -88,30 +110,44 @@ def _is(span: Span, kinds: Sequence[str]) -> bool:
 
 
 def read(record: Record) -> Rollouts:
-    """Yield the rollouts of a session; its traces are one if each goes on where one ended."""
-    session: str | None = record.value["session_id"]
+    """Yield the rollouts of a session."""
+    value = as_mapping(record.value, "a trace")
+    for reason, count in value["left_out"].items():
+        yield Omission(reason=reason, count=count)
+    for name, chain in value["conversations"]:
+        yield replace(rollout_of_chain(chain), trajectory_id=name)
+
+
+def _conversations(all_spans: Iterable[Span], session: str | None) -> dict[str, Any]:
+    """Return the conversations of a session, with the spans that have them.
+
+    Its traces are one conversation if each goes on where the one before ended.
+    """
     traces: dict[str, list[Span]] = {}
-    for span in sorted(record.value["spans"], key=_time):
+    for span in sorted(all_spans, key=_time):
         traces.setdefault(span["trace_id"], []).append(span)
     mains: list[Chain] = []
+    kept: list[Span] = []
+    left_out: Counter[str] = Counter()
     for trace_id, spans in traces.items():
         chains = _chains(spans)
         if not chains:
-            yield Omission(reason="trace without messages of the policy")
+            left_out["trace without messages of the policy"] += 1
             continue
         main = best_chain(chains)
-        others = sum(chain.num_calls for chain in chains if chain is not main)
-        if others:
-            yield Omission(
-                reason="model call that is not on the way to the last answer of its trace",
-                count=others,
-            )
+        others = {id(span) for chain in chains if chain is not main for span in chain.sources}
+        left_out[_OTHER] += len(others)
+        kept += [span for span in spans if id(span) not in others]
         facts = {"trace_id": trace_id, "session_id": session, **_facts(spans)}
         mains.append(replace(main, facts=[facts], messages=list(main.with_context())))
+    named: list[tuple[str, Chain]] = []
     for chain in _joined(mains):
         ids = [facts["trace_id"] for facts in chain.facts]
-        name = session if session and len(ids) == len(mains) else ids[0]
-        yield replace(rollout_of_chain(chain), trajectory_id=name)
+        named.append((session if session and len(ids) == len(mains) else ids[0], chain))
+    return {"spans": kept, "conversations": named, "left_out": dict(+left_out)}
+
+
+_OTHER = "model call that is not on the way to the last answer of its trace"
 
 
 def _time(span: Span) -> tuple[float, str]:
@@ -132,7 +168,8 @@ def _chains(spans: Sequence[Span]) -> list[Chain]:
         if call is not None:
             calls[not _is(span, _MODELS)].append(call)
     found = [joined_calls(each) for each in calls if each]
-    return max(found, key=lambda chains: best_chain(chains).num_answers, default=[])
+    most = max((best_chain(chains).num_answers for chains in found), default=0)
+    return next((chains for chains in found if best_chain(chains).num_answers == most), [])
 
 
 def _above(span: Span, parents: Mapping[str | None, Span]) -> Iterator[Span]:
@@ -145,9 +182,10 @@ def _above(span: Span, parents: Mapping[str | None, Span]) -> Iterator[Span]:
 
 def _call(span: Span, *, is_nested: bool) -> Call | None:
     """Return the call of a model that a span tells; None without an answer."""
-    if not chat_in(span["output"], "assistant"):
+    if not _has_messages(span):
         return None
-    return replace(call_of(span["input"], span["output"], {}), is_nested=is_nested)
+    call = call_of(span["input"], span["output"], {})
+    return replace(call, is_nested=is_nested, source=span)
 
 
 def _joined(mains: list[Chain]) -> list[Chain]:
@@ -165,10 +203,10 @@ def _joined(mains: list[Chain]) -> list[Chain]:
         for chain in mains
     ]
     chains = joined_calls(calls)
-    starts = {chain.messages[0].text for chain in chains if chain.messages}
+    starts = {next((m.text for m in call.prompt if m.role == USER), None) for call in calls}
     judged = [facts["scores"] for chain in mains for facts in chain.facts if facts["scores"]]
     tasks = {str(task) for call in calls if (task := call.facts["metadata"].get("task_id"))}
-    if len(chains) < len(mains) or len(starts) < len(chains) or len(judged) > 1 or len(tasks) > 1:
+    if len(chains) < len(mains) or len(starts) < len(mains) or len(judged) > 1 or len(tasks) > 1:
         return chains
     return joined_calls([replace(call, continues=number > 0) for number, call in enumerate(calls)])
 

@@ -20,6 +20,8 @@ class Call:
     """Whether the prompt has only what is new since the call before."""
     is_nested: bool = False
     """Whether a tool made it."""
+    source: Any = None
+    """The record or the span that it was read from."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -30,6 +32,7 @@ class Chain:
     facts: list[Mapping[str, Any]]
     """Those of its calls, in their order."""
     is_nested: bool = False
+    sources: list[Any] = field(default_factory=list[Any])
     num_given: int = 0
     """Messages of its first prompt."""
     num_calls: int = 1
@@ -44,6 +47,7 @@ class Chain:
     def take(self, call: Call, new: Sequence[Message]) -> None:
         """Add a call, of which some messages are new."""
         self.facts.append(call.facts)
+        self.sources.append(call.source)
         if not new:
             return
         self.num_calls += 1
@@ -67,6 +71,7 @@ def chain_of(call: Call) -> Chain:
     return Chain(
         messages=messages,
         facts=[call.facts],
+        sources=[call.source],
         is_nested=call.is_nested,
         num_given=len(call.prompt),
     )

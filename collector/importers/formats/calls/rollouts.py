@@ -1,23 +1,31 @@
 """Calls of a model from what an API was given and answered, and rollouts of joined calls."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
-from graphcredit.collector.importers.formats.chains import Call, Chain, is_same
-from graphcredit.collector.importers.formats.traces.scores import as_score
+from graphcredit.collector.importers.formats.calls.chains import Call, Chain, is_same
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.exchanges import chat_in
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, LoggedRollout, Omission
-from graphcredit.collector.importers.messages.values import fields_of, first_of
+from graphcredit.collector.importers.messages.rollout import (
+    ASSISTANT,
+    SYSTEM,
+    LoggedRollout,
+    Message,
+    Omission,
+)
+from graphcredit.collector.importers.messages.values import as_verdict, fields_of, first_of
 
 _TASKS = (
     *("scenario", "task", "env_id", "uid", "reference_example_id", "datasetItemId"),
     "dataset_item_id",
 )
+_TOTALS = ("correctness", "accuracy", "outcome", "task_success", "goal_accuracy")
+"""Of several scores, those that say how the whole ended."""
+
 _STUB = {"messages": [{"role": ASSISTANT, "content": ""}]}
 
 
@@ -31,14 +39,29 @@ def call_of(given: object, said: object, facts: Mapping[str, Any]) -> Call:
     """
     prompt = chat_rows.messages_of_list(chat_in(given, "user"), "the prompt")
     answers = chat_rows.messages_of_list(chat_in(said, ASSISTANT), "the answer")
-    if prompt and all(map(is_same, answers[: len(prompt)], prompt)) and len(answers) > len(prompt):
-        prompt, answers = answers[: len(prompt)], answers[len(prompt) :]
+    num_repeated = _num_repeated(prompt, answers)
+    if num_repeated:
+        kept = () if answers[0].role == SYSTEM else prompt[: _num_system(prompt)]
+        prompt, answers = (*kept, *answers[:num_repeated]), answers[num_repeated:]
     elif answers and prompt and is_same(prompt[-1], answers[-1]):
         prompt = prompt[:-1]
     if not answers:
         num = sum(1 for _ in takewhile(lambda m: m.role == ASSISTANT, reversed(prompt)))
         prompt, answers = prompt[: len(prompt) - num], prompt[len(prompt) - num :]
     return Call(prompt=prompt, answers=answers, facts=facts)
+
+
+def _num_system(messages: Sequence[Message]) -> int:
+    return sum(1 for _ in takewhile(lambda message: message.role == SYSTEM, messages))
+
+
+def _num_repeated(prompt: Sequence[Message], answers: Sequence[Message]) -> int:
+    """Return how many messages an answer begins with that are those of the prompt."""
+    given = [message for message in prompt if message.role != SYSTEM]
+    start = _num_system(answers)
+    again = answers[start : start + len(given)]
+    is_repeated = given and len(answers) > start + len(given) and all(map(is_same, again, given))
+    return start + len(given) if is_repeated else 0
 
 
 def rollout_of_chain(chain: Chain) -> LoggedRollout:
@@ -79,7 +102,10 @@ def _with_numbers(facts: dict[str, Any]) -> dict[str, Any]:
     scores = fields_of(facts.get("scores"))
     names = (*chat_rows.REWARDS, *chat_rows.SUCCESSES)
     named = {name: scores[name] for name in names if name in scores}
-    more |= named or ({"reward": next(iter(scores.values()))} if len(scores) == 1 else {})
+    totals = [scores[name] for name in _TOTALS if name in scores]
+    if not named and (totals or len(scores) == 1):
+        named = {"reward": [*totals, *scores.values()][0]}
+    more |= named
     rewards = [part[n] for part in parts for n in chat_rows.REWARDS if isinstance(part.get(n), str)]
     if rewards and not more.keys() & set(chat_rows.REWARDS):
         more["reward"] = as_score(rewards[0])
@@ -92,3 +118,16 @@ def _with_numbers(facts: dict[str, Any]) -> dict[str, Any]:
         if not (name in texts and isinstance(value, str))
     }
     return {**cleaned, **more}
+
+
+def as_score(value: object) -> float | None:
+    """Return a number, also of a text; of a word for yes or no 1 or 0; None of anything else."""
+    if isinstance(value, int | float):
+        return float(value)
+    verdict = as_verdict(value) if isinstance(value, str) else None
+    if verdict is not None:
+        return float(verdict)
+    try:
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from graphcredit.collector.importers.messages.answers import joined_answer
@@ -46,10 +47,10 @@ class Chain:
 
     def take(self, call: Call, new: Sequence[Message]) -> None:
         """Add a call, of which some messages are new."""
-        self.facts.append(call.facts)
         self.sources.append(call.source)
         if not new:
             return
+        self.facts.append(call.facts)
         self.num_calls += 1
         if not call.prompt and self.messages[-1].is_answer:  # it went on without seeing anything
             self.messages[-1] = joined_answer(self.messages[-1], *new)
@@ -77,16 +78,21 @@ def chain_of(call: Call) -> Chain:
     )
 
 
-def joined_calls(calls: Iterable[Call]) -> list[Chain]:
+def joined_calls(calls: Iterable[Call], *, has_parts: bool = False) -> list[Chain]:
     """Return the conversations of calls that belong together, such as those of a trace.
 
     A call belongs to the conversation that its prompt begins with. Where the context was cut, its
     prompt has the last answer still, or only the beginning.
+
+    Args:
+        calls: The calls, in their order.
+        has_parts: Whether a call may tell the beginning of a conversation again, as the spans of a
+            trace do. Otherwise it begins another one.
     """
     chains: list[Chain] = []
     for call in calls:
         for chain in reversed(chains):
-            new = _new_of(chain, call)
+            new = _new_of(chain, call, has_parts=has_parts)
             if new is not None:
                 chain.take(call, new)
                 break
@@ -95,12 +101,30 @@ def joined_calls(calls: Iterable[Call]) -> list[Chain]:
     return chains
 
 
-def _new_of(chain: Chain, call: Call) -> Sequence[Message] | None:
+def are_turns(calls: Sequence[Call]) -> bool:
+    """Return whether calls may be the turns of one agent whose prompts have nothing from before."""
+    if any(message.role == ASSISTANT for call in calls for message in call.prompt):
+        return False
+    systems = {tuple(m.text for m in call.prompt if m.role == SYSTEM) for call in calls}
+    given = {tuple(m.text for m in call.prompt if m.role != SYSTEM) for call in calls}
+    return len(systems) == 1 and len(given) == len(calls)
+
+
+def in_turn(calls: Iterable[Call]) -> Chain:
+    """Return the conversation that calls are one after the other."""
+    (chain,) = joined_calls(
+        replace(call, continues=number > 0) for number, call in enumerate(calls)
+    )
+    return chain
+
+
+def _new_of(chain: Chain, call: Call, *, has_parts: bool) -> Sequence[Message] | None:
     """Return the messages that a call adds to a conversation; None if it is of another one."""
     if call.continues:
         return (*call.prompt, *call.answers)
     told, given = _spoken(chain.messages), _spoken(call.prompt)
-    if _begins(told, [*given, *call.answers]):
+    whole = [*given, *call.answers]
+    if _begins(told, whole) and (has_parts or len(told) == len(whole)):
         return ()
     if told and _begins(given, told):
         return (*given[len(told) :], *call.answers)
@@ -114,7 +138,10 @@ def _behind_cut(
     last = next((n for n in reversed(range(len(told))) if told[n].role == ASSISTANT), None)
     if last is None or not given:
         return None
-    at = next((n for n in reversed(range(len(given))) if is_same(given[n], told[last])), None)
+    common = takewhile(lambda pair: is_same(*pair), zip(told, given, strict=False))
+    if any(message.role == ASSISTANT for message, _ in common):
+        return None  # it goes another way from there
+    at = next((n for n in reversed(range(len(given))) if _is_again(given, n, told, last)), None)
     if at is not None:
         lost = sum(not any(is_same(m, each) for each in told) for m in given[:at])
         if lost:
@@ -127,6 +154,23 @@ def _behind_cut(
     new = [m for m in given if not any(is_same(m, each) for each in told)]
     return (*new, *call.answers) if new else None
 
+
+def _is_again(given: list[Message], at: int, told: list[Message], last: int) -> bool:
+    """Return whether a message of a prompt is the last answer, and no equal one of another run.
+
+    Short answers recur: then the message before must be the same, too, or the id of a call.
+    """
+    if not is_same(given[at], told[last]):
+        return False
+    ids = [[call.id for call in message.tool_calls] for message in (given[at], told[last])]
+    if all(ids) and None not in (*ids[0], *ids[1]):
+        return ids[0] == ids[1]
+    is_long = len(told[last].text) > _LONG or bool(told[last].tool_calls)
+    return is_long or (at > 0 and last > 0 and is_same(given[at - 1], told[last - 1]))
+
+
+_LONG = 40
+"""Characters of an answer that nobody gives twice by accident."""
 
 _REPLACED = "message that replaces earlier ones in a shortened context"
 

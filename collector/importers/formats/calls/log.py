@@ -13,7 +13,11 @@ from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.calls.chains import (
     Call,
     Chain,
+    are_turns,
     best_chain,
+    chain_of,
+    in_turn,
+    is_same,
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
@@ -28,6 +32,7 @@ from graphcredit.collector.importers.formats.calls.rows import (
     time_of,
 )
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.messages.exchanges import chat_in
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
@@ -97,17 +102,23 @@ def _together(records: list[Record], *, outer: Mapping[str, Any]) -> Iterator[Re
             calls.append(_call(record, path[number - 1] if number else None))
         except (RecordError, *MALFORMED) as error:
             yield replace(record, value=RowError(str(error)))
-    chains = joined_calls(calls)
-    if len(chains) == len(path) and not are_calls:
+    rewarded = _with_rewards(calls)
+    chains = joined_calls(rewarded)
+    is_growing = any(chain.num_calls > 1 for chain in chains)
+    if not is_growing and len(calls) > 1 and are_turns(calls) and _are_one(calls):
+        chains, is_growing = [in_turn(rewarded)], True
+    if not is_growing and not are_calls:
         yield from path
         return
     if calls and not any(call.prompt for call in calls):
         yield replace(records[0], value=RowError(_NO_INPUT))
         return
-    main = best_chain(chains) if len(chains) < len(calls) else None
-    kept = [
-        chain for chain in chains if main is None or chain is main or _is_judged_apart(chain, main)
-    ]
+    main = best_chain(chains) if is_growing else None
+    kept = (
+        [chain_of(call) for call in calls]
+        if main is None
+        else [chain for chain in chains if chain is main or _is_apart(chain, main)]
+    )
     rows = [source.value for chain in kept for source in chain.sources]
     value = {**outer, "calls": rows, "conversations": kept, "num_others": len(records) - len(rows)}
     if kept:
@@ -127,14 +138,46 @@ def read(record: Record) -> Rollouts:
         yield rollout_of_chain(replace(chain, facts=[*chain.facts, outer]))
 
 
+def _with_rewards(calls: list[Call]) -> list[Call]:
+    """Return calls whose answers have the rewards of their rows, where these differ."""
+    rewards = [call.facts.get("reward") for call in calls]
+    numbers = [reward for reward in rewards if isinstance(reward, int | float)]
+    if len(numbers) < len(calls) or len(set(numbers)) < 2:
+        return calls
+    return [
+        replace(call, answers=(*call.answers[:-1], replace(call.answers[-1], reward=float(reward))))
+        if call.answers
+        else call
+        for call, reward in zip(calls, numbers, strict=True)
+    ]
+
+
+def _are_one(calls: Sequence[Call]) -> bool:
+    """Return whether calls of a session are steps: they have numbers, or are not judged apart."""
+    for name in _NUMBERS:
+        numbers = [call.facts.get(name) for call in calls]
+        if all(isinstance(n, int) for n in numbers) and len(set(numbers)) == len(calls):
+            return True
+    names = (*chat_rows.GROUPS, *chat_rows.REWARDS, *chat_rows.SUCCESSES)
+    return all(len({str(v) for c in calls if (v := c.facts.get(n)) is not None}) < 2 for n in names)
+
+
+_NUMBERS = ("step", "step_index", "turn", "turn_index", "call", "call_index", "t", "index")
+
+
 def _in_order(records: list[Record]) -> list[Record]:
-    """Return rows by their time, if all have one of a kind; else as they are."""
+    """Return rows by their time, if all have one of a kind; else as they are, the last one last.
+
+    Without times, the row with the most messages is the last.
+    """
     times = [time_of(fields_of(record.value)) for record in records]
     for kind in (int | float, str):
         if all(isinstance(time, kind) for time in times):
             order = sorted(range(len(times)), key=times.__getitem__)
             return [records[index] for index in order]
-    return records
+    lengths = [len(chat_in(exchange_of(fields_of(r.value))[0], "user")) for r in records]
+    is_reversed = lengths[0] > lengths[-1] and lengths == sorted(lengths, reverse=True)
+    return records[::-1] if is_reversed else records
 
 
 def _path(records: list[Record]) -> list[Record]:
@@ -163,8 +206,11 @@ def _call(record: Record, before: Record | None) -> Call:
     return replace(call, continues=is_next, source=record)
 
 
-def _is_judged_apart(chain: Chain, main: Chain) -> bool:
-    """Return whether a conversation has a task or a reward of its own."""
+def _is_apart(chain: Chain, main: Chain) -> bool:
+    """Return whether a conversation is another rollout, by its task, its reward or its start."""
+    starts = [each.messages[: each.num_given] for each in (chain, main)]
+    if chain.num_calls > 1 and len(starts[0]) == len(starts[1]) and all(map(is_same, *starts)):
+        return True
     facts = [{k: v for each in one.facts for k, v in each.items()} for one in (chain, main)]
     names = (*chat_rows.GROUPS, *chat_rows.REWARDS, *chat_rows.SUCCESSES)
     return any(facts[0].get(n) is not None and facts[0][n] != facts[1].get(n) for n in names)

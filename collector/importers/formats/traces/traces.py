@@ -9,7 +9,9 @@ from typing import Any
 from graphcredit.collector.importers.formats.calls.chains import (
     Call,
     Chain,
+    are_turns,
     best_chain,
+    in_turn,
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
@@ -18,7 +20,7 @@ from graphcredit.collector.importers.formats.traces.spans import Span, is_trace,
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.exchanges import chat_in
 from graphcredit.collector.importers.messages.roles import opened, role_of
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, USER, Omission, Rollouts
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
@@ -167,9 +169,17 @@ def _chains(spans: Sequence[Span]) -> list[Chain]:
         call = None if _is(span, _TOOLS) else _call(span, is_nested=is_nested)
         if call is not None:
             calls[not _is(span, _MODELS)].append(call)
-    found = [joined_calls(each) for each in calls if each]
+    found = [_of_calls(each) for each in calls if each]
     most = max((best_chain(chains).num_answers for chains in found), default=0)
     return next((chains for chains in found if best_chain(chains).num_answers == most), [])
+
+
+def _of_calls(calls: list[Call]) -> list[Chain]:
+    """Return the conversations of calls, or the one of an agent that is told all in each call."""
+    has_system = any(message.role == SYSTEM for message in calls[0].prompt)
+    if len(calls) > 1 and has_system and are_turns(calls):
+        return [in_turn(calls)]
+    return joined_calls(calls, has_parts=True)
 
 
 def _above(span: Span, parents: Mapping[str | None, Span]) -> Iterator[Span]:
@@ -203,12 +213,10 @@ def _joined(mains: list[Chain]) -> list[Chain]:
         for chain in mains
     ]
     chains = joined_calls(calls)
-    starts = {next((m.text for m in call.prompt if m.role == USER), None) for call in calls}
     judged = [facts["scores"] for chain in mains for facts in chain.facts if facts["scores"]]
     tasks = {str(task) for call in calls if (task := call.facts["metadata"].get("task_id"))}
-    if len(chains) < len(mains) or len(starts) < len(mains) or len(judged) > 1 or len(tasks) > 1:
-        return chains
-    return joined_calls([replace(call, continues=number > 0) for number, call in enumerate(calls)])
+    is_one = len(chains) == len(mains) > 1 and len(judged) < 2 and len(tasks) < 2
+    return [in_turn(calls)] if is_one and are_turns(calls) else chains
 
 
 def _facts(spans: Sequence[Span]) -> dict[str, Any]:

@@ -21,8 +21,13 @@ _NAMES = frozenset(
 )
 """Fields whose short texts identify or classify, and say nothing in a conversation."""
 
-_DEFINITIONS = frozenset({"tools", "functions", "oai_tools", "tool_definitions", "tools_schema"})
-"""Fields that describe the tools that a policy may call."""
+_DEFINITIONS = frozenset(
+    {
+        *("tools", "functions", "oai_tools", "tool_definitions", "tools_schema"),
+        *("signature", "thoughtSignature", "thought_signature", "encrypted_content"),
+    }
+)
+"""Fields that describe the tools that a policy may call, or that only a model's server can read."""
 
 _NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid")
 _NAME_CHARACTERS = 200
@@ -180,6 +185,8 @@ def _texts_of(message: Message) -> Iterator[str]:
         yield message.thought
     if message.action:
         yield message.action
+    if message.calls_text:
+        yield message.calls_text
     for call in message.tool_calls:
         yield call.name
         yield call.arguments

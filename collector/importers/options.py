@@ -18,7 +18,8 @@ class ImportOptions(Options):
     json:PATH: a part of what it last saw. column:NAME: a field of a message."""
     success: str = "auto"
     """What counts as success: a threshold such as 'reward>=1', or a field such as info.success.
-    auto: what the log itself says, else reward>=1."""
+    median, top:0.25: a reward of at least the log's median, or among its best quarter. auto: what
+    the log itself says, else reward>=1."""
     group: str = "auto"
     """Which rollouts form a group: task, prompt, or a field. auto: the group or task that the log
     names, else the prompt."""

@@ -15,7 +15,14 @@ from graphcredit.collector.importers.messages.parts import (
     pieces_of,
     tool_call,
 )
-from graphcredit.collector.importers.messages.roles import CALLS, ROLES, content_of, opened, role_of
+from graphcredit.collector.importers.messages.roles import (
+    CALLS,
+    CALLS_TEXT,
+    ROLES,
+    content_of,
+    opened,
+    role_of,
+)
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,
@@ -73,6 +80,11 @@ def chat_message(value: object, what: str, *, is_context: bool = False) -> Messa
     return joined_answer(*_messages(value, what, None, is_context=is_context))
 
 
+def said_alike(one: Message, other: Message) -> bool:
+    """Return whether two messages of a role have the same text and the same calls."""
+    return (one.role, one.text, one.tool_calls) == (other.role, other.text, other.tool_calls)
+
+
 def seen(role: str, content: object, source: Mapping[str, Any], **more: Any) -> Message:
     """Return a message with the text and the images of a content.
 
@@ -123,7 +135,10 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
         pieces = [Piece(TEXT, text_of_content(content), images=images_of(content))]
     if role == ASSISTANT:
         pieces = _with_fields(raw, pieces, what, number)
-    return _cut(role, pieces, source, is_context=is_context)
+    messages = _cut(role, pieces, source, is_context=is_context)
+    if CALLS_TEXT in raw:
+        messages[0].calls_text = raw[CALLS_TEXT]
+    return messages
 
 
 def _name(what: str, number: int | None) -> str:

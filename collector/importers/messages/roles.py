@@ -18,6 +18,9 @@ ROLES = {
 CALLS = ("function_call", "tool_call")
 """Roles of messages that are a call, as text."""
 
+CALLS_TEXT = "calls_text"
+"""Field of a message as `opened` returns it: the text of its calls."""
+
 _PYDANTIC = {"request": USER, "response": ASSISTANT}
 """Kinds of Pydantic AI's messages."""
 
@@ -94,7 +97,7 @@ def _call(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     )
     calls = [calls] if isinstance(calls, Mapping) else calls
     if isinstance(calls, list) and all(map(fields_of, cast("list[object]", calls))):
-        return {"role": ASSISTANT, "tool_calls": calls}
+        return {"role": ASSISTANT, "tool_calls": calls, CALLS_TEXT: text}
     return {**raw, "role": ASSISTANT}
 
 

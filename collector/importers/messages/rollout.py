@@ -85,6 +85,8 @@ class Message:
     thought: str = ""
     """Reasoning that the log keeps apart from the text."""
     tool_calls: tuple[ToolCall, ...] = ()
+    calls_text: str = ""
+    """The text that its calls were read from, where the log has them in words."""
     action: str | None = None
     """The action that was run, where the log names it; by default it is made from the message."""
     is_context: bool = False

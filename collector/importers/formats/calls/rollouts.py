@@ -9,6 +9,7 @@ from typing import Any
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.calls.chains import Call, Chain, is_same
 from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.exchanges import chat_in
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -37,8 +38,10 @@ def call_of(given: object, said: object, facts: Mapping[str, Any]) -> Call:
         said: The answer; null if it is the end of what was given.
         facts: What else the log says of the call.
     """
-    prompt = chat_rows.messages_of_list(chat_in(given, "user"), "the prompt")
-    answers = chat_rows.messages_of_list(chat_in(said, ASSISTANT), "the answer")
+    prompt = chat_messages(chat_in(given, "user"), "the prompt")
+    answers = chat_messages(chat_in(said, ASSISTANT), "the answer")
+    if isinstance(said, str) and prompt and prompt[-1].is_answer and not prompt[-1].tool_calls:
+        answers = ()  # a text beside a whole conversation is no further answer
     num_repeated = _num_repeated(prompt, answers)
     if num_repeated:
         kept = () if answers[0].role == SYSTEM else prompt[: _num_system(prompt)]

@@ -4,6 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
+from graphcredit.collector.importers.formats.row_messages import (
+    ANSWERS,
+    LISTS,
+    PROMPTS,
+    SYSTEMS,
+    chat_of,
+    list_of,
+    pair_of,
+)
 from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,
@@ -14,14 +23,7 @@ from graphcredit.collector.importers.messages.values import (
 )
 
 _REQUESTS = ("request", "request_body", "requestBody")
-_PROMPTS = (
-    *(*chat_rows.LISTS, "input", "prompt", "contents", "system", "instructions"),
-    *("system_instruction", "systemInstruction"),
-)
-_ANSWERS = (
-    *("response", "response_body", "responseBody", "completion", "completions", "output"),
-    *("choices", "candidates", "answer"),
-)
+_RESPONSES = ("response", "response_body", "responseBody")
 _LISTS = ("calls", "llm_calls", "model_calls", "requests", "interactions", "exchanges", "steps")
 """Fields that may have the calls of a rollout."""
 
@@ -53,7 +55,7 @@ def is_exchange(row: Mapping[str, Any]) -> bool:
     """Return whether a row can be nothing but a call."""
     has_request = any(isinstance(row.get(name), Mapping | str) for name in _REQUESTS)
     is_response = row.get("object") == "response" and isinstance(row.get("output"), list)
-    has_answer = any(name in row for name in _ANSWERS[:3])
+    has_answer = any(name in row for name in _RESPONSES)
     return is_response or (has_request and has_answer) or ("call_type" in row and has_answer)
 
 
@@ -75,23 +77,35 @@ def session_of(row: Mapping[str, Any]) -> str | None:
 
 def response_before(row: Mapping[str, Any]) -> str | None:
     """Return the id of the response that a row goes on from."""
-    parts = (row, *(fields_of(row.get(name)) for name in (*_REQUESTS, *_ANSWERS[:3])))
+    parts = (row, *(fields_of(row.get(name)) for name in (*_REQUESTS, *_RESPONSES)))
     return next((as_text(id_) for part in parts if (id_ := part.get(_PREVIOUS))), None)
 
 
 def response_of(row: Mapping[str, Any]) -> str | None:
     """Return the id of a row's object of the Responses API."""
-    answers = (fields_of(row.get(name)) for name in _ANSWERS[:3])
+    answers = (fields_of(row.get(name)) for name in _RESPONSES)
     objects = [each for each in (row, *answers) if each.get("object") == "response"]
     return as_text(objects[0].get("id")) if objects else None
 
 
+def _fields(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the fields with what a model was given and with its answer, if that is apart."""
+    if row.get("object") == "response":
+        return "input", "output"
+    pair = pair_of(row) or (None, None)
+    given = next((name for name in _REQUESTS if row.get(name) is not None), None)
+    given = given or list_of(row) or pair[0]
+    names = (*_RESPONSES, *ANSWERS)
+    return given, next((n for n in names if n != given and row.get(n) is not None), None)
+
+
 def exchange_of(row: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return what a model was given, and what it answered: null where a row has it in one list."""
-    request = first_of(row, _REQUESTS)
-    if request is None:
-        request = {name: row[name] for name in _PROMPTS if row.get(name) is not None}
-    return request, first_of(row, _ANSWERS)
+    given, said = _fields(row)
+    request = None if given is None else chat_of(row.get(given))
+    system = None if given in _REQUESTS else first_of(row, SYSTEMS)
+    request = request if system is None else {"messages": request, "system": system}
+    return request, None if said is None else row.get(said)
 
 
 def time_of(row: Mapping[str, Any]) -> Any:
@@ -103,8 +117,9 @@ def facts_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a row says besides its messages."""
     request = fields_of(first_of(row, _REQUESTS))
     metadata = {**fields_of(request.get("metadata")), **_metadata(row)}
-    facts = without(row, (*_PROMPTS, *_ANSWERS, *_REQUESTS))
-    more = {"metadata": metadata, "request": without(request, (*_PROMPTS, "metadata"))}
+    facts = without(row, {*filter(None, _fields(row)), *SYSTEMS})
+    settings = without(request, (*LISTS, *PROMPTS, *SYSTEMS, "metadata"))
+    more = {"metadata": metadata, "request": settings}
     return {**facts, **{name: value for name, value in more.items() if value}}
 
 

@@ -1,0 +1,197 @@
+"""Where a row has its messages: in a list, in a prompt and its answer, in turns, or in columns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from graphcredit.collector.importers.messages.chat import chat_messages, is_chat, said_alike
+from graphcredit.collector.importers.messages.roles import opened, role_of
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    as_list,
+    as_number,
+    fields_of,
+    first_of,
+    parse_json,
+)
+
+LISTS = (
+    *("messages", "traj", "conversations", "conversation", "trajectory", "history", "chat"),
+    *("turns", "dialog", "dialogue", "contents", "chat_history", "steps", "rounds"),
+)
+"""Fields that may have all messages of a rollout."""
+
+PROMPTS = ("prompt", "input", "input_prompt", "instruction", "query", "question", "user", "human")
+ANSWERS = (
+    *("completion", "output", "response", "output_response", "completions", "responses"),
+    *("choices", "candidates", "outputs", "generation", "generated_text", "model_response"),
+    *("prediction", "assistant", "bot", "gpt"),
+)
+"""Fields that may have a prompt, and what the policy answered."""
+
+SYSTEMS = ("system", "system_prompt", "system_instruction", "systemInstruction", "instructions")
+_ANSWERS_WITHIN = ("choices", "candidates", "output", "message", "content", "text")
+_OF_MESSAGES = {"role", "from", "content", "parts", "data", "kwargs"}
+_SINGLE = {
+    "scores": "score",
+    "rewards": "reward",
+    "advantages": "advantage",
+    "prompts": "prompt",
+    "completions": "completion",
+    "responses": "response",
+}
+
+
+def chat_of(value: object) -> Any:
+    """Return a list of messages, also where a data set has it as JSON text."""
+    return parse_json(value) if isinstance(value, str) and value.startswith("[") else value
+
+
+def list_of(row: Mapping[str, Any]) -> str | None:
+    """Return the name of the field with all messages."""
+    named = (name for name in LISTS if _has_turns(chat_of(row.get(name))))
+    name = next(named, None)
+    if name is None and pair_of(row) is None:
+        others = [name for name in row if _is_conversation(row[name])]
+        name = others[0] if len(others) == 1 and others[0] not in PROMPTS else None
+    return name
+
+
+def _is_conversation(value: object) -> bool:
+    """Return whether a value is a list of messages, and not one of tools, which have types too."""
+    return is_chat(value) and bool(_OF_MESSAGES & fields_of(cast("list[Any]", value)[0]).keys())
+
+
+def _has_turns(value: object) -> bool:
+    if is_chat(value):
+        return True
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return bool(items) and all(_texts_of_pair(fields_of(item)) is not None for item in items)
+
+
+def pair_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the names of the fields with a prompt and its answer."""
+    prompts = (name for name in PROMPTS if isinstance(row.get(name), str) or is_chat(row.get(name)))
+    prompt = next(prompts, None)
+    answers = (name for name in ANSWERS if name in row and answers_in(row[name]))
+    answer = next(answers, None)
+    return None if prompt is None or answer is None else (prompt, answer)
+
+
+def answers_in(value: object) -> list[Any]:
+    """Return the messages of an answer, in whatever a model's server puts around them."""
+    if isinstance(value, str):
+        return [{"role": ASSISTANT, "content": value}]
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        if not items or is_chat(value) or "type" in fields_of(items[0]):
+            return items
+        return answers_in(items[0])
+    fields = fields_of(value)
+    if role_of(opened(fields)) is not None:
+        return [fields]
+    within = (fields[name] for name in _ANSWERS_WITHIN if fields.get(name) is not None)
+    return answers_in(next(within, None)) if fields else []
+
+
+def messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Return the messages of a row; those of a prompt are context.
+
+    Raises:
+        RecordError: The row has none.
+    """
+    messages = _messages_in(row)
+    system = first_of(row, SYSTEMS)
+    if system is None or (messages and messages[0].role == SYSTEM):
+        return messages
+    return (*chat_messages([{"role": "system", "content": system}], "system"), *messages)
+
+
+def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
+    name = list_of(row)
+    pair = pair_of(row) if name is None else None
+    if name is None and pair is None:  # the error says what is wrong with a list
+        name = next((name for name in LISTS if name in row), None)
+    if name is not None:
+        items = as_list(chat_of(row[name]), name)
+        messages = chat_messages(items, name) if is_chat(items) else tuple(_of_turns(items, name))
+        return (*messages, *_answer_beside(row, name, messages))
+    if pair is None:
+        names = ", ".join(row) or "none"
+        raise RecordError(
+            f"a row must have a list of messages ({', '.join(LISTS)}), or prompt and completion: "
+            f"found none in its fields: {names}"
+        )
+    given = row[pair[0]]
+    given = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    prompt = chat_messages(given, pair[0], is_context=True)
+    return (*prompt, *chat_messages(answers_in(row[pair[1]]), pair[1]))
+
+
+def _answer_beside(
+    row: Mapping[str, Any], name: str, messages: Sequence[Message]
+) -> tuple[Message, ...]:
+    """Return the answer that is in a field of its own, unless the messages end with it."""
+    if messages and messages[-1].is_answer and not messages[-1].tool_calls:
+        return ()
+    fields = (field for field in ANSWERS if field != name and row.get(field) is not None)
+    for field in fields:
+        value = answers_in(row[field])
+        beside = chat_messages(value, field) if is_chat(value) or _are_items(value) else ()
+        if beside and not any(said_alike(beside[0], message) for message in messages):
+            return beside
+    return ()
+
+
+def _are_items(value: list[Any]) -> bool:
+    return bool(value) and "type" in fields_of(value[0])
+
+
+def _of_turns(items: list[Any], name: str) -> Iterator[Message]:
+    """Yield the messages of a list with a prompt and its answer in each item."""
+    before = ""
+    for number, item in enumerate(items):
+        pair = _texts_of_pair(fields_of(item))
+        if pair is None:
+            raise RecordError(f"{name}[{number}] must have a prompt and its answer, as the others")
+        prompt, answer = pair
+        said = prompt[len(before) :] if before and prompt.startswith(before) else prompt
+        before = prompt + answer
+        reward = as_number(first_of(item, ("reward", "score")), f"{name}[{number}].reward")
+        both = [{"role": "user", "content": said}, {"role": ASSISTANT, "content": answer}]
+        user, spoken = chat_messages(both, name)
+        yield user
+        yield replace(spoken, reward=reward, source=item)
+
+
+def _texts_of_pair(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    prompt, answer = first_of(item, PROMPTS), first_of(item, ANSWERS)
+    return (prompt, answer) if isinstance(prompt, str) and isinstance(answer, str) else None
+
+
+def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the rollouts of a row whose fields are columns, a value for each; else the row."""
+    name = next((name for name in (*LISTS, *ANSWERS) if _is_column(name, row.get(name))), None)
+    if name is None:
+        return [row]
+    size = len(row[name])
+    spread = {
+        name
+        for name, value in row.items()
+        if isinstance(value, list) and len(cast("list[Any]", value)) == size and not is_chat(value)
+    }
+    if len(spread) == 1 and isinstance(row[name][0], str):  # the texts may be its turns
+        return [row]
+    whole = {name: value for name, value in row.items() if name not in spread}
+    return [{**whole, **{_SINGLE.get(n, n): row[n][i] for n in spread}} for i in range(size)]
+
+
+def _is_column(name: str, value: object) -> bool:
+    """Return whether a value has several rollouts: lists of messages, or texts of answers."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    if not items or is_chat(value):
+        return False
+    are_texts = name in ANSWERS and all(isinstance(item, str) for item in items)
+    are_choices = len(items) > 1 and all("message" in fields_of(item) for item in items)
+    return are_texts or are_choices or all(map(is_chat, items))

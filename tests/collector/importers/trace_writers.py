@@ -347,8 +347,8 @@ def responses(chat: Chat) -> list[Any]:
         if answer["content"]:
             text = {"type": "output_text", "text": answer["content"]}
             items.append({"type": "message", "role": "assistant", "content": [text]})
-        for call in answer.get("tool_calls", ()):
-            items.append({"type": "function_call", "call_id": "c1", **call["function"]})
+        calls = answer.get("tool_calls", ())
+        items += [{"type": "function_call", "call_id": "c1", **c["function"]} for c in calls]
         rows.append(
             {
                 "id": f"{chat['name']}-{known}",

@@ -39,9 +39,9 @@ def call_of(given: object, said: object, facts: Mapping[str, Any]) -> Call:
         facts: What else the log says of the call.
     """
     prompt = chat_messages(chat_in(given, "user"), "the prompt")
-    answers = chat_messages(chat_in(said, ASSISTANT), "the answer")
     if isinstance(said, str) and prompt and prompt[-1].is_answer and not prompt[-1].tool_calls:
-        answers = ()  # a text beside a whole conversation is no further answer
+        said = None  # a text beside a whole conversation is no further answer
+    answers = chat_messages(chat_in(said, ASSISTANT), "the answer")
     num_repeated = _num_repeated(prompt, answers)
     if num_repeated:
         kept = () if answers[0].role == SYSTEM else prompt[: _num_system(prompt)]

@@ -1,6 +1,6 @@
 """The literal table of the formats. A new one is a file in `formats/` and a row here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from graphcredit.collector.importers.formats import (
     inspect_logs,
     nemo,
     openhands,
-    spans,
     swe_agents,
     tau2,
     text_dumps,
@@ -21,6 +20,8 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
+from graphcredit.collector.importers.formats.calls import log as calls
+from graphcredit.collector.importers.formats.calls import rows as call_rows
 from graphcredit.collector.importers.formats.sessions import (
     claude_code,
     codex,
@@ -28,6 +29,7 @@ from graphcredit.collector.importers.formats.sessions import (
     lines,
     message_lines,
 )
+from graphcredit.collector.importers.formats.traces import spans, traces
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
@@ -48,6 +50,8 @@ class LogFormat:
     """Whether a record of the file at a path looks like this format."""
     read: Callable[[Record], Rollouts]
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
+    is_log: Callable[[Sequence[Record]], bool] | None = None
+    """Whether the first records of a file together look like it, where one tells little."""
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     """Puts together the records of a file that are one rollout; it holds the file in memory."""
     aside: tuple[str, ...] = ()
@@ -252,11 +256,25 @@ FORMATS: tuple[LogFormat, ...] = (
         read=text_dumps.read_areal,
     ),
     LogFormat(
-        name="spans",
-        title="spans of OpenTelemetry, Phoenix, Langfuse: refused, with the reason",
+        name="traces",
+        title="traces of OpenTelemetry (GenAI, OpenInference, Traceloop), Langfuse, LangSmith and "
+        "OpenAI's Agents",
         tried_on=None,
-        is_row=spans.is_row,
-        read=spans.read,
+        is_row=traces.is_row,
+        read=traces.read,
+        gather=traces.gather,
+        aside=spans.ASIDE,
+    ),
+    LogFormat(
+        name="calls",
+        title="calls of a model: requests and answers, LiteLLM, Responses objects, or rows whose "
+        "messages grow",
+        tried_on=None,
+        is_row=calls.is_row,
+        is_log=calls.is_log,
+        read=calls.read,
+        gather=calls.gather,
+        aside=call_rows.ASIDE,
     ),
     LogFormat(
         name="message-lines",

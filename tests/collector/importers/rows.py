@@ -190,7 +190,11 @@ ROWS: dict[str, tuple[object, str]] = {
     "verl-agent": (verl_agent_row(now="hall", action="east"), "7.jsonl"),
     "verl": (verl_row(), "4.jsonl"),
     "areal": (areal_row(), "42.jsonl"),
-    "spans": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
+    "traces": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
+    "calls": (
+        {"request": {"messages": [said("user", "q")]}, "response": said("assistant", "a")},
+        "calls.jsonl",
+    ),
     "message-lines": (said("user", "hall"), "chat.jsonl"),
     "messages": ({**WALKS[0], "messages": [said("user", "hall"), called("go", to="x")]}, "w.jsonl"),
 }

@@ -19,8 +19,8 @@ from graphcredit.collector.importers.formats.sessions.lines import (
 )
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.content import text_of_content
-from graphcredit.collector.importers.messages.parts import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
+from graphcredit.collector.importers.messages.shapes import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,

@@ -12,9 +12,9 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     rollouts_of,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.parts import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.roles import content_of, opened, role_of
 from graphcredit.collector.importers.messages.rollout import Rollouts
+from graphcredit.collector.importers.messages.shapes import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.values import as_text, fields_of, first_of, without
 
 _SESSIONS = (

@@ -25,6 +25,7 @@ from graphcredit.collector.importers.formats.calls import rows as call_rows
 from graphcredit.collector.importers.formats.sessions import (
     claude_code,
     codex,
+    completions,
     gemini_cli,
     lines,
     message_lines,
@@ -144,6 +145,15 @@ FORMATS: tuple[LogFormat, ...] = (
         read=openhands.read,
         gather=openhands.gather_events,
         aside=openhands.ASIDE,
+    ),
+    LogFormat(
+        name="openhands-completions",
+        title="OpenHands: folders of completions, a file a call",
+        tried_on=None,
+        is_row=completions.is_row,
+        read=completions.read,
+        gather=completions.gather,
+        aside=completions.ASIDE,
     ),
     LogFormat(
         name="claude-code",

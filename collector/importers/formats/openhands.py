@@ -1,16 +1,14 @@
 """OpenHands: `output.jsonl` of its evaluations, saved trajectories, and folders of events."""
 
-import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.openhands_events import Events, is_event
+from graphcredit.collector.importers.formats.sessions.folders import with_folder
 from graphcredit.collector.importers.formats.sessions.lines import opening_name
-from graphcredit.collector.importers.logs.files import Record, RowError, json_file
+from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -33,8 +31,6 @@ from graphcredit.collector.importers.messages.values import (
     numbers_of,
     without,
 )
-
-_EVENT_FILE = re.compile(r"(?:event[-_])?(\d+)(?:[-_].*)?\.json")
 
 _VERDICTS = (
     *("success", "resolved", "report.resolved", "test_result.resolved"),
@@ -95,31 +91,14 @@ def _is_logged_event(value: object) -> bool:
 def gather_events(records: Iterator[Record]) -> Iterator[Record]:
     """Put together the events of a file, or of the folder that it is the first file of."""
     events: list[Record] = []
-    for record in records:
+    for record in with_folder(records, _is_logged_event):
         if isinstance(record.value, RowError):
             yield record
         else:
             events.append(record)
-    if not events:
-        return
-    path, history = events[0].path, [event.value for event in events]
-    files = _event_files(path.parent)
-    if len(history) == 1 and path.name in files:
-        if path.name != files[0]:
-            return
-        history = [json_file(path.with_name(name)) for name in files]
-    yield replace(events[-1], place="", value={"history": [each for each in history if each]})
-
-
-@lru_cache(maxsize=1)
-def _event_files(folder: Path) -> list[str]:
-    """Return the files of a folder that have an event each, in order; their names are numbered."""
-    numbered: list[tuple[int, str]] = []
-    for name in os.listdir(folder):
-        number = _EVENT_FILE.fullmatch(name)
-        if number is not None:
-            numbered.append((int(number[1]), name))
-    return [name for _, name in sorted(numbered)]
+    if events:
+        value = {"history": [event.value for event in events]}
+        yield replace(events[0], place="", value=value, share=1.0)
 
 
 def read(record: Record) -> Rollouts:

@@ -164,6 +164,16 @@ ROWS: dict[str, tuple[object, str]] = {
         {"id": 0, "source": "user", "action": "message", "args": {"content": "Fix it."}},
         "trajectory.json",
     ),
+    "openhands-completions": (
+        {
+            "messages": [said("user", "q")],
+            "response": said("assistant", "a"),
+            "cost": 0.1,
+            "timestamp": 1.5,
+            "kwargs": {},
+        },
+        "gpt-1769035075.json",
+    ),
     "claude-code": (
         {"type": "user", "sessionId": "s", "message": said("user", "Fix it.")},
         "5f0c.jsonl",

@@ -224,3 +224,20 @@ def test_saved_trajectories_are_lists_of_events(tmp_path: Path, around: str | No
 def test_steps_with_an_action_are_no_events_of_openhands():
     row = {"episode": 1, "observation": "hall", "action": "go", "source": "me"}
     assert "openhands-events" not in [each.name for each in candidates(row, Path("a.jsonl"))]
+
+
+def test_the_completions_of_a_folder_are_one_conversation(tmp_path: Path):
+    folder = tmp_path / "llm_completions" / "repo-1"
+    messages = [said("user", "Fix it.")]
+    answers = [called("ls", dir="."), said("assistant", "Done.")]
+    for number, answer in enumerate(answers):
+        response = {"id": f"r{number}", "choices": [{"message": answer}]}
+        call = {"messages": messages, "response": response, "cost": 0.1, "timestamp": 9.5 + number}
+        write_json(folder / f"m-{9 + number}.5.json", call)
+        messages = [*messages, answer, {**said("tool", "a.py"), "tool_call_id": "c1"}]
+    report = imported(tmp_path, tmp_path / "store")
+    assert brief(tmp_path / "store", "task_id", "state", "action") == [
+        ("repo-1", "Fix it.", 'ls({"dir": "."})'),
+        ("repo-1", "a.py", "Done."),
+    ]
+    assert report.num_trajectories == 1

@@ -57,8 +57,10 @@ def _goes_on(
         return False
     ids = _id_of(answer), _id_of(message)
     if None not in ids:
-        is_name = len({_id_of(m) for m in messages if m.role == ASSISTANT}) == 1
-        return ids[0] == ids[1] and (is_next or not is_name)
+        if ids[0] != ids[1] or is_next:
+            return ids[0] == ids[1]
+        # An id that all answers have is a name.
+        return any(_id_of(m) != ids[0] for m in messages if m.role == ASSISTANT)
     stages, further = _stages(answer), _stages(message)
     num_parts = _is_part(answer) + _is_part(message)
     if not (is_next and stages and further and num_parts):

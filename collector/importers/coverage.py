@@ -158,17 +158,24 @@ def _unread(
     made |= set(_inner_texts(read))
     lines = {line.strip() for text in made for line in text.splitlines()}
     known = read | made | lines
+    is_read: dict[str, bool] = {}  # a session may have one text thousands of times
     for path, text in left:
         text = text.replace(_PLACE_OF_IMAGE, "").strip()
-        is_long = len(text) > _LONG
-        if text and not (
-            text in known
-            or _is_json_of(text, known)
-            or _is_cut(text, known, _CUT if is_long else _WHOLE)
-            or _is_cut(text, made, _CUT)
-            or (is_long and _is_copy(text, known))
-        ):
+        if text not in is_read:
+            is_read[text] = not text or _is_read(text, known, made)
+        if not is_read[text]:
             yield path, text
+
+
+def _is_read(text: str, known: Collection[str], made: Collection[str]) -> bool:
+    is_long = len(text) > _LONG
+    return (
+        text in known
+        or _is_json_of(text, known)
+        or _is_cut(text, known, _CUT if is_long else _WHOLE)
+        or _is_cut(text, made, _CUT)
+        or (is_long and _is_copy(text, known))
+    )
 
 
 def _read_texts(rollout: LoggedRollout) -> Iterator[str]:

@@ -175,7 +175,7 @@ ROWS: dict[str, tuple[object, str]] = {
         "gpt-1769035075.json",
     ),
     "claude-code": (
-        {"type": "user", "sessionId": "s", "message": said("user", "Fix it.")},
+        {"type": "user", "uuid": "u", "sessionId": "s", "message": said("user", "Fix it.")},
         "5f0c.jsonl",
     ),
     "codex": ({"type": "session_meta", "payload": {"id": "c"}}, "rollout-2026.jsonl"),

@@ -291,6 +291,44 @@ def test_a_message_a_line_is_a_conversation_by_its_session(tmp_path: Path):
     assert unread(report) == []
 
 
+def test_streams_of_gemini_cli_and_of_cursor(tmp_path: Path):
+    gemini = [
+        {"type": "init", "session_id": "g", "model": "m"},
+        {"type": "message", **said("user", "List them.")},
+        {"type": "message", **said("assistant", "I ", delta=True)},
+        {"type": "message", **said("assistant", "look.", delta=True)},
+        {"type": "tool_use", "tool_name": "ls", "tool_id": "1", "parameters": {"dir": "."}},
+        {"type": "tool_result", "tool_id": "1", "status": "success", "output": "a.py"},
+        {"type": "message", **said("assistant", "One.", delta=True)},
+    ]
+
+    def cursor(kind: str, **more: Any) -> dict[str, Any]:
+        return {"type": kind, "session_id": "c", **more}
+
+    call = {"args": {"dir": "."}, "result": {"success": {"content": "a.py"}}}
+    shown = {key: value for key, value in call.items() if key == "args"}
+    stream = [
+        cursor("system", subtype="init", model="m"),
+        cursor("user", message=said("user", "List them.")),
+        cursor("assistant", message=said("assistant", "I look.")),
+        cursor("tool_call", subtype="started", call_id="1", tool_call={"lsToolCall": shown}),
+        cursor("tool_call", subtype="completed", call_id="1", tool_call={"lsToolCall": call}),
+        cursor("assistant", message=said("assistant", "One.")),
+    ]
+    for name, lines in (("a", gemini), ("b", stream)):
+        write_lines(tmp_path / "logs" / f"{name}.jsonl", *lines)
+    report = imported(tmp_path / "logs", tmp_path / "store")
+    assert report.num_files == {"message-lines": 2}
+    found = brief(tmp_path / "store", *STEP)
+    assert [step[1:] for step in found if step[0] == "List them."] == [
+        ('ls({"dir": "."})', "I look.")
+    ] * 2
+    assert sorted(step[0] for step in found if step[1] == "One.") == [
+        "a.py",
+        '{"success": {"content": "a.py"}}',
+    ]
+
+
 def test_messages_may_stand_in_lines_of_other_kinds(tmp_path: Path):
     lines = [
         {"type": "session", "id": "p1"},

@@ -53,6 +53,17 @@ ASIDE = tuple(
 )
 """Copies of results and answers, and settings."""
 
+_NAMES = {"uuid", "parentUuid", "parent_tool_use_id", "tools"}
+"""Fields of which a line has one; other agents have sessions, too."""
+
+_EVENTS = frozenset(
+    {"summary", "system", "progress", "attachment", "queue-operation", "file-history-snapshot"}
+    | {"custom-title", "ai-title", "agent-name", "agent-color", "last-prompt", "pr-link", "mode"}
+    | {"permission-mode", "stream_event", "control_request", "control_response", "rate_limit_event"}
+    | {"tool_progress", "auth_status", "user", "assistant", "tool_result", "tag", "keep_alive"}
+)
+"""Types of lines that the model does not see, unless they have a message."""
+
 _REFUSED = "<tool_use_error>"
 _AGAIN = "copy of an earlier line"
 _NOT_SAMPLED = "message that no model wrote"
@@ -66,7 +77,8 @@ def is_row(value: object, path: Path) -> bool:
 
 def _is_line(value: object) -> bool:
     line = fields_of(value)
-    if not isinstance(first_of(line, ("sessionId", "session_id")), str):
+    is_named = isinstance(first_of(line, ("sessionId", "session_id")), str)
+    if not is_named or not _NAMES & line.keys():
         return False
     if line.get("type") in ("user", "assistant"):
         return isinstance(field_at(line, "message.role"), str)
@@ -142,7 +154,7 @@ def _reason_of(line: Line) -> str | None:
         return _SIDE
     if line.get("isApiErrorMessage") is True or field_at(line, "message.model") == "<synthetic>":
         return _NOT_SAMPLED
-    return UNSEEN if _message_of(line) is None and line.get("type") != "result" else None
+    return UNSEEN if line.get("type") in _EVENTS and _message_of(line) is None else None
 
 
 def _taken_back(lines: Sequence[Line]) -> Callable[[Line], bool]:

@@ -41,11 +41,32 @@ def _is_message(line: Line) -> bool:
 
 
 def _unwrapped(line: Line) -> Line:
-    """Return a message whose content stands in an object in it, as of Cursor, as one object."""
+    """Return a message whose content, or a call whose arguments stand in an object in it."""
     inner = line.get("message")
-    if isinstance(line.get("role"), str) and isinstance(inner, Mapping):
+    if isinstance(line.get("role"), str) and isinstance(inner, Mapping):  # Cursor
         return {"role": line["role"], **inner}
+    calls = fields_of(line.get("tool_call"))
+    if line.get("type") == "tool_call" and len(calls) == 1:  # Cursor's stream
+        ((name, call),) = calls.items()
+        called = {"name": name.removesuffix("ToolCall"), "arguments": fields_of(call).get("args")}
+        return {**line, "tool_call": None, **called, "result": fields_of(call).get("result")}
     return line
+
+
+def _joined(lines: Sequence[Line]) -> list[Line]:
+    """Return messages without the pieces that a stream cuts them into."""
+    joined: list[Line] = []
+    for line in map(_unwrapped, lines):
+        last = joined[-1] if joined else {}
+        is_piece = line.get("delta") is True is last.get("delta")
+        if is_piece and line.get("role") == last.get("role"):
+            joined[-1] = {**last, "content": f"{last.get('content')}{line.get('content')}"}
+        elif line.get("type") == "tool_call" and line.get("result") is not None:
+            result = {"type": "tool_result", "call_id": line.get("call_id")}
+            joined += [without(line, ("result",)), {**result, "output": line["result"]}]
+        else:
+            joined.append(line)
+    return joined
 
 
 def gather(records: Iterator[Record]) -> Iterator[Record]:
@@ -60,8 +81,10 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
 
 def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:
     for line in lines:
-        is_said = is_thought(line) or is_call(line) or is_result(line)
-        yield None if is_said or _is_message(line) else _NO_MESSAGE
+        raw = _unwrapped(line)
+        is_said = is_thought(raw) or is_call(raw) or is_result(raw)
+        is_begun = line.get("type") == "tool_call" and line.get("subtype") == "started"
+        yield None if (is_said and not is_begun) or _is_message(line) else _NO_MESSAGE
 
 
 def read(record: Record) -> Rollouts:
@@ -69,7 +92,7 @@ def read(record: Record) -> Rollouts:
     lines = lines_of(record)
     session = as_text(fields_of(record.value).get("session")) or None
     row = {**_said_once(lines), "rollout_id": session, **without(fields_of(record.value), ())}
-    yield from rollouts_of(replace(record, value=row), list(map(_unwrapped, lines)), None)
+    yield from rollouts_of(replace(record, value=row), _joined(lines), None)
 
 
 def _said_once(lines: Sequence[Line]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any
 
 from graphcredit.collector.importers.messages.answers import joined_answer
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, TOOL, Message
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,6 +128,8 @@ def _new_of(chain: Chain, call: Call, *, has_parts: bool) -> Sequence[Message] |
         return ()
     if told and _begins(given, told):
         return (*given[len(told) :], *call.answers)
+    if told and given and given[0].role == TOOL:  # it has only what is new
+        return whole
     return None if call.is_nested != chain.is_nested else _behind_cut(told, given, call, chain)
 
 

@@ -57,6 +57,9 @@ _METADATA = (
 _LISTS = ("observations", "spans", "child_runs", "data.spans", "runs")
 """Fields whose items are spans of a trace, or below a span."""
 
+_COLUMN = "attributes."
+"""What the names of Phoenix's columns of attributes begin with."""
+
 _DETAILS = "gen_ai.client.inference.operation.details"
 """The event whose attributes are those that a span may have itself."""
 
@@ -92,6 +95,8 @@ _OBSERVATIONS = frozenset(
 
 def is_trace(value: object) -> bool:
     """Return whether a record is a span, or has spans."""
+    if isinstance(value, list):  # a batch of an exporter
+        return bool(value) and is_trace(cast("list[object]", value)[0])
     row = fields_of(value)
     if "resourceSpans" in row or "resource_spans" in row:
         return True
@@ -120,7 +125,11 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
         value: The record.
         trace_id: The trace that it is in, where it is in one.
     """
-    row = fields_of(value)
+    for item in cast("list[object]", value) if isinstance(value, list) else ():
+        yield from spans_of(item)
+    if not isinstance(value, Mapping):
+        return
+    row = fields_of(cast("object", value))
     for resource in (*_items(row, "resourceSpans"), *_items(row, "resource_spans")):
         for name in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
             for scope in _items(resource, name):
@@ -141,7 +150,8 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
 
 def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
     row = {**row, **fields_of(row.get("trace"))}
-    attributes = attributes_of(row.get("attributes"))
+    columns = {name[len(_COLUMN) :]: row[name] for name in row if name.startswith(_COLUMN)}
+    attributes = attributes_of(columns or row.get("attributes"))
     events = [
         {**event, "attributes": attributes_of(event.get("attributes"))}
         for event in (*_items(row, "events"), *(_items(attributes, "events")))

@@ -111,6 +111,22 @@ def test_other_conversations_of_a_session_are_counted(tmp_path: Path):
     assert brief(tmp_path / "store", "action") == [("north",), ("out",)]
 
 
+def test_the_verdict_of_a_session_may_be_a_row_of_its_own(tmp_path: Path):
+    rows = [{**row, "session_id": s} for s, won in (("a", WON), ("b", LOST)) for row in calls(won)]
+    ends = [{"session_id": "a", "event": "end", "reward": 1}, {"session_id": "b", "reward": 0}]
+    assert len(read(tmp_path, *rows, *ends)) == 4
+    assert sorted(brief(tmp_path / "store", "reward"))[-2:] == [(0.0,), (1.0,)]
+
+
+def test_agents_of_one_episode_are_rollouts_of_their_own(tmp_path: Path):
+    rows = [
+        {"episode_id": "e", "agent": who, "prompt": f"{who}?", "completion": "a", "reward": 1}
+        for who in ("solver", "judge")
+    ]
+    report = imported(write_lines(tmp_path / "log.jsonl", *rows), tmp_path / "store")
+    assert report.num_trajectories == 2
+
+
 def test_calls_may_be_in_a_list_of_their_rollout(tmp_path: Path):
     each = [asked(*WON[:1], answer=WON[1]), asked(*WON[:3], answer=WON[3])]
     assert read(tmp_path, {"task": "exit", "reward": 1, "llm_calls": each}) == TWO_STEPS[2:]

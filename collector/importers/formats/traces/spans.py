@@ -100,7 +100,8 @@ def is_trace(value: object) -> bool:
     row = fields_of(value)
     if "resourceSpans" in row or "resource_spans" in row:
         return True
-    if any(_items(row, name) for name in ("observations", "child_runs", "spans", "data.spans")):
+    inner = [_items(row, name) for name in ("observations", "child_runs", "spans", "data.spans")]
+    if any(items and any(field_at(items[0], path) for path in _SPAN) for items in inner):
         return True
     is_run = ({"run_type", "inputs", "id"} <= row.keys()) or "op_name" in row
     is_agents = row.get("object") in ("trace", "trace.span")

@@ -15,7 +15,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
-from graphcredit.collector.importers.formats.traces.scores import is_score, scores_of
+from graphcredit.collector.importers.formats.traces.scores import is_score, scores_of, target_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.exchanges import chat_in
@@ -25,9 +25,7 @@ from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
     as_mapping,
-    as_text,
     fields_of,
-    first_of,
     joined,
 )
 
@@ -98,13 +96,12 @@ def _add_scores(spans: Iterable[Span], scores: Iterable[Record]) -> None:
     """Add scores that are records of their own to their spans, or to the first of their trace."""
     by_id: dict[str | None, Span] = {}
     for span in spans:
-        by_id.setdefault(span["trace_id"], span)
-        by_id.setdefault(span["id"], span)
+        for name in ("trace_id", "id", "session"):
+            by_id.setdefault(span[name], span)
     for record in scores:
-        row = record.value
-        target = as_text(first_of(row, ("traceId", "trace_id", "run_id", "observationId")))
+        target = target_of(record.value)
         if target in by_id:
-            by_id[target]["scores"] |= scores_of({"scores": [row]}, {}, ())
+            by_id[target]["scores"] |= scores_of({"scores": [record.value]}, {}, ())
 
 
 def _is(span: Span, kinds: Sequence[str]) -> bool:

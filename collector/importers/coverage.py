@@ -14,6 +14,7 @@ from graphcredit.collector.importers.messages.values import canonical, parse_jso
 
 _NAMES = frozenset(
     {
+        *("speaker", "author", "sender", "server_name", "server_label"),
         *("role", "from", "type", "kind", "object", "model", "id", "ids", "uuid", "status"),
         *("finish_reason", "stop_reason", "timestamp", "created", "created_at", "created_time"),
         *("start_time", "end_time", "version", "mime_type", "mimeType", "media_type"),
@@ -224,4 +225,6 @@ def _is_json_of(text: str, read: Collection[str]) -> bool:
     if value is None:
         return False
     inner = [each.strip() for _, each in _texts(value, ())]
-    return canonical(value) in read or (bool(inner) and all(each in read for each in inner))
+    if canonical(value) in read:
+        return True
+    return bool(inner) and all(each in read or _is_json_of(each, read) for each in inner)

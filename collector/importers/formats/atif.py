@@ -15,7 +15,6 @@ from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.answers import joined_answer
 from graphcredit.collector.importers.messages.chat import seen
 from graphcredit.collector.importers.messages.content import text_of_content
-from graphcredit.collector.importers.messages.parts import tool_call
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,
@@ -27,6 +26,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Omission,
     Rollouts,
 )
+from graphcredit.collector.importers.messages.shapes import tool_call
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_list,

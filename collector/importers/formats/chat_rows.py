@@ -87,7 +87,8 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     task = as_text(_named(row, GROUPS))
     success = success_of(row)
     is_truncated = row.get("truncated")
-    messages, agreed = without_agreement(messages_of_row(row, sampling))
+    messages = messages_of_row(row, sampling)
+    messages, agreed = without_agreement(messages) if task is None else (messages, {})
     yield LoggedRollout(
         messages=_with_turn_rewards(messages, row),
         record=source,
@@ -179,10 +180,11 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
 
 
 _AGREED = re.compile(
-    r"(?i)\W*(ok(ay)?|understood|got it|sure|i understand|acknowledged|ready|alright)\W*"
-    r"((i|i'll|i'm|let's)\b[^?\n]{0,60}\b(instructions?|ready|best|understand|start|begin)\b"
-    r"[^?\n]{0,60})?"
+    r"(?i)\W*(ok(ay)?|understood|got it|sure|yes|of course|certainly|i understand|ready|alright)"
+    r"(\W*|\b[^?:\n]{0,60}\b(instructions?|rules?|the task|ready|understand|understood|my best)\b"
+    r"[^?:\n]{0,60})"
 )
+"""An answer that only agrees; one that acts has another line, or names its action."""
 
 
 def without_agreement(

@@ -10,7 +10,6 @@ from typing import Any
 
 from graphcredit.collector.importers.messages.chat import chat_message, seen
 from graphcredit.collector.importers.messages.content import text_of_content
-from graphcredit.collector.importers.messages.parts import tool_call
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,
@@ -19,6 +18,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     ToolCall,
 )
+from graphcredit.collector.importers.messages.shapes import tool_call
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_text,

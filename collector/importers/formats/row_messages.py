@@ -1,9 +1,10 @@
 """Where a row has its messages: in a list, in a prompt and its answer, in turns, or in columns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from graphcredit.collector.importers.logs.plain import without_padding
 from graphcredit.collector.importers.messages.chat import chat_messages, is_chat, said_alike
 from graphcredit.collector.importers.messages.roles import opened, role_of
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
@@ -19,6 +20,7 @@ from graphcredit.collector.importers.messages.values import (
 LISTS = (
     *("messages", "traj", "conversations", "conversation", "trajectory", "history", "chat"),
     *("turns", "dialog", "dialogue", "contents", "chat_history", "steps", "rounds"),
+    *("input_messages", "gen_ai.input.messages"),
 )
 """Fields that may have all messages of a rollout."""
 
@@ -26,7 +28,7 @@ PROMPTS = ("prompt", "input", "input_prompt", "instruction", "query", "question"
 ANSWERS = (
     *("completion", "output", "response", "output_response", "completions", "responses"),
     *("choices", "candidates", "outputs", "generation", "generated_text", "model_response"),
-    *("prediction", "assistant", "bot", "gpt"),
+    *("prediction", "assistant", "bot", "gpt", "output_messages", "gen_ai.output.messages"),
 )
 """Fields that may have a prompt, and what the policy answered."""
 
@@ -115,8 +117,9 @@ def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
         name = next((name for name in LISTS if name in row), None)
     if name is not None:
         items = as_list(chat_of(row[name]), name)
+        items = without_padding(items) if _is_padded(items) else items
         messages = chat_messages(items, name) if is_chat(items) else tuple(_of_turns(items, name))
-        return (*messages, *_answer_beside(row, name, messages))
+        return _with_answer_beside(row, name, messages)
     if pair is None:
         names = ", ".join(row) or "none"
         raise RecordError(
@@ -129,19 +132,28 @@ def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
     return (*prompt, *chat_messages(answers_in(row[pair[1]]), pair[1]))
 
 
-def _answer_beside(
-    row: Mapping[str, Any], name: str, messages: Sequence[Message]
+def _is_padded(items: list[Any]) -> bool:
+    """Return whether messages have nulls that Arrow put there: nobody else writes a prompt's."""
+    first = fields_of(items[0]) if items else {}
+    return None in first.values() and role_of(opened(first)) != ASSISTANT
+
+
+def _with_answer_beside(
+    row: Mapping[str, Any], name: str, messages: tuple[Message, ...]
 ) -> tuple[Message, ...]:
-    """Return the answer that is in a field of its own, unless the messages end with it."""
-    if messages and messages[-1].is_answer and not messages[-1].tool_calls:
-        return ()
-    fields = (field for field in ANSWERS if field != name and row.get(field) is not None)
-    for field in fields:
+    """Return messages with the answer in a field of its own; it may be the last once more."""
+    last = messages[-1] if messages and messages[-1].is_answer else None
+    for field in ANSWERS:
+        if field == name or row.get(field) is None:
+            continue
         value = answers_in(row[field])
         beside = chat_messages(value, field) if is_chat(value) or _are_items(value) else ()
-        if beside and not any(said_alike(beside[0], message) for message in messages):
-            return beside
-    return ()
+        if last and beside and said_alike(beside[-1], last):
+            thought = last.thought or beside[-1].thought
+            return (*messages[:-1], replace(last, thought=thought))
+        if beside and not (last and not last.tool_calls):
+            return (*messages, *beside)
+    return messages
 
 
 def _are_items(value: list[Any]) -> bool:
@@ -177,9 +189,11 @@ def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [row]
     size = len(row[name])
     spread = {
-        name
-        for name, value in row.items()
-        if isinstance(value, list) and len(cast("list[Any]", value)) == size and not is_chat(value)
+        field
+        for field, value in row.items()
+        if isinstance(value, list)
+        and len(cast("list[Any]", value)) == size
+        and (field == name or not is_chat(value))
     }
     if len(spread) == 1 and isinstance(row[name][0], str):  # the texts may be its turns
         return [row]
@@ -190,8 +204,9 @@ def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _is_column(name: str, value: object) -> bool:
     """Return whether a value has several rollouts: lists of messages, or texts of answers."""
     items = cast("list[object]", value) if isinstance(value, list) else []
+    if name == "choices":
+        return len(items) > 1
     if not items or is_chat(value):
         return False
     are_texts = name in ANSWERS and all(isinstance(item, str) for item in items)
-    are_choices = len(items) > 1 and all("message" in fields_of(item) for item in items)
-    return are_texts or are_choices or all(map(is_chat, items))
+    return are_texts or all(map(is_chat, items))

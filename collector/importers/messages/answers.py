@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphcredit.collector.importers.messages.parts import is_call, is_thought
 from graphcredit.collector.importers.messages.roles import is_call_role
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     TOOL,
     Message,
 )
+from graphcredit.collector.importers.messages.shapes import is_call, is_thought
 
 
 def joined_answer(first: Message, *others: Message) -> Message:
@@ -99,8 +99,8 @@ def _is_part(message: Message) -> bool:
 
 def _with(answer: Message, message: Message) -> Message:
     """Return an answer with what a further message of it says."""
-    ids = {call.id for call in answer.tool_calls if call.id}
-    calls = tuple(call for call in message.tool_calls if call.id not in ids)
+    known = {(call.id, str(call)) for call in answer.tool_calls if call.id}
+    calls = tuple(call for call in message.tool_calls if (call.id, str(call)) not in known)
     items = [*sources_of(answer), message.source]
     if answer.text and message.text.startswith(answer.text):  # it was logged while it grew
         answer = replace(answer, text="")

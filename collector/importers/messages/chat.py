@@ -1,19 +1,20 @@
 """Read chat messages: OpenAI's with tool calls, and dialects of it."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from graphcredit.collector.importers.messages.answer_fields import split_thinking, with_fields
 from graphcredit.collector.importers.messages.answers import joined_answer, joined_answers
 from graphcredit.collector.importers.messages.content import images_of, text_of_content
 from graphcredit.collector.importers.messages.parts import (
     CALL,
     RESULT,
+    RULES,
+    STEP,
     TEXT,
     THOUGHT,
     Piece,
     pieces_of,
-    tool_call,
 )
 from graphcredit.collector.importers.messages.roles import (
     CALLS,
@@ -34,20 +35,11 @@ from graphcredit.collector.importers.messages.values import (
     as_list,
     as_mapping,
     fields_of,
-    first_of,
-    parse_json,
     short,
 )
 
-_THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
-_REASONING = (
-    *("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks"),
-    "tool_plan",
-)
-_CALL_FIELDS = (
-    *("tool_calls", "toolCalls", "function_call", "functionCall", "tool_call"),
-    *("toolInvocations", "invalid_tool_calls"),
-)
+_ROLES = {RESULT: TOOL, RULES: SYSTEM}
+"""Kinds of pieces that nobody says but another role: each is a message of its own."""
 
 
 def is_chat(value: object) -> bool:
@@ -104,12 +96,6 @@ def answer(text: str, source: Mapping[str, Any], **more: Any) -> Message:
     return Message(role=ASSISTANT, text=spoken, thought=thought, source=source, **more)
 
 
-def split_thinking(text: str) -> tuple[str, str]:
-    """Return the reasoning in <think> tags that a text begins with, and the rest."""
-    match = _THINKING.match(text) if text and text[0] in "< \n\t\r" else None
-    return (match[1].strip(), text[match.end() :]) if match else ("", text)
-
-
 def _messages(value: object, what: str, number: int | None, *, is_context: bool) -> list[Message]:
     """Return what an item of a list says; its name is made only for messages of errors."""
     raw = cast("Mapping[str, Any]", value)
@@ -126,19 +112,23 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
         return _part_alone(raw, what, number, is_context=is_context)
     content = content_of(raw)
     if isinstance(content, str) and role != ASSISTANT:
-        if role == TOOL and content.startswith("Call id: "):  # smolagents
-            content = content.partition("\n")[2]
-        return [Message(role=role, text=content, is_context=is_context, source=source)]
+        text = _without_id(content) if role == TOOL else content
+        return [Message(role=role, text=text, is_context=is_context, source=source)]
     pieces = [Piece(TEXT, content)] if isinstance(content, str) else list(pieces_of(content))
     is_data = role == TOOL and not any(piece.kind == RESULT for piece in pieces)
     if is_data or (isinstance(content, Mapping) and any(piece.is_unread for piece in pieces)):
         pieces = [Piece(TEXT, text_of_content(content), images=images_of(content))]
     if role == ASSISTANT:
-        pieces = _with_fields(raw, pieces, what, number)
+        pieces = with_fields(raw, pieces, _name(what, number))
     messages = _cut(role, pieces, source, is_context=is_context)
     if CALLS_TEXT in raw:
         messages[0].calls_text = raw[CALLS_TEXT]
     return messages
+
+
+def _without_id(result: str) -> str:
+    """Return a result without the id that smolagents puts before it."""
+    return result.partition("\n")[2] if result.startswith("Call id: ") else result
 
 
 def _name(what: str, number: int | None) -> str:
@@ -162,61 +152,13 @@ def _part_alone(
     return _cut(ASSISTANT, pieces, raw, is_context=is_context)
 
 
-def _with_fields(
-    raw: Mapping[str, Any], pieces: list[Piece], what: str, number: int | None
-) -> list[Piece]:
-    """Return the pieces of an answer with what its fields say: reasoning and calls, once each."""
-    reasoning = first_of(raw, _REASONING)
-    if reasoning is not None:
-        words = "\n".join(piece.text for piece in pieces_of(reasoning) if not piece.is_unread)
-        is_apart = bool(words)  # then the content has it once more
-        kept = [piece for piece in pieces if piece.kind != THOUGHT or not is_apart]
-        pieces = [Piece(THOUGHT, words), *kept]
-    for at, piece in enumerate(pieces):
-        if piece.kind == TEXT:
-            inline, text = split_thinking(piece.text)
-            if inline:
-                pieces[at : at + 1] = [Piece(THOUGHT, inline), piece._replace(text=text)]
-            break
-    calls = list(_calls(raw, what, number))
-    if not calls:
-        return pieces
-    ids = {piece.call.id for piece in calls if piece.call}
-    texts = {str(piece.call) for piece in calls}
-    kept = [p for p in pieces if not (p.call and (p.call.id in ids or str(p.call) in texts))]
-    has_results = any(piece.kind == RESULT for piece in calls)  # then the text is what follows
-    return [*calls, *kept] if has_results else [*kept, *calls]
-
-
-def _calls(raw: Mapping[str, Any], what: str, number: int | None) -> Iterator[Piece]:
-    """Yield the calls in the fields of an answer, and the results that they have themselves."""
-    ids: set[str] = set()
-    for name in _CALL_FIELDS:
-        calls = raw.get(name)
-        if not calls:
-            continue
-        if isinstance(calls, str):
-            calls = parse_json(calls)
-        if isinstance(calls, Mapping):
-            calls = [calls]
-        for value in as_list(calls, _name(what, number) + f".{name}"):
-            call = tool_call(value, _name(what, number))
-            known = call.id or (str(call) if name == "function_call" else None)
-            if known in ids:
-                continue
-            ids |= {text for text in (call.id, str(call)) if text}
-            yield Piece(CALL, call=call, part=value)
-            if name == "toolInvocations":
-                yield from (p for p in pieces_of(value) if p.kind == RESULT)
-
-
 def _cut(
     role: str, pieces: Sequence[Piece], source: Mapping[str, Any], *, is_context: bool
 ) -> list[Message]:
     """Return the messages of an item, which the results within it cut."""
     runs: list[list[Piece]] = []
-    for piece in pieces:
-        if runs and RESULT not in (piece.kind, runs[-1][-1].kind):
+    for piece in _in_steps(pieces):
+        if runs and piece.kind not in _ROLES and runs[-1][-1].kind not in _ROLES:
             runs[-1].append(piece)
         else:
             runs.append([piece])
@@ -228,16 +170,32 @@ def _cut(
     ]
 
 
+def _in_steps(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield pieces in the order of their steps, if the log marks them: calls before results."""
+    step: list[Piece] = []
+    for piece in pieces:
+        if piece.kind == STEP:
+            yield from sorted(step, key=_is_result)
+            step = []
+        else:
+            step.append(piece)
+    yield from sorted(step, key=_is_result) if len(step) < len(pieces) else step
+
+
+def _is_result(piece: Piece) -> bool:
+    return piece.kind == RESULT
+
+
 def _message(
     role: str, pieces: Sequence[Piece], source: Mapping[str, Any], *, is_context: bool
 ) -> Message:
-    if any(piece.kind == RESULT for piece in pieces):
-        role = TOOL
+    role = next((_ROLES[piece.kind] for piece in pieces if piece.kind in _ROLES), role)
     said = [piece for piece in pieces if piece.kind not in (THOUGHT, CALL)]
     thoughts = [piece.text for piece in pieces if piece.kind == THOUGHT and piece.text]
+    text = "\n".join(piece.text for piece in said if piece.text)
     return Message(
         role=role,
-        text="\n".join(piece.text for piece in said if piece.text),
+        text=_without_id(text) if role == TOOL else text,
         thought="\n\n".join(thoughts) if role == ASSISTANT else "",
         tool_calls=tuple([p.call for p in pieces if p.call]) if role == ASSISTANT else (),
         is_context=is_context,

@@ -101,6 +101,21 @@ def test_an_agent_that_is_told_all_in_each_call_takes_turns(tmp_path: Path):
     assert brief(tmp_path / "turns", "reward") == [(0.0,), (1.0,), (2.0,)]
 
 
+def test_a_prompt_may_be_one_text_that_grows(tmp_path: Path):
+    first = {
+        "session_id": "s",
+        "prompt": "You are in the hall.\n>",
+        "response": "north",
+        "reward": 1,
+    }
+    text = "You are in the hall.\n> north\nYou are in the kitchen.\n>"
+    rows = [first, {**first, "prompt": text, "response": "out"}]
+    assert read(tmp_path, *rows) == [
+        ("You are in the hall.\n>", "north"),
+        ("You are in the kitchen.\n>", "out"),
+    ]
+
+
 def test_other_conversations_of_a_session_are_counted(tmp_path: Path):
     helper = asked(said("system", "You help."), said("user", "?"), answer=said("assistant", "!"))
     rows = [{**row, "session_id": "s", "reward": 1} for row in calls(WON)]

@@ -34,6 +34,8 @@ class Chain:
     """Those of its calls, in their order."""
     is_nested: bool = False
     sources: list[Any] = field(default_factory=list[Any])
+    last: Call | None = None
+    """The last call that added to it."""
     num_given: int = 0
     """Messages of its first prompt."""
     num_calls: int = 1
@@ -52,6 +54,7 @@ class Chain:
             return
         self.facts.append(call.facts)
         self.num_calls += 1
+        self.last = call
         if not call.prompt and self.messages[-1].is_answer:  # it went on without seeing anything
             self.messages[-1] = joined_answer(self.messages[-1], *new)
         else:
@@ -73,6 +76,7 @@ def chain_of(call: Call) -> Chain:
         messages=messages,
         facts=[call.facts],
         sources=[call.source],
+        last=call,
         is_nested=call.is_nested,
         num_given=len(call.prompt),
     )
@@ -128,9 +132,23 @@ def _new_of(chain: Chain, call: Call, *, has_parts: bool) -> Sequence[Message] |
         return ()
     if told and _begins(given, told):
         return (*given[len(told) :], *call.answers)
+    if (rest := _text_behind(chain.last, call)) is not None:
+        return (replace(call.prompt[-1], text=rest), *call.answers)
     if told and given and given[0].role == TOOL:  # it has only what is new
         return whole
     return None if call.is_nested != chain.is_nested else _behind_cut(told, given, call, chain)
+
+
+def _text_behind(before: Call | None, call: Call) -> str | None:
+    """Return what is new in a prompt that is one text, and begins with that of the call before."""
+    if before is None or not before.answers or not before.prompt or not call.prompt:
+        return None
+    prompt, text = before.prompt[-1].text, call.prompt[-1].text
+    answer = before.answers[-1].text.strip()
+    if len(_spoken(call.prompt)) > 1 or not (prompt and answer and text.startswith(prompt)):
+        return None
+    rest = text[len(prompt) :].lstrip()
+    return rest[len(answer) :].strip() if rest.startswith(answer) else None
 
 
 def _behind_cut(

@@ -21,7 +21,11 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
-from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
+from graphcredit.collector.importers.formats.calls.rollouts import (
+    as_score,
+    call_of,
+    rollout_of_chain,
+)
 from graphcredit.collector.importers.formats.calls.rows import (
     calls_within,
     exchange_of,
@@ -152,12 +156,12 @@ def read(record: Record) -> Rollouts:
 
 def _with_rewards(calls: list[Call]) -> list[Call]:
     """Return calls whose answers have the rewards of their rows, where these differ."""
-    rewards = [call.facts.get("reward") for call in calls]
-    numbers = [reward for reward in rewards if isinstance(reward, int | float)]
+    rewards = [as_score(call.facts.get("reward")) for call in calls]
+    numbers = [reward for reward in rewards if reward is not None]
     if len(numbers) < len(calls) or len(set(numbers)) < 2:
         return calls
     return [
-        replace(call, answers=(*call.answers[:-1], replace(call.answers[-1], reward=float(reward))))
+        replace(call, answers=(*call.answers[:-1], replace(call.answers[-1], reward=reward)))
         if call.answers
         else call
         for call, reward in zip(calls, numbers, strict=True)

@@ -105,7 +105,7 @@ def is_trace(value: object) -> bool:
         return True
     is_run = ({"run_type", "inputs", "id"} <= row.keys()) or "op_name" in row
     is_agents = row.get("object") in ("trace", "trace.span")
-    is_observation = first_of(row, _TRACE) is not None and row.get("type") in _OBSERVATIONS
+    is_observation = first_of(row, _TRACE) is not None and str(row.get("type")) in _OBSERVATIONS
     is_langfuse = {"id", "input", "output"} <= row.keys() and len(_LANGFUSE & row.keys()) > 1
     ids = (field_at(row, name) for name in (*_SPAN[:-1], *_PARENT[:3]))
     is_named = "name" in row or "span_attributes" in row

@@ -55,16 +55,16 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
         elif is_score(record.value):
             scores.append(record)
         elif is_trace(record.value):
-            for span in spans_of(record.value):
-                first.setdefault(span["trace_id"], record)
-                spans.append(span)
+            try:
+                found = list(spans_of(record.value))
+            except (RecordError, *MALFORMED) as error:
+                yield replace(record, value=RowError(f"it must be a span or a trace: {error!r}"))
+                continue
+            first |= {span["trace_id"]: record for span in found if span["trace_id"] not in first}
+            spans += found
         else:
-            yield Record(
-                path=record.path,
-                place=record.place,
-                value=RowError("it must be a span or a trace, as the records before it"),
-                share=record.share,
-            )
+            reason = "it must be a span or a trace, as the records before it"
+            yield replace(record, value=RowError(reason))
     if spans and not any(_has_messages(span) for span in spans):
         record = next(iter(first.values()))
         yield replace(record, place="", value=RowError(NO_ANSWERS))
@@ -153,7 +153,7 @@ def _time(span: Span) -> tuple[float, str]:
     start = span["start_time"]
     try:
         return float(start), ""
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0, str(start or "")
 
 
@@ -173,10 +173,11 @@ def _chains(spans: Sequence[Span]) -> list[Chain]:
 
 def _of_calls(calls: list[Call]) -> list[Chain]:
     """Return the conversations of calls, or the one of an agent that is told all in each call."""
+    chains = joined_calls(calls, has_parts=True)
     has_system = any(message.role == SYSTEM for message in calls[0].prompt)
-    if len(calls) > 1 and has_system and are_turns(calls):
+    if len(chains) == len(calls) > 1 and has_system and are_turns(calls):
         return [in_turn(calls)]
-    return joined_calls(calls, has_parts=True)
+    return chains
 
 
 def _above(span: Span, parents: Mapping[str | None, Span]) -> Iterator[Span]:

@@ -134,3 +134,13 @@ def test_spans_without_answers_are_refused_in_one_sentence(tmp_path: Path):
     log = write_lines(tmp_path / "log.jsonl", span, {**span, "trace_id": "u"}, asked)
     (row,) = imported(log, tmp_path / "store").bad_rows
     assert "no span has an answer" in row.reason
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_text_that_nobody_reads_is_named(name: str, tmp_path: Path):
+    lines = [line for chat in chats() for line in WRITERS[name](chat)]
+    rows = [{**line, "remark": "nobody knows what this is"} for line in lines]
+    report = imported(write_lines(tmp_path / "log.jsonl", *rows), tmp_path / "store")
+    (coverage,) = report.coverage.values()
+    (field,) = coverage.unread
+    assert field.endswith(".remark")

@@ -152,6 +152,11 @@ _EVENT_ROLES = {
 }
 
 
+def is_read(event: Mapping[str, Any]) -> bool:
+    """Return whether an event is a message, or an evaluation."""
+    return bool(_role_of(event)) or str(event.get("name")).startswith("gen_ai.")
+
+
 def _role_of(event: Mapping[str, Any]) -> str:
     """Return who says what an event has; empty if it is no message."""
     name = field_at(event, "attributes.event.name") or event.get("name")

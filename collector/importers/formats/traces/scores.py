@@ -6,7 +6,7 @@ from typing import Any, cast
 from graphcredit.collector.importers.formats.calls.rollouts import as_score
 from graphcredit.collector.importers.messages.values import as_text, field_at, fields_of, first_of
 
-_LISTS = (
+LISTS = (
     *("scores", "feedback", "feedback_stats", "feedback_scores", "annotations", "evaluations"),
     *("span_annotations", "assessments", "info.assessments"),
 )
@@ -44,7 +44,7 @@ def scores_of(
 ) -> dict[str, float]:
     """Return the scores of a span by name."""
     found: dict[str, float] = {}
-    for name in _LISTS:
+    for name in LISTS:
         for given in (field_at(row, name), attributes.get(name)):
             found |= dict(_named(given))
     evaluated = (event["attributes"] for event in events if "gen_ai" in event["attributes"])

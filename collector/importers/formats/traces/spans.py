@@ -6,20 +6,23 @@ from typing import Any, cast
 from graphcredit.collector.importers.formats.traces.attributes import (
     attributes_of,
     input_of,
+    is_read,
     output_of,
 )
-from graphcredit.collector.importers.formats.traces.scores import scores_of
+from graphcredit.collector.importers.formats.traces.scores import LISTS, scores_of
 from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,
     fields_of,
     first_of,
     parse_json,
+    without,
 )
 
 Span = dict[str, Any]
 """A span, a run, an observation or a trace: `trace_id`, `id`, `parent_id`, `start_time`, `name`,
-`kind`, `session`, `input`, `output`, `scores`, `metadata` and `attributes`; null if it has none."""
+`kind`, `session`, `input`, `output`, `scores`, `metadata` and `attributes`; null if it has none.
+Beside them is what nobody reads, under the names of the log."""
 
 _TRACE = ("traceId", "trace_id", "context.trace_id", "context.traceId", "root_span_id")
 _SPAN = ("spanId", "span_id", "context.span_id", "context.spanId", "id")
@@ -57,6 +60,7 @@ _METADATA = (
 _LISTS = ("observations", "spans", "child_runs", "data.spans", "runs")
 """Fields whose items are spans of a trace, or below a span."""
 
+_RESOURCES = ("resourceSpans", "resource_spans")
 _COLUMN = "attributes."
 """What the names of Phoenix's columns of attributes begin with."""
 
@@ -80,9 +84,24 @@ ASIDE = tuple(
         *("attributes.traceloop.span", "attributes.traceloop.association", "attributes.session"),
         *("attributes.user", "attributes.service", "attributes.telemetry", "attributes.code"),
         *("attributes.langfuse.trace", "attributes.langfuse.session", "attributes.tag"),
+        *("attributes.mlflow.spanType", "span_data.model_config", "span_data.usage", "status"),
+        *("level", "environment", "release", "version", "userId", "htmlPath", "html_path", "unit"),
+        *("promptName", "modelParameters", "providedModelName", "internalModel", "usageDetails"),
+        *("traceName", "tags", "dotted_order", "serialized", "app_path", "flags", "traceState"),
+        *("endTime", "endTimeUnixNano", "completionStartTime", "updatedAt", "costDetails", "usage"),
+        *("input.*.event.name", "start_timestamp", "end_timestamp"),
+        *("output.llm_output", "output.usage", "links", "span_attributes", "summary"),
     )
 )
 """What of a span is no part of a conversation; metadata is in `extra` of the first step."""
+
+_READ = frozenset(
+    {path.partition(".")[0] for path in (*_TRACE, *_SPAN, *_PARENT, *_START, *_KIND, *_SESSION)}
+    | {path.partition(".")[0] for path in (*_METADATA, *_LISTS, *LISTS)}
+    | {"input", "inputs", "output", "outputs", "attributes", "events", "context.span_id"}
+    | {"context.trace_id", "workflow_name", "op_name", "name", "resource", "scope", "session_id"}
+)
+"""Fields of a span that are read, or are no part of any conversation."""
 
 _LANGFUSE = frozenset(
     {"sessionId", "session_id", "userId", "user_id", "tags", "scores", "htmlPath", "html_path"}
@@ -98,7 +117,7 @@ def is_trace(value: object) -> bool:
     if isinstance(value, list):  # a batch of an exporter
         return bool(value) and is_trace(cast("list[object]", value)[0])
     row = fields_of(value)
-    if "resourceSpans" in row or "resource_spans" in row:
+    if any(name in row for name in _RESOURCES):
         return True
     inner = [_items(row, name) for name in ("observations", "child_runs", "spans", "data.spans")]
     if any(items and any(field_at(items[0], path) for path in _SPAN) for items in inner):
@@ -131,12 +150,11 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
     if not isinstance(value, Mapping):
         return
     row = fields_of(cast("object", value))
-    for resource in (*_items(row, "resourceSpans"), *_items(row, "resource_spans")):
-        for name in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
-            for scope in _items(resource, name):
-                for span in _items(scope, "spans"):
-                    yield from spans_of(span)
-    if "resourceSpans" in row or "resource_spans" in row:
+    if any(name in row for name in _RESOURCES):
+        rest = without(row, _RESOURCES)
+        for span in _of_resources(row):
+            yield from spans_of({**rest, **span})
+            rest = {}
         return
     span = _span({**row, **fields_of(row.get("info"))}, trace_id)
     inner = [
@@ -147,6 +165,14 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
     ]
     yield {**span, "trace_id": span["trace_id"] or (inner[0]["trace_id"] if inner else None)}
     yield from inner
+
+
+def _of_resources(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the spans of an export of OTLP."""
+    for resource in (item for name in _RESOURCES for item in _items(row, name)):
+        for name in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            for scope in _items(resource, name):
+                yield from _items(scope, "spans")
 
 
 def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
@@ -170,6 +196,8 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
         said = first_of(inner, ("output", "response")) if inner else output_of(attributes, events)
     session = None if "run_type" in row else as_text(row.get("session_id"))
     return {
+        **{k: v for k, v in row.items() if k not in _READ and not k.startswith(_COLUMN)},
+        "span_data": without(inner, ("input", "output", "response", "type", "name")),
         "trace_id": as_text(_at(row, _TRACE)) or trace_id or span_id,
         "id": span_id,
         "parent_id": as_text(_at(row, _PARENT)) or None,
@@ -180,6 +208,7 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
         "input": given,
         "output": said,
         "scores": scores_of(row, attributes, events),
+        "events": [event for event in events if not is_read(event)],
         "metadata": whole["metadata"],
         "attributes": attributes,
     }

@@ -32,6 +32,8 @@ ANSWERS = (
 )
 """Fields that may have a prompt, and what the policy answered."""
 
+_COLUMNS = (*LISTS, *ANSWERS)
+
 SYSTEMS = ("system", "system_prompt", "system_instruction", "systemInstruction", "instructions")
 _ANSWERS_WITHIN = ("choices", "candidates", "output", "message", "content", "text")
 _OF_MESSAGES = {"role", "from", "content", "parts", "data", "kwargs"}
@@ -52,7 +54,7 @@ def chat_of(value: object) -> Any:
 
 def list_of(row: Mapping[str, Any]) -> str | None:
     """Return the name of the field with all messages."""
-    named = (name for name in LISTS if _has_turns(chat_of(row.get(name))))
+    named = (name for name in LISTS if row.get(name) and _has_turns(chat_of(row[name])))
     name = next(named, None)
     if name is None and pair_of(row) is None:
         others = [name for name in row if _is_conversation(row[name])]
@@ -184,7 +186,7 @@ def _texts_of_pair(item: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the rollouts of a row whose fields are columns, a value for each; else the row."""
-    name = next((name for name in (*LISTS, *ANSWERS) if _is_column(name, row.get(name))), None)
+    name = next((name for name in _COLUMNS if row.get(name) and _is_column(name, row[name])), None)
     if name is None:
         return [row]
     size = len(row[name])

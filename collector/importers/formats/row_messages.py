@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.logs.plain import without_padding
 from graphcredit.collector.importers.messages.chat import chat_messages, is_chat, said_alike
-from graphcredit.collector.importers.messages.roles import opened, role_of
+from graphcredit.collector.importers.messages.roles import ROLES, opened, role_of
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -32,8 +32,21 @@ ANSWERS = (
 )
 """Fields that may have a prompt, and what the policy answered."""
 
+_COLUMNS = (*LISTS, *ANSWERS)
+
 SYSTEMS = ("system", "system_prompt", "system_instruction", "systemInstruction", "instructions")
-_ANSWERS_WITHIN = ("choices", "candidates", "output", "message", "content", "text")
+_ONLY = ("answer", "final_answer")
+"""Fields of an answer where there is no other: beside others, they are what is right."""
+
+_ANSWERS_WITHIN = ("choices", "candidates", "output", "messages", "message", "content", "text")
+ASIDE = (
+    *(f"{name}.*.content.*.data" for name in LISTS),  # what a model's server has encrypted
+    *(f"{name}.*.parts.*.state" for name in LISTS),
+    *(f"{name}.*.toolInvocations.*.state" for name in LISTS),
+    *(f"{name}.*.parts.*.toolInvocation.state" for name in LISTS),
+)
+"""Fields of messages that no reader reads."""
+
 _OF_MESSAGES = {"role", "from", "content", "parts", "data", "kwargs"}
 _SINGLE = {
     "scores": "score",
@@ -46,13 +59,21 @@ _SINGLE = {
 
 
 def chat_of(value: object) -> Any:
-    """Return a list of messages, also where a data set has it as JSON text."""
-    return parse_json(value) if isinstance(value, str) and value.startswith("[") else value
+    """Return a list of messages, also where a data set has it as JSON text, or each as a pair."""
+    if isinstance(value, str):
+        value = parse_json(value) if value.startswith("[") else value
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        items = cast("list[list[Any]]", value)
+        if all(len(item) == 2 and isinstance(item[0], str) for item in items):
+            if items[0][0] in ROLES:  # LangChain
+                return [{"role": role, "content": content} for role, content in items]
+            return [{"user": user, "assistant": answer} for user, answer in items]  # Gradio
+    return value
 
 
 def list_of(row: Mapping[str, Any]) -> str | None:
     """Return the name of the field with all messages."""
-    named = (name for name in LISTS if _has_turns(chat_of(row.get(name))))
+    named = (name for name in LISTS if row.get(name) and _has_turns(chat_of(row[name])))
     name = next(named, None)
     if name is None and pair_of(row) is None:
         others = [name for name in row if _is_conversation(row[name])]
@@ -143,8 +164,9 @@ def _with_answer_beside(
 ) -> tuple[Message, ...]:
     """Return messages with the answer in a field of its own; it may be the last once more."""
     last = messages[-1] if messages and messages[-1].is_answer else None
-    for field in ANSWERS:
-        if field == name or row.get(field) is None:
+    has_answer = any(message.is_answer for message in messages)
+    for field in ANSWERS if has_answer else (*ANSWERS, *_ONLY):
+        if field == name or not row.get(field):
             continue
         value = answers_in(row[field])
         beside = chat_messages(value, field) if is_chat(value) or _are_items(value) else ()
@@ -183,8 +205,15 @@ def _texts_of_pair(item: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rollouts of a row whose fields are columns, a value for each; else the row."""
-    name = next((name for name in (*LISTS, *ANSWERS) if _is_column(name, row.get(name))), None)
+    """Return the rollouts of a row whose fields are columns, a value for each; else the row.
+
+    The messages may be in the one object of a row that has some, as in LangGraph's `values`.
+    """
+    if list_of(row) is None and pair_of(row) is None:
+        inner = [name for name in row if isinstance(row[name], Mapping) and list_of(row[name])]
+        if len(inner) == 1:
+            row = {**row[inner[0]], **{name: row[name] for name in row if name != inner[0]}}
+    name = next((name for name in _COLUMNS if row.get(name) and _is_column(name, row[name])), None)
     if name is None:
         return [row]
     size = len(row[name])

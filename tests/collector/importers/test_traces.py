@@ -99,6 +99,13 @@ def test_agents_below_a_tool_and_judges_are_counted(tmp_path: Path):
     assert not report.coverage["traces"].unread
 
 
+def test_a_judge_behind_one_answer_is_not_the_agent(tmp_path: Path):
+    trace = turn("s", 1, HELP, HI, answer="a")
+    (judge,) = turn("s", 1, said("user", "Is it good?"), answer="yes")["observations"]
+    trace["observations"].append({**judge, "id": "j", "startTime": "2026-11-21"})
+    assert read(tmp_path, trace)[1] == [("s", "hi", "a", 0.0)]
+
+
 def test_the_conversation_may_be_in_an_agent_alone(tmp_path: Path):
     (chat, *_) = chats()
     events = [

@@ -1,6 +1,6 @@
 """Join the calls of a model to conversations: a call has what was said before it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -211,6 +211,18 @@ def is_same(one: Message, other: Message) -> bool:
     return not (calls and others) or calls == others
 
 
-def best_chain(chains: Sequence[Chain]) -> Chain:
-    """Return the conversation that the others serve: the one with most answers, the later one."""
-    return max(reversed(chains), key=lambda chain: (not chain.is_nested, chain.num_answers))
+def best_chain(chains: Sequence[Chain], told: Collection[str] = ()) -> Chain:
+    """Return the conversation that the others serve: the one with most answers.
+
+    Args:
+        chains: Conversations; of equal ones the later is the one.
+        told: Texts of which its last answer is one rather than those of others.
+    """
+    return max(
+        reversed(chains),
+        key=lambda c: (
+            not c.is_nested,
+            c.num_answers,
+            bool(told and c.messages) and c.messages[-1].text in told,
+        ),
+    )

@@ -129,11 +129,11 @@ def _conversations(all_spans: Iterable[Span], session: str | None) -> dict[str, 
     kept: list[Span] = []
     left_out: Counter[str] = Counter()
     for trace_id, spans in traces.items():
-        chains = _chains(spans)
-        if not chains:
+        found = _chains(spans)
+        if found is None:
             left_out["trace without messages of the policy"] += 1
             continue
-        main = best_chain(chains)
+        main, chains = found
         others = {id(span) for chain in chains if chain is not main for span in chain.sources}
         left_out[_OTHER] += len(others)
         kept += [span for span in spans if id(span) not in others]
@@ -157,8 +157,11 @@ def _time(span: Span) -> tuple[float, str]:
         return 0.0, str(start or "")
 
 
-def _chains(spans: Sequence[Span]) -> list[Chain]:
-    """Return the conversations of a trace: those of its model's calls, unless others say more."""
+def _chains(spans: Sequence[Span]) -> tuple[Chain, list[Chain]] | None:
+    """Return the conversation of a trace, and all that are in it; None if there is none.
+
+    The calls of the model tell them, unless others have more answers.
+    """
     parents = {span["id"]: span for span in spans}
     calls: tuple[list[Call], list[Call]] = [], []
     for span in spans:
@@ -167,8 +170,11 @@ def _chains(spans: Sequence[Span]) -> list[Chain]:
         if call is not None:
             calls[not _is(span, _MODELS)].append(call)
     found = [_of_calls(each) for each in calls if each]
-    most = max((best_chain(chains).num_answers for chains in found), default=0)
-    return next((chains for chains in found if best_chain(chains).num_answers == most), [])
+    told = {chain.messages[-1].text for chain in found[-1]} if all(calls) else set[str]()
+    mains = [best_chain(chains, told) for chains in found]
+    most = max((main.num_answers for main in mains), default=0)
+    best = next((n for n, main in enumerate(mains) if main.num_answers == most), None)
+    return None if best is None else (mains[best], found[best])
 
 
 def _of_calls(calls: list[Call]) -> list[Chain]:

@@ -90,12 +90,14 @@ def test_agents_below_a_tool_and_judges_are_counted(tmp_path: Path):
         }
         for n in range(3)
     ]
-    trace["observations"] += [*helpers, {**judge, **ids, "id": "j"}]
+    found = {**ids, "id": "r", "type": "RETRIEVER", "output": ["a page about doors"] * 9}
+    trace["observations"] += [*helpers, {**judge, **ids, "id": "j"}, found]
     report, steps = read(tmp_path, trace)
     assert [step[2] for step in steps][-1] == "I am in the garden."
     assert len(steps) == 3
     reason = "model call that is not on the way to the last answer of its trace"
-    assert report.left_out == {reason: 4}
+    helper_span = "span of a retriever, an embedding, a guardrail or an evaluator"
+    assert report.left_out == {reason: 4, helper_span: 1}
     assert not report.coverage["traces"].unread
 
 

@@ -33,7 +33,9 @@ class Chain:
     facts: list[Mapping[str, Any]]
     """Those of its calls, in their order."""
     is_nested: bool = False
+    """Whether a tool made its calls."""
     sources: list[Any] = field(default_factory=list[Any])
+    """What its calls were read from."""
     last: Call | None = None
     """The last call that added to it."""
     num_given: int = 0
@@ -41,6 +43,7 @@ class Chain:
     num_calls: int = 1
     """Calls that added to it."""
     left_out: dict[str, int] = field(default_factory=dict[str, int])
+    """What became no part of it: reason to number."""
 
     @property
     def num_answers(self) -> int:

@@ -36,7 +36,8 @@ NO_ANSWERS = (
 )
 
 _MODELS = ("llm", "chat", "generation", "generate", "completion", "response", "dogenerate")
-_TOOLS = ("tool", "function", "retriev", "embedding", "rerank", "guardrail", "evaluator")
+_HELPERS = ("retriev", "embedding", "rerank", "guardrail", "evaluator")
+_TOOLS = ("tool", "function", *_HELPERS)
 
 
 def is_row(value: object, path: Path) -> bool:
@@ -136,7 +137,9 @@ def _conversations(all_spans: Iterable[Span], session: str | None) -> dict[str, 
         main, chains = found
         others = {id(span) for chain in chains if chain is not main for span in chain.sources}
         left_out[_OTHER] += len(others)
-        kept += [span for span in spans if id(span) not in others]
+        helpers = {id(span) for span in spans if _is(span, _HELPERS)}
+        left_out[_HELPER] += len(helpers)
+        kept += [span for span in spans if id(span) not in others | helpers]
         facts = {"trace_id": trace_id, "session_id": session, **_facts(spans)}
         mains.append(replace(main, facts=[facts], messages=list(main.with_context())))
     named: list[tuple[str, Chain]] = []
@@ -146,6 +149,7 @@ def _conversations(all_spans: Iterable[Span], session: str | None) -> dict[str, 
     return {"spans": kept, "conversations": named, "left_out": dict(+left_out)}
 
 
+_HELPER = "span of a retriever, an embedding, a guardrail or an evaluator"
 _OTHER = "model call that is not on the way to the last answer of its trace"
 
 

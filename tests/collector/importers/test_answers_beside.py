@@ -47,6 +47,8 @@ GONE: Steps = [("hall", "go", None), ("kitchen", "out", None)]
         ({"prompt": "hall", "response": completion(said("assistant", "go"))}, GONE[:1]),
         ({"turns": [{"user": "hall", "assistant": "go"}, {"user": "kitchen", "bot": "out"}]}, GONE),
         ({"history": [["hall", "go"], ["kitchen", "out"]]}, GONE),
+        ({"history": [["hall", "go"]], "prompt": "kitchen", "response": "out"}, GONE),
+        ({"messages": HALL, "trajectory": WALK, "response": "out"}, GONE),
         ({"messages": [["human", "hall"], ["ai", "go"]]}, GONE[:1]),
         ({"my_chat": WALK}, GONE[:1]),
         ({"values": {"messages": WALK}}, GONE[:1]),

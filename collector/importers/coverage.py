@@ -16,7 +16,16 @@ _NAMES = frozenset(
     {
         *("speaker", "author", "sender", "server_name", "server_label"),
         *("role", "from", "type", "kind", "object", "model", "id", "ids", "uuid", "status"),
-        *("finish_reason", "stop_reason", "timestamp", "created", "created_at", "created_time"),
+        *(
+            "finish_reason",
+            "stop_reason",
+            "finishReason",
+            "stopReason",
+            "timestamp",
+            "created",
+            "created_at",
+            "created_time",
+        ),
         *("start_time", "end_time", "version", "mime_type", "mimeType", "media_type"),
     }
 )

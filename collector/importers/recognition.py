@@ -19,6 +19,9 @@ RECOGNISED_WITHIN = 100
 COMPARED = 8
 """Records that the formats they look like are compared on."""
 
+_JOINED = 40
+"""Records that a format is compared on whose records are joined."""
+
 _MARGIN = 0.1
 """A format wins against a less particular one that reads at most this share of the text more."""
 
@@ -62,14 +65,14 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
         rows = _like(record, named)
         field = None if rows else _field_of(record, named)
         if field is not None:
-            inner = islice(_inner(iter([record]), field), RECOGNISED_WITHIN)
+            inner = islice(_inner(iter([record]), field), _JOINED)
             sample = [item for item in inner if not isinstance(item.value, RowError)]
             rows = next(filter(None, (_like(item, named) for item in sample)), [])
         elif rows or (named is not None and not log.is_folder):
             at = len(begin) - 1
             rows = rows or cast("list[LogFormat]", [named])
             is_joined = any(row.gather for row in rows)
-            begin += islice(records, (RECOGNISED_WITHIN if is_joined else COMPARED) - 1)
+            begin += islice(records, (_JOINED if is_joined else COMPARED) - 1)
             sample = begin[at:]
         else:
             continue

@@ -13,6 +13,7 @@ from graphcredit.collector.importers.formats import (
     inspect_logs,
     nemo,
     openhands,
+    row_messages,
     swe_agents,
     tau2,
     text_dumps,
@@ -238,10 +239,11 @@ FORMATS: tuple[LogFormat, ...] = (
     ),
     LogFormat(
         name="trl",
-        title="TRL: `completions_*.parquet`",
+        title="TRL: `completions_*.parquet`, and ms-swift's `completions.jsonl`",
         tried_on=None,
         is_row=completion_rows.is_trl,
         read=completion_rows.read_trl,
+        aside=("step", "gen_step"),
     ),
     LogFormat(
         name="verl-agent",
@@ -297,11 +299,12 @@ FORMATS: tuple[LogFormat, ...] = (
     ),
     LogFormat(
         name="messages",
-        title="any rows with messages, or prompt and completion: OpenAI-style, tau-bench, "
-        "SWE-smith, ShareGPT, LangChain, SkyRL",
+        title="any rows with messages, or prompt and answer, in any dialect: OpenAI-style, "
+        "tau-bench, SWE-smith, ShareGPT, LangChain, SkyRL, Agent-R1, Atropos",
         tried_on="real files of tau-bench and mini-swe-agent 1",
         is_row=chat_rows.is_row,
         read=chat_rows.read,
+        aside=row_messages.ASIDE,
     ),
 )
 """Recognised in this order: the most particular first."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from graphcredit.collector.importers.formats.row_columns import rows_in
 from graphcredit.collector.importers.formats.row_messages import (
     LISTS,
     answers_in,
@@ -13,7 +14,6 @@ from graphcredit.collector.importers.formats.row_messages import (
     list_of,
     messages_in,
     pair_of,
-    rows_in,
 )
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import is_chat
@@ -39,6 +39,7 @@ from graphcredit.collector.importers.messages.values import (
     joined,
     no_verdict,
     numbers_of,
+    parse_number,
     without,
 )
 
@@ -139,6 +140,8 @@ def _total(reward: object) -> float | None:
     """Return the sum of a list of rewards, of tokens or of turns; named ones have no agreed sum."""
     if isinstance(reward, list):
         return sum(as_number(each, "a reward") or 0.0 for each in cast("list[Any]", reward))
+    if isinstance(reward, str):  # as in OpenAI's metadata, which has texts only
+        reward = parse_number(reward)
     return None if isinstance(reward, Mapping) else as_number(reward, "the reward")
 
 

@@ -13,7 +13,7 @@ from graphcredit.collector.importers.formats.chat_rows import (
     info_of,
     messages_of_row,
 )
-from graphcredit.collector.importers.formats.row_messages import rows_in
+from graphcredit.collector.importers.formats.row_columns import rows_in
 from graphcredit.collector.importers.logs.files import Record, json_file
 from graphcredit.collector.importers.messages.rollout import (
     LoggedRollout,

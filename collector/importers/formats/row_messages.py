@@ -1,4 +1,4 @@
-"""Where a row has its messages: in a list, in a prompt and its answer, in turns, or in columns."""
+"""Where a row has its messages: in a list, in a prompt and its answer, or in turns."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.logs.plain import without_padding
 from graphcredit.collector.importers.messages.chat import chat_messages, is_chat, said_alike
-from graphcredit.collector.importers.messages.roles import opened, role_of
+from graphcredit.collector.importers.messages.roles import ROLES, opened, role_of
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -32,32 +32,59 @@ ANSWERS = (
 )
 """Fields that may have a prompt, and what the policy answered."""
 
+_BEFORE = ("history", "chat_history")
+"""Lists that may be what came before a prompt."""
+
 SYSTEMS = ("system", "system_prompt", "system_instruction", "systemInstruction", "instructions")
-_ANSWERS_WITHIN = ("choices", "candidates", "output", "message", "content", "text")
+_ONLY = ("answer", "final_answer")
+"""Fields of an answer where there is no other: beside others, they are what is right."""
+
+_ANSWERS_WITHIN = ("choices", "candidates", "output", "messages", "message", "content", "text")
+ASIDE = (
+    *(f"{name}.*.content.*.data" for name in LISTS),  # what a model's server has encrypted
+    *(f"{name}.*.parts.*.state" for name in LISTS),
+    *(f"{name}.*.toolInvocations.*.state" for name in LISTS),
+    *(f"{name}.*.parts.*.toolInvocation.state" for name in LISTS),
+)
+"""Fields of messages that no reader reads."""
+
 _OF_MESSAGES = {"role", "from", "content", "parts", "data", "kwargs"}
-_SINGLE = {
-    "scores": "score",
-    "rewards": "reward",
-    "advantages": "advantage",
-    "prompts": "prompt",
-    "completions": "completion",
-    "responses": "response",
-}
 
 
 def chat_of(value: object) -> Any:
-    """Return a list of messages, also where a data set has it as JSON text."""
-    return parse_json(value) if isinstance(value, str) and value.startswith("[") else value
+    """Return a list of messages, also where a data set has it as JSON text, or each as a pair."""
+    if isinstance(value, str):
+        value = parse_json(value) if value.startswith("[") else value
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        items = cast("list[list[Any]]", value)
+        if all(len(item) == 2 and isinstance(item[0], str) for item in items):
+            if items[0][0] in ROLES:  # LangChain
+                return [{"role": role, "content": content} for role, content in items]
+            return [{"user": user, "assistant": answer} for user, answer in items]  # Gradio
+    return value
 
 
 def list_of(row: Mapping[str, Any]) -> str | None:
     """Return the name of the field with all messages."""
-    named = (name for name in LISTS if _has_turns(chat_of(row.get(name))))
-    name = next(named, None)
+    name = known_list_of(row)
     if name is None and pair_of(row) is None:
-        others = [name for name in row if _is_conversation(row[name])]
+        others = [name for name in row if name != "content" and _is_conversation(row[name])]
         name = others[0] if len(others) == 1 and others[0] not in PROMPTS else None
     return name
+
+
+def known_list_of(row: Mapping[str, Any]) -> str | None:
+    """Return the first field with a list of messages, of those that have answers if several are."""
+    named = [name for name in LISTS if row.get(name) and _has_turns(chat_of(row[name]))]
+    if len(named) < 2:
+        return next(iter(named), None)
+    with_answers = (name for name in named if any(map(_is_answer, chat_of(row[name]))))
+    return next(with_answers, named[0])
+
+
+def _is_answer(item: object) -> bool:
+    fields = fields_of(item)
+    return role_of(opened(fields)) == ASSISTANT or _texts_of_pair(fields) is not None
 
 
 def _is_conversation(value: object) -> bool:
@@ -112,14 +139,17 @@ def messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
 
 def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
     name = list_of(row)
-    pair = pair_of(row) if name is None else None
+    pair = pair_of(row) if name is None or name in _BEFORE else None
     if name is None and pair is None:  # the error says what is wrong with a list
         name = next((name for name in LISTS if name in row), None)
+    before: tuple[Message, ...] = ()
     if name is not None:
         items = as_list(chat_of(row[name]), name)
         items = without_padding(items) if _is_padded(items) else items
         messages = chat_messages(items, name) if is_chat(items) else tuple(_of_turns(items, name))
-        return _with_answer_beside(row, name, messages)
+        if pair is None:
+            return _with_answer_beside(row, name, messages)
+        before = messages
     if pair is None:
         names = ", ".join(row) or "none"
         raise RecordError(
@@ -128,8 +158,8 @@ def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
         )
     given = row[pair[0]]
     given = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    prompt = chat_messages(given, pair[0], is_context=True)
-    return (*prompt, *chat_messages(answers_in(row[pair[1]]), pair[1]))
+    prompt = chat_messages(given, pair[0], is_context=not before)
+    return (*before, *prompt, *chat_messages(answers_in(row[pair[1]]), pair[1]))
 
 
 def _is_padded(items: list[Any]) -> bool:
@@ -143,8 +173,9 @@ def _with_answer_beside(
 ) -> tuple[Message, ...]:
     """Return messages with the answer in a field of its own; it may be the last once more."""
     last = messages[-1] if messages and messages[-1].is_answer else None
-    for field in ANSWERS:
-        if field == name or row.get(field) is None:
+    has_answer = any(message.is_answer for message in messages)
+    for field in ANSWERS if has_answer else (*ANSWERS, *_ONLY):
+        if field == name or not row.get(field):
             continue
         value = answers_in(row[field])
         beside = chat_messages(value, field) if is_chat(value) or _are_items(value) else ()
@@ -180,33 +211,3 @@ def _of_turns(items: list[Any], name: str) -> Iterator[Message]:
 def _texts_of_pair(item: Mapping[str, Any]) -> tuple[str, str] | None:
     prompt, answer = first_of(item, PROMPTS), first_of(item, ANSWERS)
     return (prompt, answer) if isinstance(prompt, str) and isinstance(answer, str) else None
-
-
-def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rollouts of a row whose fields are columns, a value for each; else the row."""
-    name = next((name for name in (*LISTS, *ANSWERS) if _is_column(name, row.get(name))), None)
-    if name is None:
-        return [row]
-    size = len(row[name])
-    spread = {
-        field
-        for field, value in row.items()
-        if isinstance(value, list)
-        and len(cast("list[Any]", value)) == size
-        and (field == name or not is_chat(value))
-    }
-    if len(spread) == 1 and isinstance(row[name][0], str):  # the texts may be its turns
-        return [row]
-    whole = {name: value for name, value in row.items() if name not in spread}
-    return [{**whole, **{_SINGLE.get(n, n): row[n][i] for n in spread}} for i in range(size)]
-
-
-def _is_column(name: str, value: object) -> bool:
-    """Return whether a value has several rollouts: lists of messages, or texts of answers."""
-    items = cast("list[object]", value) if isinstance(value, list) else []
-    if name == "choices":
-        return len(items) > 1
-    if not items or is_chat(value):
-        return False
-    are_texts = name in ANSWERS and all(isinstance(item, str) for item in items)
-    return are_texts or all(map(is_chat, items))

@@ -40,7 +40,8 @@ def joined_answers(messages: Sequence[Message]) -> list[Message]:
     for message in messages:
         if message.role == ASSISTANT:
             is_next = last == len(joined) - 1
-            if last >= 0 and _goes_on(joined[last], message, messages, is_next=is_next):
+            may_go_on = last >= 0 and (is_next or "id" in message.source)
+            if may_go_on and _goes_on(joined[last], message, messages, is_next=is_next):
                 joined[last] = _with(joined[last], message)
                 continue
             last = len(joined)

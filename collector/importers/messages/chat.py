@@ -3,7 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from graphcredit.collector.importers.messages.answer_fields import split_thinking, with_fields
+from graphcredit.collector.importers.messages.answer_fields import (
+    plain_answer,
+    split_thinking,
+    with_fields,
+)
 from graphcredit.collector.importers.messages.answers import joined_answer, joined_answers
 from graphcredit.collector.importers.messages.content import images_of, text_of_content
 from graphcredit.collector.importers.messages.parts import (
@@ -38,6 +42,9 @@ from graphcredit.collector.importers.messages.values import (
     short,
 )
 
+_PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
+"""Fields of an answer as OpenAI has it, which is read without looking for others."""
+
 _ROLES = {RESULT: TOOL, RULES: SYSTEM}
 """Kinds of pieces that nobody says but another role: each is a message of its own."""
 
@@ -47,6 +54,9 @@ def is_chat(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
     first = fields_of(cast("list[object]", value)[0])
+    role = first.get("role")
+    if isinstance(role, str) and role in ROLES:
+        return True
     return role_of(opened(first)) is not None
 
 
@@ -103,6 +113,11 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
         raw = as_mapping(value, _name(what, number))
     if None in raw.values():
         raw = {k: v for k, v in raw.items() if v is not None}
+    if raw.keys() <= _PLAIN and raw.get("role") == ASSISTANT:
+        message = plain_answer(raw)
+        if message is not None:
+            message.is_context = is_context
+            return [message]
     source, role = raw, raw.get("role")
     role = ROLES.get(role) if isinstance(role, str) else None
     if role is None or "additional_kwargs" in raw:

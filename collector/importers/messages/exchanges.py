@@ -39,6 +39,8 @@ def chat_in(value: object, role: str) -> list[Any]:
 def _in_object(value: Mapping[str, Any], role: str) -> list[Any]:
     if _is_message(value):
         return [value]
+    if value.get("tool_calls"):  # an answer without its role
+        return [{"role": role, **value}]
     for name in _INNER:
         inner = value.get(name)
         found = chat_in(inner[:1] if name in _CHOICES and isinstance(inner, list) else inner, role)

@@ -36,8 +36,16 @@ def role_of(raw: Mapping[str, Any]) -> str | None:
         if isinstance(role, Mapping):
             role = cast("Mapping[str, Any]", role).get("role")
         if isinstance(role, str):
-            return ROLES.get(_plain(role)) or ROLES.get(role.lower())
+            return ROLES.get(_plain(role)) or ROLES.get(role.lower()) or _agent(raw)
     return _PYDANTIC.get(str(raw.get("kind"))) if "parts" in raw else None
+
+
+def _agent(raw: Mapping[str, Any]) -> str | None:
+    """Return the role of a message of AutoGen, whose source is the user or the name of an agent."""
+    source, kind = raw.get("source"), raw.get("type")
+    if not (isinstance(source, str) and isinstance(kind, str) and kind.endswith("TextMessage")):
+        return None
+    return ROLES.get(source.lower(), ASSISTANT)
 
 
 def _plain(role: str) -> str:

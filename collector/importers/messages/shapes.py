@@ -64,6 +64,23 @@ def is_result(part: Mapping[str, Any]) -> bool:
     return bool(is_named) and first_of(part, (*RESULTS, *ERRORS)) is not None
 
 
+def openai_call(value: object) -> ToolCall | None:
+    """Return a call as OpenAI has it, quickly; None if it is another."""
+    if not isinstance(value, dict):
+        return None
+    call = cast("dict[str, Any]", value)
+    function = call.get("function")
+    if not isinstance(function, dict):
+        return None
+    fields = cast("dict[str, Any]", function)
+    name, arguments, call_id = fields.get("name"), fields.get("arguments"), call.get("id")
+    if not isinstance(name, str) or arguments is None:
+        return None
+    return ToolCall(
+        name, canonical_text(arguments) or "{}", call_id if isinstance(call_id, str) else None
+    )
+
+
 def tool_call(value: object, what: str) -> ToolCall:
     """Return a tool call; verifiers' older logs have it as JSON text.
 

@@ -117,6 +117,14 @@ def as_number(value: object, what: str) -> float | None:
     raise RecordError(f"{what} must be a finite number: got {short(value)}")
 
 
+def parse_number(text: str) -> float | str:
+    """Return the number that a text is; the text if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def as_integer(value: object) -> int | None:
     """Return a whole number; None for everything else."""
     return value if isinstance(value, int) else None

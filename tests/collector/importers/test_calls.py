@@ -101,6 +101,21 @@ def test_an_agent_that_is_told_all_in_each_call_takes_turns(tmp_path: Path):
     assert brief(tmp_path / "turns", "reward") == [(0.0,), (1.0,), (2.0,)]
 
 
+def test_a_prompt_may_be_one_text_that_grows(tmp_path: Path):
+    first = {
+        "session_id": "s",
+        "prompt": "You are in the hall.\n>",
+        "response": "north",
+        "reward": 1,
+    }
+    text = "You are in the hall.\n> north\nYou are in the kitchen.\n>"
+    rows = [first, {**first, "prompt": text, "response": "out"}]
+    assert read(tmp_path, *rows) == [
+        ("You are in the hall.\n>", "north"),
+        ("You are in the kitchen.\n>", "out"),
+    ]
+
+
 def test_other_conversations_of_a_session_are_counted(tmp_path: Path):
     helper = asked(said("system", "You help."), said("user", "?"), answer=said("assistant", "!"))
     rows = [{**row, "session_id": "s", "reward": 1} for row in calls(WON)]
@@ -109,6 +124,22 @@ def test_other_conversations_of_a_session_are_counted(tmp_path: Path):
     reason = "model call that is not on the way to the last answer of its session"
     assert (report.num_trajectories, report.left_out) == (1, {reason: 1})
     assert brief(tmp_path / "store", "action") == [("north",), ("out",)]
+
+
+def test_the_verdict_of_a_session_may_be_a_row_of_its_own(tmp_path: Path):
+    rows = [{**row, "session_id": s} for s, won in (("a", WON), ("b", LOST)) for row in calls(won)]
+    ends = [{"session_id": "a", "event": "end", "reward": 1}, {"session_id": "b", "reward": 0}]
+    assert len(read(tmp_path, *rows, *ends)) == 4
+    assert sorted(brief(tmp_path / "store", "reward"))[-2:] == [(0.0,), (1.0,)]
+
+
+def test_agents_of_one_episode_are_rollouts_of_their_own(tmp_path: Path):
+    rows = [
+        {"episode_id": "e", "agent": who, "prompt": f"{who}?", "completion": "a", "reward": 1}
+        for who in ("solver", "judge")
+    ]
+    report = imported(write_lines(tmp_path / "log.jsonl", *rows), tmp_path / "store")
+    assert report.num_trajectories == 2
 
 
 def test_calls_may_be_in_a_list_of_their_rollout(tmp_path: Path):

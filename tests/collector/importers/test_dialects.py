@@ -30,7 +30,7 @@ def rows(write: Callable[..., dict[str, Any]], *, task: bool) -> list[dict[str, 
     ]
 
 
-def steps(log: Path, store: Path) -> list[tuple[Any, ...]]:
+def steps(log: Path, store: Path) -> list[str]:
     """Return the steps, trajectory by trajectory, in an order that no id decides."""
     report = imported(log, store)
     assert (report.bad_rows, report.left_out) == ([], {})

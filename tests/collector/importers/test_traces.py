@@ -90,13 +90,22 @@ def test_agents_below_a_tool_and_judges_are_counted(tmp_path: Path):
         }
         for n in range(3)
     ]
-    trace["observations"] += [*helpers, {**judge, **ids, "id": "j"}]
+    found = {**ids, "id": "r", "type": "RETRIEVER", "output": ["a page about doors"] * 9}
+    trace["observations"] += [*helpers, {**judge, **ids, "id": "j"}, found]
     report, steps = read(tmp_path, trace)
     assert [step[2] for step in steps][-1] == "I am in the garden."
     assert len(steps) == 3
     reason = "model call that is not on the way to the last answer of its trace"
-    assert report.left_out == {reason: 4}
+    helper_span = "span of a retriever, an embedding, a guardrail or an evaluator"
+    assert report.left_out == {reason: 4, helper_span: 1}
     assert not report.coverage["traces"].unread
+
+
+def test_a_judge_behind_one_answer_is_not_the_agent(tmp_path: Path):
+    trace = turn("s", 1, HELP, HI, answer="a")
+    (judge,) = turn("s", 1, said("user", "Is it good?"), answer="yes")["observations"]
+    trace["observations"].append({**judge, "id": "j", "startTime": "2026-11-21"})
+    assert read(tmp_path, trace)[1] == [("s", "hi", "a", 0.0)]
 
 
 def test_the_conversation_may_be_in_an_agent_alone(tmp_path: Path):
@@ -134,3 +143,13 @@ def test_spans_without_answers_are_refused_in_one_sentence(tmp_path: Path):
     log = write_lines(tmp_path / "log.jsonl", span, {**span, "trace_id": "u"}, asked)
     (row,) = imported(log, tmp_path / "store").bad_rows
     assert "no span has an answer" in row.reason
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_text_that_nobody_reads_is_named(name: str, tmp_path: Path):
+    lines = [line for chat in chats() for line in WRITERS[name](chat)]
+    rows = [{**line, "remark": "nobody knows what this is"} for line in lines]
+    report = imported(write_lines(tmp_path / "log.jsonl", *rows), tmp_path / "store")
+    (coverage,) = report.coverage.values()
+    (field,) = coverage.unread
+    assert field.endswith(".remark")

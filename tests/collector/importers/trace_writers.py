@@ -11,7 +11,7 @@ Exchange = tuple[list[dict[str, Any]], dict[str, Any]]
 
 
 def chats() -> list[Chat]:
-    """Return rollouts of two tasks: each looks, goes somewhere, and says that it is done."""
+    """Return rollouts of two tasks: each looks and listens, goes somewhere, and says so."""
     return [
         {
             "name": f"chat-{task}-{number}",
@@ -20,8 +20,9 @@ def chats() -> list[Chat]:
             "messages": [
                 said("system", "Find the exit."),
                 said("user", f"You are in the {task}."),
-                called("look", at="door") | {"content": "I look first."},
+                _both(called("look", at="door"), called("listen")) | {"content": "I look first."},
                 said("tool", "a door", tool_call_id="c1"),
+                said("tool", '{"heard": ["höher", null]}', tool_call_id="c2"),
                 called("go", to=room),
                 said("tool", f"the {room}", tool_call_id="c1"),
                 said("assistant", f"I am in the {room}."),
@@ -30,6 +31,10 @@ def chats() -> list[Chat]:
         for task in ("hall", "cellar")
         for number, room in enumerate(("garden", "kitchen"))
     ]
+
+
+def _both(first: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    return {**first, "tool_calls": [*first["tool_calls"], {**other["tool_calls"][0], "id": "c2"}]}
 
 
 def exchanges(chat: Chat) -> Iterator[Exchange]:
@@ -42,14 +47,15 @@ def exchanges(chat: Chat) -> Iterator[Exchange]:
 def gen_ai(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message as OpenTelemetry's conventions for GenAI have it."""
     if message["role"] == "tool":
-        part = {"type": "tool_call_response", "id": "c1", "response": message["content"]}
+        call_id = message["tool_call_id"]
+        part = {"type": "tool_call_response", "id": call_id, "response": message["content"]}
         return {"role": "tool", "parts": [part]}
     parts = [{"type": "text", "content": message["content"]}] if message["content"] else []
     for call in message.get("tool_calls", ()):
         function = call["function"]
         arguments = json.loads(function["arguments"])
         name = function["name"]
-        parts.append({"type": "tool_call", "id": "c1", "name": name, "arguments": arguments})
+        parts.append({"type": "tool_call", "id": call["id"], "name": name, "arguments": arguments})
     return {"role": message["role"], "parts": parts}
 
 
@@ -115,10 +121,10 @@ def traceloop(chat: Chat) -> list[Any]:
 
     def fields(prefix: str, message: dict[str, Any]) -> dict[str, Any]:
         values = {f"{prefix}.role": message["role"], f"{prefix}.content": message["content"] or ""}
-        for call in message.get("tool_calls", ()):
-            values[f"{prefix}.tool_calls.0.id"] = "c1"
-            values[f"{prefix}.tool_calls.0.name"] = call["function"]["name"]
-            values[f"{prefix}.tool_calls.0.arguments"] = call["function"]["arguments"]
+        for number, call in enumerate(message.get("tool_calls", ())):
+            values[f"{prefix}.tool_calls.{number}.id"] = call["id"]
+            values[f"{prefix}.tool_calls.{number}.name"] = call["function"]["name"]
+            values[f"{prefix}.tool_calls.{number}.arguments"] = call["function"]["arguments"]
         return values
 
     def attributes(exchange: Exchange) -> dict[str, Any]:
@@ -138,8 +144,8 @@ def openinference(chat: Chat) -> list[Any]:
         values = {f"{prefix}.message.role": message["role"]}
         if message["content"]:
             values[f"{prefix}.message.content"] = message["content"]
-        for call in message.get("tool_calls", ()):
-            inner = f"{prefix}.message.tool_calls.0.tool_call.function"
+        for number, call in enumerate(message.get("tool_calls", ())):
+            inner = f"{prefix}.message.tool_calls.{number}.tool_call.function"
             values[f"{inner}.name"] = call["function"]["name"]
             values[f"{inner}.arguments"] = call["function"]["arguments"]
         return values
@@ -195,7 +201,7 @@ def vercel(chat: Chat) -> list[Any]:
     def attributes(exchange: Exchange) -> dict[str, Any]:
         calls = [
             {
-                "toolCallId": "c1",
+                "toolCallId": c["id"],
                 "toolName": c["function"]["name"],
                 "args": c["function"]["arguments"],
             }
@@ -323,7 +329,7 @@ def requests(chat: Chat) -> list[Any]:
     return [
         {
             "task_id": chat["task_id"],
-            "score": chat["score"] if len(given) == 6 else None,
+            "score": chat["score"] if len(given) > 5 else None,
             "request": {"model": "m", "messages": given},
             "response": {"choices": [{"message": answer}]},
         }
@@ -337,7 +343,11 @@ def responses(chat: Chat) -> list[Any]:
     known = 0
     for given, answer in exchanges(chat):
         new = [
-            {"type": "function_call_output", "call_id": "c1", "output": message["content"]}
+            {
+                "type": "function_call_output",
+                "call_id": message["tool_call_id"],
+                "output": message["content"],
+            }
             if message["role"] == "tool"
             else message
             for message in given[known:]
@@ -348,7 +358,7 @@ def responses(chat: Chat) -> list[Any]:
             text = {"type": "output_text", "text": answer["content"]}
             items.append({"type": "message", "role": "assistant", "content": [text]})
         calls = answer.get("tool_calls", ())
-        items += [{"type": "function_call", "call_id": "c1", **c["function"]} for c in calls]
+        items += [{"type": "function_call", "call_id": c["id"], **c["function"]} for c in calls]
         rows.append(
             {
                 "id": f"{chat['name']}-{known}",

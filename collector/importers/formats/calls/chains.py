@@ -1,12 +1,12 @@
 """Join the calls of a model to conversations: a call has what was said before it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
 from graphcredit.collector.importers.messages.answers import joined_answer
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, TOOL, Message
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,12 +33,17 @@ class Chain:
     facts: list[Mapping[str, Any]]
     """Those of its calls, in their order."""
     is_nested: bool = False
+    """Whether a tool made its calls."""
     sources: list[Any] = field(default_factory=list[Any])
+    """What its calls were read from."""
+    last: Call | None = None
+    """The last call that added to it."""
     num_given: int = 0
     """Messages of its first prompt."""
     num_calls: int = 1
     """Calls that added to it."""
     left_out: dict[str, int] = field(default_factory=dict[str, int])
+    """What became no part of it: reason to number."""
 
     @property
     def num_answers(self) -> int:
@@ -52,6 +57,7 @@ class Chain:
             return
         self.facts.append(call.facts)
         self.num_calls += 1
+        self.last = call
         if not call.prompt and self.messages[-1].is_answer:  # it went on without seeing anything
             self.messages[-1] = joined_answer(self.messages[-1], *new)
         else:
@@ -73,6 +79,7 @@ def chain_of(call: Call) -> Chain:
         messages=messages,
         facts=[call.facts],
         sources=[call.source],
+        last=call,
         is_nested=call.is_nested,
         num_given=len(call.prompt),
     )
@@ -128,7 +135,23 @@ def _new_of(chain: Chain, call: Call, *, has_parts: bool) -> Sequence[Message] |
         return ()
     if told and _begins(given, told):
         return (*given[len(told) :], *call.answers)
+    if (rest := _text_behind(chain.last, call)) is not None:
+        return (replace(call.prompt[-1], text=rest), *call.answers)
+    if told and given and given[0].role == TOOL:  # it has only what is new
+        return whole
     return None if call.is_nested != chain.is_nested else _behind_cut(told, given, call, chain)
+
+
+def _text_behind(before: Call | None, call: Call) -> str | None:
+    """Return what is new in a prompt that is one text, and begins with that of the call before."""
+    if before is None or not before.answers or not before.prompt or not call.prompt:
+        return None
+    prompt, text = before.prompt[-1].text, call.prompt[-1].text
+    answer = before.answers[-1].text.strip()
+    if len(_spoken(call.prompt)) > 1 or not (prompt and answer and text.startswith(prompt)):
+        return None
+    rest = text[len(prompt) :].lstrip()
+    return rest[len(answer) :].strip() if rest.startswith(answer) else None
 
 
 def _behind_cut(
@@ -191,6 +214,18 @@ def is_same(one: Message, other: Message) -> bool:
     return not (calls and others) or calls == others
 
 
-def best_chain(chains: Sequence[Chain]) -> Chain:
-    """Return the conversation that the others serve: the one with most answers, the later one."""
-    return max(reversed(chains), key=lambda chain: (not chain.is_nested, chain.num_answers))
+def best_chain(chains: Sequence[Chain], told: Collection[str] = ()) -> Chain:
+    """Return the conversation that the others serve: the one with most answers.
+
+    Args:
+        chains: Conversations; of equal ones the later is the one.
+        told: Texts of which its last answer is one rather than those of others.
+    """
+    return max(
+        reversed(chains),
+        key=lambda c: (
+            not c.is_nested,
+            c.num_answers,
+            bool(told and c.messages) and c.messages[-1].text in told,
+        ),
+    )

@@ -21,7 +21,11 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
-from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
+from graphcredit.collector.importers.formats.calls.rollouts import (
+    as_score,
+    call_of,
+    rollout_of_chain,
+)
 from graphcredit.collector.importers.formats.calls.rows import (
     calls_within,
     exchange_of,
@@ -29,6 +33,7 @@ from graphcredit.collector.importers.formats.calls.rows import (
     is_exchange,
     response_before,
     response_of,
+    session_of,
     time_of,
 )
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -52,6 +57,14 @@ _NO_INPUT = (
 )
 
 
+_VERDICTS = (*chat_rows.REWARDS, *chat_rows.SUCCESSES)
+_APART = (
+    *(*chat_rows.GROUPS, *_VERDICTS),
+    *("agent", "agent_id", "agent_name", "agent_role", "role"),
+)
+"""Fields that are equal in calls of one rollout."""
+
+
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record may be a call: it has a request and an answer, or messages."""
     row = fields_of(value)
@@ -72,6 +85,7 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
     """Yield a record for each rollout that rows of a file may be."""
     groups = Groups()
     known: list[tuple[str, Record]] = []
+    verdicts: dict[str, dict[str, Any]] = {}
     for record in records:
         row = fields_of(record.value)
         name = calls_within(row)
@@ -80,18 +94,20 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             yield from _together(inner, outer=without(row, (name,)))
         elif is_row(record.value, record.path):
             known.append((groups.add(row)[0], record))
+        elif session_of(row) and any(row.get(name) is not None for name in _VERDICTS):
+            verdicts.setdefault(session_of(row) or "", {}).update(row)
         else:
             yield record
     rows: dict[str, list[Record]] = {}
     for name, record in known:
         rows.setdefault(groups.final(name), []).append(record)
-    for of_one in rows.values():
-        yield from _together(of_one, outer={})
+    for name, of_one in rows.items():
+        yield from _together(of_one, outer=verdicts.get(name, {}))
 
 
 def _together(records: list[Record], *, outer: Mapping[str, Any]) -> Iterator[Record]:
     """Yield the record of a session, or its rows where these are rollouts of their own."""
-    are_calls = any(is_exchange(fields_of(record.value)) for record in records)
+    are_calls = bool(outer) or any(is_exchange(fields_of(record.value)) for record in records)
     if len(records) == 1 and not are_calls:
         yield from records
         return
@@ -140,12 +156,12 @@ def read(record: Record) -> Rollouts:
 
 def _with_rewards(calls: list[Call]) -> list[Call]:
     """Return calls whose answers have the rewards of their rows, where these differ."""
-    rewards = [call.facts.get("reward") for call in calls]
-    numbers = [reward for reward in rewards if isinstance(reward, int | float)]
+    rewards = [as_score(call.facts.get("reward")) for call in calls]
+    numbers = [reward for reward in rewards if reward is not None]
     if len(numbers) < len(calls) or len(set(numbers)) < 2:
         return calls
     return [
-        replace(call, answers=(*call.answers[:-1], replace(call.answers[-1], reward=float(reward))))
+        replace(call, answers=(*call.answers[:-1], replace(call.answers[-1], reward=reward)))
         if call.answers
         else call
         for call, reward in zip(calls, numbers, strict=True)
@@ -158,8 +174,8 @@ def _are_one(calls: Sequence[Call]) -> bool:
         numbers = [call.facts.get(name) for call in calls]
         if all(isinstance(n, int) for n in numbers) and len(set(numbers)) == len(calls):
             return True
-    names = (*chat_rows.GROUPS, *chat_rows.REWARDS, *chat_rows.SUCCESSES)
-    return all(len({str(v) for c in calls if (v := c.facts.get(n)) is not None}) < 2 for n in names)
+    told = ([call.facts[name] for call in calls if name in call.facts] for name in _APART)
+    return all(len(set(map(str, values))) < 2 for values in told)
 
 
 _NUMBERS = ("step", "step_index", "turn", "turn_index", "call", "call_index", "t", "index")
@@ -212,5 +228,5 @@ def _is_apart(chain: Chain, main: Chain) -> bool:
     if chain.num_calls > 1 and len(starts[0]) == len(starts[1]) and all(map(is_same, *starts)):
         return True
     facts = [{k: v for each in one.facts for k, v in each.items()} for one in (chain, main)]
-    names = (*chat_rows.GROUPS, *chat_rows.REWARDS, *chat_rows.SUCCESSES)
+    names = (*chat_rows.GROUPS, *_VERDICTS)
     return any(facts[0].get(n) is not None and facts[0][n] != facts[1].get(n) for n in names)

@@ -1,10 +1,11 @@
 """Calls of a model from what an API was given and answered, and rollouts of joined calls."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.calls.chains import Call, Chain, is_same
@@ -125,12 +126,9 @@ def _with_numbers(facts: dict[str, Any]) -> dict[str, Any]:
 
 def as_score(value: object) -> float | None:
     """Return a number, also of a text; of a word for yes or no 1 or 0; None of anything else."""
-    if isinstance(value, int | float):
-        return float(value)
     verdict = as_verdict(value) if isinstance(value, str) else None
-    if verdict is not None:
-        return float(verdict)
     try:
-        return float(value) if isinstance(value, str) else None
-    except ValueError:
+        number = float(cast("Any", value if verdict is None else verdict))
+    except (TypeError, ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None

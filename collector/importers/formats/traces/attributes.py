@@ -3,13 +3,19 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from graphcredit.collector.importers.messages.values import field_at, fields_of, parse_json
+from graphcredit.collector.importers.messages.values import (
+    field_at,
+    fields_of,
+    first_of,
+    parse_json,
+)
 
 _WRAPPERS = ("message", "tool_call", "message_content")
 """Names with which OpenInference wraps each item of a list."""
 
 _INPUTS = (
     *("gen_ai.input.messages", "llm.input_messages", "ai.prompt.messages", "gen_ai.prompt"),
+    "gen_ai.request.messages",
     *("pydantic_ai.all_messages", "all_messages_events", "request_data", "ai.prompt"),
     *("langfuse.observation.input", "mlflow.spanInputs", "traceloop.entity.input", "input.value"),
 )
@@ -95,8 +101,9 @@ def output_of(attributes: dict[str, Any], events: Iterable[Mapping[str, Any]]) -
     """Take what attributes or events say of a span's output; None if nothing."""
     given = _first(attributes, _OUTPUTS)
     if given is None:
-        said = fields_of(field_at(attributes, "ai.response")) or {}
-        calls = parse_json(str(said.get("toolCalls", "")))
+        said = {**fields_of(field_at(attributes, "gen_ai.response"))}
+        said |= fields_of(field_at(attributes, "ai.response"))
+        calls = _parsed(first_of(said, ("toolCalls", "tool_calls")))
         text = [{"type": "text", "text": said["text"]}] if said.get("text") else []
         given = [{"role": "assistant", "content": [*text, *calls]}] if calls else text
     return given or [_of_event(event) for event in events if _role_of(event) == "choice"] or None
@@ -106,7 +113,7 @@ def _first(attributes: dict[str, Any], names: Iterable[str]) -> Any:
     for name in names:
         value = _parsed(_taken(attributes, name))
         if value not in (None, "", [], {}):
-            return _unwrapped(value) if name.startswith("llm.") else value
+            return _unwrapped(value) if name.startswith(("llm.", "gen_ai.")) else value
     return None
 
 
@@ -120,18 +127,21 @@ def _taken(attributes: dict[str, Any], path: str) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return messages without the wrappers of OpenInference, `contents` as `content`."""
+    """Return messages without the wrappers of OpenInference; their content may be JSON text."""
     if isinstance(value, list):
         return [_unwrapped(item) for item in cast("list[Any]", value)]
     if not isinstance(value, Mapping):
         return value
     fields = cast("Mapping[str, Any]", value)
+    if any("." in name for name in fields):
+        fields = _nested(fields.items())
     if len(fields) == 1 and next(iter(fields)) in _WRAPPERS:
         return _unwrapped(next(iter(fields.values())))
-    inner = {name: _unwrapped(item) for name, item in fields.items()}
-    if "role" in inner and "contents" in inner:
-        inner["content"] = inner.pop("contents")
-    return inner
+    if "role" not in fields:
+        return {name: _unwrapped(item) for name, item in fields.items()}
+    inner = {name: item if name == "parts" else _unwrapped(item) for name, item in fields.items()}
+    content = inner.pop("contents", None) or _parsed(inner.get("content"))
+    return {**inner, "content": content} if isinstance(content, list) else inner
 
 
 _EVENT_ROLES = {
@@ -140,6 +150,11 @@ _EVENT_ROLES = {
     "gen_ai.content.prompt": "user",
     "gen_ai.content.completion": "choice",
 }
+
+
+def is_read(event: Mapping[str, Any]) -> bool:
+    """Return whether an event is a message, or an evaluation."""
+    return bool(_role_of(event)) or str(event.get("name")).startswith("gen_ai.")
 
 
 def _role_of(event: Mapping[str, Any]) -> str:

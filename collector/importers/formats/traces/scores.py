@@ -4,14 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.calls.rollouts import as_score
-from graphcredit.collector.importers.messages.values import (
-    field_at,
-    fields_of,
-)
+from graphcredit.collector.importers.messages.values import as_text, field_at, fields_of, first_of
 
-_LISTS = (
+LISTS = (
     *("scores", "feedback", "feedback_stats", "feedback_scores", "annotations", "evaluations"),
     *("span_annotations", "assessments", "info.assessments"),
+)
+_TARGETS = (
+    *("observationId", "observation_id", "run_id", "traceId", "trace_id", "sessionId"),
+    "session_id",
 )
 _NAMES = ("name", "key", "gen_ai.evaluation.name", "metric", "assessment_name")
 _VALUES = (
@@ -28,9 +29,14 @@ _WORDS = ("label", "stringValue", "gen_ai.evaluation.score.label", "result.label
 def is_score(value: object) -> bool:
     """Return whether a record is a score of a trace, in a row of its own."""
     row = fields_of(value)
-    has_target = any(row.get(name) for name in ("traceId", "trace_id", "run_id", "observationId"))
+    has_target = target_of(row) is not None
     has_name = any(row.get(name) for name in _NAMES)
     return has_target and has_name and _number(row) is not None and "input" not in row
+
+
+def target_of(row: Mapping[str, Any]) -> str | None:
+    """Return the id of what a score is of: a span, a trace, or a session."""
+    return as_text(first_of(row, _TARGETS))
 
 
 def scores_of(
@@ -38,7 +44,7 @@ def scores_of(
 ) -> dict[str, float]:
     """Return the scores of a span by name."""
     found: dict[str, float] = {}
-    for name in _LISTS:
+    for name in LISTS:
         for given in (field_at(row, name), attributes.get(name)):
             found |= dict(_named(given))
     evaluated = (event["attributes"] for event in events if "gen_ai" in event["attributes"])

@@ -6,20 +6,23 @@ from typing import Any, cast
 from graphcredit.collector.importers.formats.traces.attributes import (
     attributes_of,
     input_of,
+    is_read,
     output_of,
 )
-from graphcredit.collector.importers.formats.traces.scores import scores_of
+from graphcredit.collector.importers.formats.traces.scores import LISTS, scores_of
 from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,
     fields_of,
     first_of,
     parse_json,
+    without,
 )
 
 Span = dict[str, Any]
 """A span, a run, an observation or a trace: `trace_id`, `id`, `parent_id`, `start_time`, `name`,
-`kind`, `session`, `input`, `output`, `scores`, `metadata` and `attributes`; null if it has none."""
+`kind`, `session`, `input`, `output`, `scores`, `metadata` and `attributes`; null if it has none.
+Beside them is what nobody reads, under the names of the log."""
 
 _TRACE = ("traceId", "trace_id", "context.trace_id", "context.traceId", "root_span_id")
 _SPAN = ("spanId", "span_id", "context.span_id", "context.spanId", "id")
@@ -57,6 +60,10 @@ _METADATA = (
 _LISTS = ("observations", "spans", "child_runs", "data.spans", "runs")
 """Fields whose items are spans of a trace, or below a span."""
 
+_RESOURCES = ("resourceSpans", "resource_spans")
+_COLUMN = "attributes."
+"""What the names of Phoenix's columns of attributes begin with."""
+
 _DETAILS = "gen_ai.client.inference.operation.details"
 """The event whose attributes are those that a span may have itself."""
 
@@ -77,9 +84,24 @@ ASIDE = tuple(
         *("attributes.traceloop.span", "attributes.traceloop.association", "attributes.session"),
         *("attributes.user", "attributes.service", "attributes.telemetry", "attributes.code"),
         *("attributes.langfuse.trace", "attributes.langfuse.session", "attributes.tag"),
+        *("attributes.mlflow.spanType", "span_data.model_config", "span_data.usage", "status"),
+        *("level", "environment", "release", "version", "userId", "htmlPath", "html_path", "unit"),
+        *("promptName", "modelParameters", "providedModelName", "internalModel", "usageDetails"),
+        *("traceName", "tags", "dotted_order", "serialized", "app_path", "flags", "traceState"),
+        *("endTime", "endTimeUnixNano", "completionStartTime", "updatedAt", "costDetails", "usage"),
+        *("input.*.event.name", "start_timestamp", "end_timestamp"),
+        *("output.llm_output", "output.usage", "links", "span_attributes", "summary"),
     )
 )
 """What of a span is no part of a conversation; metadata is in `extra` of the first step."""
+
+_READ = frozenset(
+    {path.partition(".")[0] for path in (*_TRACE, *_SPAN, *_PARENT, *_START, *_KIND, *_SESSION)}
+    | {path.partition(".")[0] for path in (*_METADATA, *_LISTS, *LISTS)}
+    | {"input", "inputs", "output", "outputs", "attributes", "events", "context.span_id"}
+    | {"context.trace_id", "workflow_name", "op_name", "name", "resource", "scope", "session_id"}
+)
+"""Fields of a span that are read, or are no part of any conversation."""
 
 _LANGFUSE = frozenset(
     {"sessionId", "session_id", "userId", "user_id", "tags", "scores", "htmlPath", "html_path"}
@@ -92,14 +114,17 @@ _OBSERVATIONS = frozenset(
 
 def is_trace(value: object) -> bool:
     """Return whether a record is a span, or has spans."""
+    if isinstance(value, list):  # a batch of an exporter
+        return bool(value) and is_trace(cast("list[object]", value)[0])
     row = fields_of(value)
-    if "resourceSpans" in row or "resource_spans" in row:
+    if any(name in row for name in _RESOURCES):
         return True
-    if any(_items(row, name) for name in ("observations", "child_runs", "spans", "data.spans")):
+    inner = [_items(row, name) for name in ("observations", "child_runs", "spans", "data.spans")]
+    if any(items and any(field_at(items[0], path) for path in _SPAN) for items in inner):
         return True
     is_run = ({"run_type", "inputs", "id"} <= row.keys()) or "op_name" in row
     is_agents = row.get("object") in ("trace", "trace.span")
-    is_observation = first_of(row, _TRACE) is not None and row.get("type") in _OBSERVATIONS
+    is_observation = first_of(row, _TRACE) is not None and str(row.get("type")) in _OBSERVATIONS
     is_langfuse = {"id", "input", "output"} <= row.keys() and len(_LANGFUSE & row.keys()) > 1
     ids = (field_at(row, name) for name in (*_SPAN[:-1], *_PARENT[:3]))
     is_named = "name" in row or "span_attributes" in row
@@ -120,13 +145,16 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
         value: The record.
         trace_id: The trace that it is in, where it is in one.
     """
-    row = fields_of(value)
-    for resource in (*_items(row, "resourceSpans"), *_items(row, "resource_spans")):
-        for name in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
-            for scope in _items(resource, name):
-                for span in _items(scope, "spans"):
-                    yield from spans_of(span)
-    if "resourceSpans" in row or "resource_spans" in row:
+    for item in cast("list[object]", value) if isinstance(value, list) else ():
+        yield from spans_of(item)
+    if not isinstance(value, Mapping):
+        return
+    row = fields_of(cast("object", value))
+    if any(name in row for name in _RESOURCES):
+        rest = without(row, _RESOURCES)
+        for span in _of_resources(row):
+            yield from spans_of({**rest, **span})
+            rest = {}
         return
     span = _span({**row, **fields_of(row.get("info"))}, trace_id)
     inner = [
@@ -139,9 +167,18 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
     yield from inner
 
 
+def _of_resources(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the spans of an export of OTLP."""
+    for resource in (item for name in _RESOURCES for item in _items(row, name)):
+        for name in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            for scope in _items(resource, name):
+                yield from _items(scope, "spans")
+
+
 def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
     row = {**row, **fields_of(row.get("trace"))}
-    attributes = attributes_of(row.get("attributes"))
+    columns = {name[len(_COLUMN) :]: row[name] for name in row if name.startswith(_COLUMN)}
+    attributes = attributes_of(columns or row.get("attributes"))
     events = [
         {**event, "attributes": attributes_of(event.get("attributes"))}
         for event in (*_items(row, "events"), *(_items(attributes, "events")))
@@ -159,6 +196,8 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
         said = first_of(inner, ("output", "response")) if inner else output_of(attributes, events)
     session = None if "run_type" in row else as_text(row.get("session_id"))
     return {
+        **{k: v for k, v in row.items() if k not in _READ and not k.startswith(_COLUMN)},
+        "span_data": without(inner, ("input", "output", "response", "type", "name")),
         "trace_id": as_text(_at(row, _TRACE)) or trace_id or span_id,
         "id": span_id,
         "parent_id": as_text(_at(row, _PARENT)) or None,
@@ -169,6 +208,7 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
         "input": given,
         "output": said,
         "scores": scores_of(row, attributes, events),
+        "events": [event for event in events if not is_read(event)],
         "metadata": whole["metadata"],
         "attributes": attributes,
     }

@@ -15,7 +15,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
-from graphcredit.collector.importers.formats.traces.scores import is_score, scores_of
+from graphcredit.collector.importers.formats.traces.scores import is_score, scores_of, target_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.exchanges import chat_in
@@ -25,9 +25,7 @@ from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
     as_mapping,
-    as_text,
     fields_of,
-    first_of,
     joined,
 )
 
@@ -38,7 +36,8 @@ NO_ANSWERS = (
 )
 
 _MODELS = ("llm", "chat", "generation", "generate", "completion", "response", "dogenerate")
-_TOOLS = ("tool", "function", "retriev", "embedding", "rerank", "guardrail", "evaluator")
+_HELPERS = ("retriev", "embedding", "rerank", "guardrail", "evaluator")
+_TOOLS = ("tool", "function", *_HELPERS)
 
 
 def is_row(value: object, path: Path) -> bool:
@@ -57,16 +56,16 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
         elif is_score(record.value):
             scores.append(record)
         elif is_trace(record.value):
-            for span in spans_of(record.value):
-                first.setdefault(span["trace_id"], record)
-                spans.append(span)
+            try:
+                found = list(spans_of(record.value))
+            except (RecordError, *MALFORMED) as error:
+                yield replace(record, value=RowError(f"it must be a span or a trace: {error!r}"))
+                continue
+            first |= {span["trace_id"]: record for span in found if span["trace_id"] not in first}
+            spans += found
         else:
-            yield Record(
-                path=record.path,
-                place=record.place,
-                value=RowError("it must be a span or a trace, as the records before it"),
-                share=record.share,
-            )
+            reason = "it must be a span or a trace, as the records before it"
+            yield replace(record, value=RowError(reason))
     if spans and not any(_has_messages(span) for span in spans):
         record = next(iter(first.values()))
         yield replace(record, place="", value=RowError(NO_ANSWERS))
@@ -98,13 +97,12 @@ def _add_scores(spans: Iterable[Span], scores: Iterable[Record]) -> None:
     """Add scores that are records of their own to their spans, or to the first of their trace."""
     by_id: dict[str | None, Span] = {}
     for span in spans:
-        by_id.setdefault(span["trace_id"], span)
-        by_id.setdefault(span["id"], span)
+        for name in ("trace_id", "id", "session"):
+            by_id.setdefault(span[name], span)
     for record in scores:
-        row = record.value
-        target = as_text(first_of(row, ("traceId", "trace_id", "run_id", "observationId")))
+        target = target_of(record.value)
         if target in by_id:
-            by_id[target]["scores"] |= scores_of({"scores": [row]}, {}, ())
+            by_id[target]["scores"] |= scores_of({"scores": [record.value]}, {}, ())
 
 
 def _is(span: Span, kinds: Sequence[str]) -> bool:
@@ -132,14 +130,16 @@ def _conversations(all_spans: Iterable[Span], session: str | None) -> dict[str, 
     kept: list[Span] = []
     left_out: Counter[str] = Counter()
     for trace_id, spans in traces.items():
-        chains = _chains(spans)
-        if not chains:
+        found = _chains(spans)
+        if found is None:
             left_out["trace without messages of the policy"] += 1
             continue
-        main = best_chain(chains)
+        main, chains = found
         others = {id(span) for chain in chains if chain is not main for span in chain.sources}
         left_out[_OTHER] += len(others)
-        kept += [span for span in spans if id(span) not in others]
+        helpers = {id(span) for span in spans if _is(span, _HELPERS)}
+        left_out[_HELPER] += len(helpers)
+        kept += [span for span in spans if id(span) not in others | helpers]
         facts = {"trace_id": trace_id, "session_id": session, **_facts(spans)}
         mains.append(replace(main, facts=[facts], messages=list(main.with_context())))
     named: list[tuple[str, Chain]] = []
@@ -149,6 +149,7 @@ def _conversations(all_spans: Iterable[Span], session: str | None) -> dict[str, 
     return {"spans": kept, "conversations": named, "left_out": dict(+left_out)}
 
 
+_HELPER = "span of a retriever, an embedding, a guardrail or an evaluator"
 _OTHER = "model call that is not on the way to the last answer of its trace"
 
 
@@ -156,12 +157,15 @@ def _time(span: Span) -> tuple[float, str]:
     start = span["start_time"]
     try:
         return float(start), ""
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0, str(start or "")
 
 
-def _chains(spans: Sequence[Span]) -> list[Chain]:
-    """Return the conversations of a trace: those of its model's calls, unless others say more."""
+def _chains(spans: Sequence[Span]) -> tuple[Chain, list[Chain]] | None:
+    """Return the conversation of a trace, and all that are in it; None if there is none.
+
+    The calls of the model tell them, unless others have more answers.
+    """
     parents = {span["id"]: span for span in spans}
     calls: tuple[list[Call], list[Call]] = [], []
     for span in spans:
@@ -170,16 +174,20 @@ def _chains(spans: Sequence[Span]) -> list[Chain]:
         if call is not None:
             calls[not _is(span, _MODELS)].append(call)
     found = [_of_calls(each) for each in calls if each]
-    most = max((best_chain(chains).num_answers for chains in found), default=0)
-    return next((chains for chains in found if best_chain(chains).num_answers == most), [])
+    told = {chain.messages[-1].text for chain in found[-1]} if all(calls) else set[str]()
+    mains = [best_chain(chains, told) for chains in found]
+    most = max((main.num_answers for main in mains), default=0)
+    best = next((n for n, main in enumerate(mains) if main.num_answers == most), None)
+    return None if best is None else (mains[best], found[best])
 
 
 def _of_calls(calls: list[Call]) -> list[Chain]:
     """Return the conversations of calls, or the one of an agent that is told all in each call."""
+    chains = joined_calls(calls, has_parts=True)
     has_system = any(message.role == SYSTEM for message in calls[0].prompt)
-    if len(calls) > 1 and has_system and are_turns(calls):
+    if len(chains) == len(calls) > 1 and has_system and are_turns(calls):
         return [in_turn(calls)]
-    return joined_calls(calls, has_parts=True)
+    return chains
 
 
 def _above(span: Span, parents: Mapping[str | None, Span]) -> Iterator[Span]:

@@ -93,9 +93,12 @@ def _is_conversation(value: object) -> bool:
 
 
 def _has_turns(value: object) -> bool:
-    if is_chat(value):
-        return True
-    items = cast("list[object]", value) if isinstance(value, list) else []
+    return is_chat(value) or _are_pairs(value)
+
+
+def _are_pairs(value: object) -> bool:
+    """Return whether a value is a list with a prompt and its answer in each item."""
+    items = cast("list[object]", value) if isinstance(value, list) and not is_chat(value) else []
     return bool(items) and all(_texts_of_pair(fields_of(item)) is not None for item in items)
 
 
@@ -146,7 +149,9 @@ def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
     if name is not None:
         items = as_list(chat_of(row[name]), name)
         items = without_padding(items) if _is_padded(items) else items
-        messages = chat_messages(items, name) if is_chat(items) else tuple(_of_turns(items, name))
+        messages = (
+            tuple(_of_turns(items, name)) if _are_pairs(items) else chat_messages(items, name)
+        )
         if pair is None:
             return _with_answer_beside(row, name, messages)
         before = messages
@@ -195,10 +200,7 @@ def _of_turns(items: list[Any], name: str) -> Iterator[Message]:
     """Yield the messages of a list with a prompt and its answer in each item."""
     before = ""
     for number, item in enumerate(items):
-        pair = _texts_of_pair(fields_of(item))
-        if pair is None:
-            raise RecordError(f"{name}[{number}] must have a prompt and its answer, as the others")
-        prompt, answer = pair
+        prompt, answer = _texts_of_pair(fields_of(item)) or ("", "")
         said = prompt[len(before) :] if before and prompt.startswith(before) else prompt
         before = prompt + answer
         reward = as_number(first_of(item, ("reward", "score")), f"{name}[{number}].reward")

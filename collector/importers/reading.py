@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
+from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -57,6 +58,9 @@ def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat 
     if row is None or coverage is None:
         _refuse_file(file, known.begin, tally)
         return None
+    if row.name != "atif" and is_native(file.path, file.root):
+        tally.leave_out(Omission(reason="log of an agent beside its trajectory in ATIF"))
+        return None
     limit = tally.options.max_unread
     if coverage.unread_share * 100 > limit:
         tally.refuse(
@@ -95,7 +99,7 @@ def trajectories_of_record(
             if isinstance(item, Omission):
                 tally.leave_out(item)
             else:
-                rollouts.append(item)
+                rollouts.append(in_trial(item, file.path, file.root))
     if rollouts:
         tally.cover(row, record.value, rollouts)
     for item in rollouts:  # one may be broken, and the others not

@@ -87,12 +87,19 @@ def trajectory_of(
             "missed": states.num_missed,
             **_counts(turns, columns),
         },
-        left_out=rollout.left_out,
+        left_out=_left_out(rollout),
         notes=rollout.notes,
         columns=columns,
         images=tuple({image.path: image for image in images}.values()),
         origin=origin,
     )
+
+
+def _left_out(rollout: LoggedRollout) -> Mapping[str, int]:
+    """Return what is left out of a rollout, with the parts that have a mark in place of a text."""
+    num_unread = sum(message.num_unread for message in rollout.messages)
+    unread = {"part of a message that no reader knows: a mark stands for it": num_unread}
+    return {**rollout.left_out, **unread} if num_unread else rollout.left_out
 
 
 def _begun(columns: Mapping[str, list[Any]], turns: Turns) -> Begun:

@@ -28,6 +28,7 @@ from graphcredit.collector.importers.logs.jsonl import (
     lines_of,
 )
 from graphcredit.collector.importers.logs.parquet import rows_of
+from graphcredit.collector.importers.logs.plain import plain
 
 WHOLE_BYTES = 32 << 20
 """Bytes of a JSON file, after decompression, from which a list is read item by item."""
@@ -50,7 +51,7 @@ def read_records(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
         limit: Most bytes of a record after decompression.
     """
     try:
-        yield from _records(path, limit)
+        yield from plain(_records(path, limit))
     except Exception as error:
         if is_mistake(error):
             error.add_note(f"while reading {path}")

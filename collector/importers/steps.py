@@ -12,6 +12,7 @@ from graphcredit.collector.importers.messages.rollout import (
     LoggedRollout,
     LoggedSampling,
     Message,
+    Turn,
     Turns,
     text_of,
     turns_of,
@@ -42,6 +43,7 @@ def trajectory_of(
     if not turns.turns:
         return None
     states = rules.state(turns.turns)
+    final = _final_state(rollout, turns, rules)
     rewards = rules.reward(rollout, turns)
     if rules.is_reward_chosen:
         rollout = replace(rollout, reward=sum(rewards))
@@ -57,6 +59,8 @@ def trajectory_of(
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
     task_id = clean(rules.group(rollout))
     columns = _columns(rollout, turns, states, rewards, verdict)
+    if final is not None:
+        columns["next_state"][-1] = clean(final)
     images = [image for message in rollout.messages for image in message.images]
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
@@ -73,7 +77,7 @@ def trajectory_of(
             "reward_of_success": is_reward_of_success,
             "images": len(images),
             "missed": states.num_missed,
-            **_counts(turns, columns),
+            **_counts(rollout, turns, columns),
         },
         left_out=rollout.left_out,
         notes=rollout.notes,
@@ -89,14 +93,16 @@ def _outcome(success: bool | None, *, is_truncated: bool) -> str:
     return "success" if success else "truncated" if is_truncated else "failed"
 
 
-def _counts(turns: Turns, columns: Mapping[str, list[Any]]) -> dict[str, int]:
+def _counts(
+    rollout: LoggedRollout, turns: Turns, columns: Mapping[str, list[Any]]
+) -> dict[str, int]:
     messages = [turn.message for turn in turns.turns]
     sampled = [m.sampling for m in messages if m.sampling is not NO_SAMPLING]
     has_tokens = [[getattr(each, name) is not None for name in _TOKENS] for each in sampled]
     return {
         "steps": len(messages),
         "empty": columns["action"].count(""),
-        "turn_rewards": any(message.reward is not None for message in messages),
+        "turn_rewards": not rollout.is_steps and any(m.reward is not None for m in messages),
         "partial_tokens": sum(any(has) and not all(has) for has in has_tokens),
         "tokens": sum(ids is not None for ids in columns.get("response_ids", ())),
     }
@@ -157,17 +163,25 @@ def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
     extras: list[dict[str, Any]] = []
     for turn in turns.turns:
         extra: dict[str, Any] = {"message": turn.message.source}
-        if turn.seen:
-            extra["seen"] = [message.source for message in turn.seen]
+        if seen := [message.source for message in turn.seen if message.source]:
+            extra["seen"] = seen
         extras.append(extra)
     if rollout.info:
         extras[0]["log"] = rollout.info
-    if turns.after:
-        extras[-1]["after"] = [message.source for message in turns.after]
+    if after := [message.source for message in turns.after if message.source]:
+        extras[-1]["after"] = after
     try:
         return [strict_json(extra) for extra in extras]
     except (ValueError, TypeError, RecursionError) as error:
         raise RecordError(f"the messages must be JSON values: {error}") from None
+
+
+def _final_state(rollout: LoggedRollout, turns: Turns, rules: Rules) -> str | None:
+    """Return the state that the last step led to; None if the log does not say it."""
+    if not rollout.is_steps or not text_of(turns.after):
+        return None
+    after = Turn(turns.after, turns.turns[-1].message)
+    return rules.state((*turns.turns, after)).texts[-1]
 
 
 def end_state(success: bool | None, *, truncated: bool) -> str:

@@ -13,6 +13,8 @@ from graphcredit.collector.importers.formats import (
     nemo,
     openhands,
     spans,
+    step_episodes,
+    step_rows,
     swe_agents,
     tau2,
     text_dumps,
@@ -178,6 +180,14 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on=None,
         is_row=spans.is_row,
         read=spans.read,
+    ),
+    LogFormat(
+        name="steps",
+        title="steps as they are: a row a step, or episodes with lists of states and actions",
+        tried_on=None,
+        is_row=step_rows.is_row,
+        read=step_rows.read,
+        gather=step_episodes.gather,
     ),
     LogFormat(
         name="messages",

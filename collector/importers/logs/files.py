@@ -16,7 +16,10 @@ from graphcredit.store.errors import InputError
 
 COMPRESSIONS = (".gz", ".zst")
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".traj", ".parquet", ".eval")
+SUFFIXES = (
+    *(".jsonl", ".ndjson", ".json", ".traj", ".eval", ".parquet", ".arrow", ".feather", ".ipc"),
+    *(".csv", ".tsv"),
+)
 """Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
 
 LINES = (".jsonl", ".ndjson")
@@ -52,6 +55,8 @@ class Record:
     """What JSON has there, or a RowError."""
     share: float
     """How much of the file has been read, 0 to 1."""
+    places: tuple[str, ...] = ()
+    """Where its parts are, if it was put together from several records."""
 
     @property
     def where(self) -> str:

@@ -190,7 +190,9 @@ def reward_rule(text: str) -> RewardRule:
         OptionError: A weight is not a number.
     """
     if text == "end":
-        return lambda rollout, turns: _at_end(rollout.reward, turns)
+        return lambda rollout, turns: (
+            _of_turns(rollout, turns) if rollout.is_steps else _at_end(rollout.reward, turns)
+        )
     if text == "turns":
         return _of_turns
     terms = list(_terms(text))

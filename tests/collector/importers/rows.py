@@ -172,6 +172,7 @@ ROWS: dict[str, tuple[object, str]] = {
     "verl": (verl_row(), "4.jsonl"),
     "areal": (areal_row(), "42.jsonl"),
     "spans": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
+    "steps": ({"episode": 0, "t": 0, "obs": 3, "action": 1, "reward": 0.0}, "walks.jsonl"),
     "messages": ({**WALKS[0], "messages": [said("user", "hall"), called("go", to="x")]}, "w.jsonl"),
 }
 """Name of a format to a record of it, and what its file is called."""

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from graphcredit.store.options import AtLeastOne, Count, Options
+from graphcredit.store.options import AtLeastOne, Count, Options, Percent
 
 
 class ImportOptions(Options):
@@ -32,6 +32,9 @@ class ImportOptions(Options):
     max_record: AtLeastOne = 128
     """Most MiB of one record after decompression; a longer one is a bad row. Reading a record takes
     several times as much memory."""
+    max_unread: Percent = 50.0
+    """Most % of a file's text that may become part of no step; a file with more is refused. The
+    report names the fields."""
     try_: AtLeastOne | None = None
     """Show what the first N trajectories would become, and write nothing."""
 

@@ -1,32 +1,26 @@
 """Read a log: files to records, records to rollouts, rollouts to trajectories."""
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
-from itertools import chain, islice
-from typing import Any, cast
+from contextlib import contextmanager
 
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.records import read_records
-from graphcredit.collector.importers.messages.rollout import Omission
-from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, fields_of
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
+from graphcredit.collector.importers.messages.values import MALFORMED, RecordError
+from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.collector.importers.steps import trajectory_of
-from graphcredit.collector.importers.table import LogFormat, format_named, recognise
+from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory, Origin
 from graphcredit.store.errors import StepRefusedError
+from graphcredit.store.plural import counted
 
-RECOGNISED_WITHIN = 100
-"""Records of a file by which its format is recognised: the first rollouts may have failed."""
-
-NESTED_IN = (
-    *("rollouts", "trajectories", "episodes", "samples", "records", "results"),
-    *("rows", "items", "examples", "data"),
-)
-"""Fields whose list may be the records of a file, such as `{"rollouts": [...]}`."""
+_NAMED_FIELDS = 5
+"""Fields that the refusal of a file names."""
 
 
 def read_trajectories(log: LogSource, tally: Tally) -> Generator[ImportedTrajectory]:
@@ -46,78 +40,35 @@ def refuse_folders(log: LogSource, tally: Tally) -> None:
 def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
-    """Yield the trajectories of a file, whose format one of its first records decides."""
+    """Yield the trajectories of a file, whose format its first records decide."""
     records = read_records(file.path, log.options.record_bytes)
-    begin, row = recognised(records, log)
-    logged = chain(begin, records)
+    known = recognised(records, log)
+    row = format_to_read(known, file, tally)
     if row is None:
-        nested = _nested(begin, log)
-        if nested is None:
-            _refuse_file(file, begin, tally)
-            return
-        row, logged = nested.format, nested.records(logged)
-    tally.read_file(row.name)
+        return
+    logged = known.records(records)
     for record in row.gather(logged) if row.gather else logged:
         yield from trajectories_of_record(record, file, row, rules, tally)
 
 
-def recognised(records: Iterator[Record], log: LogSource) -> tuple[list[Record], LogFormat | None]:
-    """Return the first records of a file, and its format if they tell.
-
-    A file of a folder is read as the format that was named only if a record looks like it.
-    """
-    begin: list[Record] = []
-    named = None if log.options.format is None else format_named(log.options.format)
-    for record in islice(records, RECOGNISED_WITHIN):
-        begin.append(record)
-        if isinstance(record.value, RowError):
-            continue
-        row = named or recognise(record.value, record.path)
-        is_like = row is not None and row.is_row(record.value, record.path)
-        if is_like or (row is not None and not log.is_folder):
-            return begin, row if is_like or _nested([record], log) is None else None
-    return begin, None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Nested:
-    """Where the records of a file are: in a list of an object around them."""
-
-    field: str
-    format: LogFormat
-
-    def records(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yield the records of the lists; what has no such list is a record itself."""
-        for record in records:
-            items = _list(record, self.field)
-            if items is None:
-                yield record
-                continue
-            before = f"{record.place}, " if record.place else ""
-            for number, item in enumerate(items, start=1):
-                place = f"{before}item {number} of {self.field}"
-                yield Record(path=record.path, place=place, value=item, share=record.share)
-
-
-def _nested(begin: list[Record], log: LogSource) -> _Nested | None:
-    """Return where the records in the first objects are; None unless one list of one has some."""
-    for record in begin:
-        formats = {name: row for name in NESTED_IN if (row := _format_within(record, name))}
-        if len(formats) == 1:
-            ((field, row),) = formats.items()
-            is_wanted = log.options.format in (None, row.name)
-            return _Nested(field=field, format=row) if is_wanted else None
-    return None
-
-
-def _format_within(record: Record, name: str) -> LogFormat | None:
-    items = islice(_list(record, name) or [], RECOGNISED_WITHIN)
-    return next(filter(None, (recognise(item, record.path) for item in items)), None)
-
-
-def _list(record: Record, name: str) -> list[Any] | None:
-    items = fields_of(record.value).get(name)
-    return cast("list[Any]", items) if isinstance(items, list) else None
+def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat | None:
+    """Tally a file, and return the format to read it as; None if it is not to be read."""
+    row, coverage = known.format, known.coverage
+    if row is None or coverage is None:
+        _refuse_file(file, known.begin, tally)
+        return None
+    limit = tally.options.max_unread
+    if coverage.unread_share * 100 > limit:
+        tally.refuse(
+            str(file.path),
+            f"at most {limit:g} % of the text may stay unread: as {row.name}, "
+            f"{coverage.unread_share:.0%} of its first {counted(coverage.num_records, 'record')} "
+            f"would ({'; '.join(coverage.sentences()[:_NAMED_FIELDS])}). If those fields are no "
+            "part of the conversation, --max-unread 100 imports the rest",
+        )
+        return None
+    tally.read_file(row.name)
+    return row
 
 
 def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
@@ -138,25 +89,39 @@ def trajectories_of_record(
         file=file.number, where=record.where, num_bytes_read=file.num_bytes_read(record.share)
     )
     tally.sums.num_records += 1
-    try:
-        if isinstance(record.value, RowError):
-            raise record.value
-        for item in row.read(record):
+    rollouts: list[LoggedRollout] = []
+    with _refusals(record, row, tally):
+        for item in _items(record, row):
             if isinstance(item, Omission):
                 tally.leave_out(item)
-                continue
+            else:
+                rollouts.append(item)
+    if rollouts:
+        tally.cover(row, record.value, rollouts)
+    for item in rollouts:  # one may be broken, and the others not
+        made = None
+        with _refusals(record, row, tally):
             rollout, lost = with_images(item, folder)
             for image in lost:
                 tally.lose_image(record.where, image)
-            try:
-                made = trajectory_of(rollout, rules, origin)
-            except (RecordError, StepRefusedError) as error:  # a record may have more rollouts
-                tally.refuse(record.where, str(error))
-                continue
+            made = trajectory_of(rollout, rules, origin)
             if made is None:
                 tally.leave_out(Omission(reason="record without a message of the policy"))
-            else:
-                yield made
+        if made is not None:
+            yield made
+
+
+def _items(record: Record, row: LogFormat) -> Rollouts:
+    if isinstance(record.value, RowError):
+        raise record.value
+    yield from row.read(record)
+
+
+@contextmanager
+def _refusals(record: Record, row: LogFormat, tally: Tally) -> Generator[None]:
+    """Tally an error about a record, whoever raises it."""
+    try:
+        yield
     except (RecordError, RowError, StepRefusedError) as error:
         tally.refuse(record.where, str(error))
     except (*MALFORMED, OverflowError) as error:

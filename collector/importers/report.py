@@ -1,18 +1,23 @@
 """The report of an import: all that was read, made, left out or refused."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from graphcredit.collector.importers.coverage import Coverage
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
-from graphcredit.collector.importers.messages.rollout import Omission
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
 
 _SHOWN_CANDIDATES = 12
 """Numbers of records without a verdict that a note names."""
+
+_SHOWN_FIELDS = 5
+"""Fields that nobody read that a note names."""
 
 _KEPT_BAD_ROWS = 100
 """Bad rows that a report names; the others are counted."""
@@ -74,6 +79,8 @@ class ImportReport:
     bad_images: list[BadRow] = field(default_factory=list[BadRow])
     """The first images that are missing, damaged or may not be read; their rows are imported."""
     num_bad_images: int = 0
+    coverage: dict[str, Coverage] = field(default_factory=dict[str, Coverage])
+    """How much of the text became part of a step, by format, and what did not."""
     notes: list[str] = field(default_factory=list[str])
     """What was decided, and what to know about it."""
 
@@ -110,6 +117,10 @@ class Tally:
         self.sums.num_bad_rows += 1
         _name(self.sums.bad_rows, [BadRow(where=where, reason=reason)])
 
+    def cover(self, row: LogFormat, value: object, read: list[LoggedRollout]) -> None:
+        """Count the texts of a record, and those that its reader did not read."""
+        self.sums.coverage.setdefault(row.name, Coverage()).add(value, read, row.aside)
+
     def lose_image(self, where: str, image: ImageError) -> None:
         """Count an image that is not kept, and name it unless it is only elsewhere."""
         _add(self.sums.left_out, {image.reason: 1})
@@ -127,6 +138,8 @@ class Tally:
         _add(sums.left_out, its.left_out)
         _name(sums.bad_rows, its.bad_rows)
         _name(sums.bad_images, its.bad_images)
+        for name, coverage in its.coverage.items():
+            sums.coverage.setdefault(name, Coverage()).take(coverage)
 
     def add(self, made: ImportedTrajectory, *, is_new: bool) -> None:
         """Count a trajectory."""
@@ -167,7 +180,7 @@ class Tally:
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
             num_images=counts["images"],
-            notes=[*self._decided(), *self._warnings(), *self.notes],
+            notes=[*self._decided(), *self._unread(), *self._warnings(), *self.notes],
         )
 
     def _decided(self) -> list[str]:
@@ -178,6 +191,18 @@ class Tally:
             f"state: {self.options.state}; group: {self.options.group}; "
             f"reward: {self.options.reward}; success by {', '.join(judged) or 'nothing'}"
         ]
+
+    def _unread(self) -> Iterator[str]:
+        """Yield what of the records became part of no step."""
+        for name, coverage in self.sums.coverage.items():
+            fields = coverage.sentences()
+            if fields:
+                more = len(fields) - _SHOWN_FIELDS
+                rest = f"; and {counted(more, 'field')} more, which --json names" * (more > 0)
+                yield (
+                    f"{name}: texts of the records that are in no step: "
+                    f"{'; '.join(fields[:_SHOWN_FIELDS])}{rest}"
+                )
 
     def _warnings(self) -> list[str]:
         counts = self.counts

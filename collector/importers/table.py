@@ -44,6 +44,9 @@ class LogFormat:
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     """Puts together the records of a file that are one rollout; it holds the file in memory."""
+    aside: tuple[str, ...] = ()
+    """Fields that the reader leaves out on purpose, such as `info` or `messages.*.usage`. Other
+    texts of a record that become part of no step are reported (`coverage.py`)."""
 
 
 FORMATS: tuple[LogFormat, ...] = (
@@ -95,6 +98,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="real files, and its own writer, 0.3.285",
         is_row=inspect_logs.is_row,
         read=inspect_logs.read,
+        aside=inspect_logs.ASIDE,
     ),
     LogFormat(
         name="swe-agent",
@@ -116,6 +120,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="a real file of 2024; the events of its agent SDK by their description",
         is_row=openhands.is_row,
         read=openhands.read,
+        aside=("error", "metadata", "instance", "test_result", "metrics", "result_explanation"),
     ),
     LogFormat(
         name="tau2",
@@ -221,6 +226,6 @@ def format_named(name: str) -> LogFormat:
     return rows[name]
 
 
-def recognise(value: object, path: Path) -> LogFormat | None:
-    """Return the format of a record; None if no reader knows it."""
-    return next((row for row in all_formats() if row.is_row(value, path)), None)
+def candidates(value: object, path: Path) -> list[LogFormat]:
+    """Return the formats that a record looks like, the most particular first."""
+    return [row for row in all_formats() if row.is_row(value, path)]

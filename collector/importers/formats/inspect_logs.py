@@ -32,6 +32,14 @@ _REFUSALS = ("parsing", "approval")
 _ATTACHMENT = "attachment://"
 _INFO = ("id", "epoch", "target", "scores", "metadata", "limit", "total_time")
 
+_OF_SAMPLE = ("events", "attachments", "scores", "metadata", "store", "messages.*.error")
+ASIDE = (
+    *("header", "eval", "plan", "results", "stats"),
+    *(f"sample.{name}" for name in _OF_SAMPLE),
+    *(f"samples.*.{name}" for name in _OF_SAMPLE),
+)
+"""What is no message. Attachments become texts where a message names them."""
+
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a sample of an archive, or a whole `.json` log."""

@@ -11,10 +11,11 @@ from graphcredit.collector.importers.logs.files import LINES
 from graphcredit.collector.importers.logs.jsonl import is_indented
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
-    recognised,
+    format_to_read,
     refuse_folders,
     trajectories_of_file,
 )
+from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
@@ -39,7 +40,7 @@ def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:
         EngineError: A piece was lost with four workers.
     """
     refuse_folders(log, tally)
-    with_formats = ((file, _format_in_pieces(file, log)) for file in log.files)
+    with_formats = ((file, _known_in_pieces(file, log)) for file in log.files)
     for is_large, files in groupby(with_formats, lambda pair: pair[1] is not None):
         if is_large:
             yield from _in_pieces(files, log, tally)
@@ -47,13 +48,14 @@ def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:
             yield from _as_a_whole((file for file, _ in files), log, tally)
 
 
-def _format_in_pieces(file: LogFile, log: LogSource) -> str | None:
-    """Return the format of a file that is read in pieces; None if it is read as a whole."""
+def _known_in_pieces(file: LogFile, log: LogSource) -> Recognised | None:
+    """Return what is known of a file that is read in pieces; None if it is read as a whole."""
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
     if not is_long or is_indented(file.path):
         return None
-    _, row = recognised(read_records(file.path, log.options.record_bytes), log)
-    return None if row is None or row.gather else row.name
+    known = recognised(read_records(file.path, log.options.record_bytes), log)
+    is_whole = known.format is None or known.format.gather or known.field is not None
+    return None if is_whole else known
 
 
 def _as_a_whole(
@@ -65,13 +67,14 @@ def _as_a_whole(
 
 
 def _in_pieces(
-    files: Iterable[tuple[LogFile, str | None]], log: LogSource, tally: Tally
+    files: Iterable[tuple[LogFile, Recognised | None]], log: LogSource, tally: Tally
 ) -> Iterator[TrajectoryBatch]:
     def pieces() -> Iterator[Piece]:
-        for file, format_ in files:
-            assert format_ is not None, "only files of a known format are read in pieces"
-            tally.read_file(format_)
-            yield from pieces_of(file, format_, log.options.record_bytes)
+        for file, known in files:
+            assert known is not None, "only files of a known format are read in pieces"
+            row = format_to_read(known, file, tally)
+            if row is not None:
+                yield from pieces_of(file, row.name, log.options.record_bytes)
 
     num_workers = min(num_processors(), MOST_WORKERS)
     pool = WorkerPool(

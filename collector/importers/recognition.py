@@ -1,0 +1,133 @@
+"""Which format the records of a file have: of those they look like, the one that reads most."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, cast
+
+from graphcredit.collector.importers.coverage import Coverage
+from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.messages.rollout import LoggedRollout
+from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, fields_of
+from graphcredit.collector.importers.sources import LogSource
+from graphcredit.collector.importers.table import LogFormat, candidates, format_named
+from graphcredit.store.errors import StepRefusedError
+
+RECOGNISED_WITHIN = 100
+"""Records of a file by which its format is recognised: the first rollouts may have failed."""
+
+COMPARED = 8
+"""Records that the formats they look like are compared on."""
+
+_MARGIN = 0.1
+"""A format wins against a less particular one that reads at most this share of the text more."""
+
+NESTED_IN = (
+    *("rollouts", "trajectories", "episodes", "samples", "records", "results"),
+    *("rows", "items", "examples", "data"),
+)
+"""Fields whose list may be the records of a file, such as `{"rollouts": [...]}`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recognised:
+    """What the first records of a file tell of it."""
+
+    begin: list[Record]
+    """Those records."""
+    format: LogFormat | None = None
+    """None if they are no log."""
+    field: str | None = None
+    """The list of an object around the records, if there is one."""
+    coverage: Coverage | None = None
+    """What the format reads of them."""
+
+    def records(self, rest: Iterator[Record]) -> Iterator[Record]:
+        """Yield all records of the file, given those behind the first ones."""
+        logged = chain(self.begin, rest)
+        return logged if self.field is None else _inner(logged, self.field)
+
+
+def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
+    """Return what the first records of a file tell of it.
+
+    A file of a folder is read as the format that was named only if a record looks like it.
+    """
+    begin: list[Record] = []
+    named = None if log.options.format is None else format_named(log.options.format)
+    for record in islice(records, RECOGNISED_WITHIN):
+        begin.append(record)
+        if isinstance(record.value, RowError):
+            continue
+        rows = _like(record, named)
+        field = None if rows else _field_of(record, named)
+        if field is not None:
+            inner = islice(_inner(iter([record]), field), COMPARED)
+            sample = [item for item in inner if not isinstance(item.value, RowError)]
+            rows = next(filter(None, (_like(item, named) for item in sample)), [])
+        elif rows or (named is not None and not log.is_folder):
+            begin += islice(records, COMPARED - 1)
+            sample = begin[-COMPARED:]
+            rows = rows or cast("list[LogFormat]", [named])
+        else:
+            continue
+        row, coverage = _best(rows, sample)
+        return Recognised(begin=begin, format=row, field=field, coverage=coverage)
+    return Recognised(begin=begin)
+
+
+def _like(record: Record, named: LogFormat | None) -> list[LogFormat]:
+    """Return the formats that a record looks like, among those that are allowed."""
+    if named is not None:
+        return [named] if named.is_row(record.value, record.path) else []
+    return candidates(record.value, record.path)
+
+
+def _best(rows: list[LogFormat], sample: list[Record]) -> tuple[LogFormat, Coverage]:
+    """Return the first format that reads about as much as the one that reads most."""
+    first = coverage_of(rows[0], sample)
+    if len(rows) == 1 or (first.num_records and first.unread_share <= _MARGIN):
+        return rows[0], first
+    read = [(row, coverage_of(row, sample)) for row in rows[1:]]
+    read = [(rows[0], first), *((row, covered) for row, covered in read if covered.num_records)]
+    least = min(covered.unread_share for _, covered in read)
+    return next(pair for pair in read if pair[1].unread_share <= least + _MARGIN)
+
+
+def coverage_of(row: LogFormat, records: Iterable[Record]) -> Coverage:
+    """Return how much a format reads of some records; those that it cannot read do not count."""
+    coverage = Coverage()
+    sound = (record for record in records if not isinstance(record.value, RowError))
+    for record in row.gather(sound) if row.gather else sound:
+        try:
+            read = [item for item in row.read(record) if isinstance(item, LoggedRollout)]
+        except (*MALFORMED, OverflowError, RecordError, RowError, StepRefusedError):
+            continue
+        if read:
+            coverage.add(record.value, read, row.aside)
+    return coverage
+
+
+def _field_of(record: Record, named: LogFormat | None) -> str | None:
+    """Return the list of an object that has records; None unless there is just one."""
+    fields = [name for name in NESTED_IN if _has_records(record, name, named)]
+    return fields[0] if len(fields) == 1 else None
+
+
+def _has_records(record: Record, name: str, named: LogFormat | None) -> bool:
+    items = islice(_inner(iter([record]), name, others=False), RECOGNISED_WITHIN)
+    return any(_like(item, named) for item in items)
+
+
+def _inner(records: Iterator[Record], name: str, *, others: bool = True) -> Iterator[Record]:
+    """Yield the items of a list of each record; what has no such list is a record itself."""
+    for record in records:
+        items = fields_of(record.value).get(name)
+        if not isinstance(items, list):
+            if others:
+                yield record
+            continue
+        before = f"{record.place}, " if record.place else ""
+        for number, item in enumerate(cast("list[Any]", items), start=1):
+            place = f"{before}item {number} of {name}"
+            yield Record(path=record.path, place=place, value=item, share=record.share)

@@ -193,6 +193,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=step_rows.is_row,
         read=step_rows.read,
         gather=step_episodes.gather,
+        aside=("steps.*.extra",),
     ),
     LogFormat(
         name="messages",

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError
@@ -41,7 +42,7 @@ def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format its first records decide."""
-    records = read_records(file.path, log.options.record_bytes)
+    records = named(read_records(file.path, log.options.record_bytes), log.names)
     known = recognised(records, log)
     row = format_to_read(known, file, tally)
     if row is None:

@@ -1,6 +1,6 @@
 """The files of a log."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,8 @@ class LogSource:
 
     source: Path
     options: ImportOptions
+    names: Mapping[str, str]
+    """What `--columns` says: the name that a reader knows, to the field of the log."""
     is_folder: bool
     files: tuple[LogFile, ...]
     unreadable: tuple[tuple[str, str], ...]
@@ -68,6 +70,7 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
     return LogSource(
         source=source,
         options=options,
+        names=options.names,
         is_folder=source.is_dir(),
         files=tuple(_numbered(files, source if source.is_dir() else source.parent)),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),

@@ -8,7 +8,17 @@ from graphcredit.collector.importers.formats.chat_rows import GROUPS, REWARDS, S
 from graphcredit.collector.importers.messages.values import RecordError, fields_of, first_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
-    "task_id": (*GROUPS, "task", "scenario", "env_id", "env_name", "env", "environment", "game"),
+    "task_id": (
+        "task_id",
+        *GROUPS,
+        "task",
+        "scenario",
+        "env_id",
+        "env_name",
+        "env",
+        "environment",
+        "game",
+    ),
     "trajectory_id": (
         *("trajectory_id", "traj_id", "traj_uid", "episode_id", "episode", "episode_index"),
         *("episode_idx", "episode_num", "ep", "ep_id", "traj", "trajectory", "traj_idx"),

@@ -75,7 +75,7 @@ def rules_of(options: ImportOptions) -> Rules:
         OptionError: One is not a rule.
     """
     return Rules(
-        state=state_rule(options.state),
+        state=state_rule(options.state, options.decimals),
         success=success_rule(options.success),
         group=group_rule(options.group),
         reward=reward_rule(options.reward),

@@ -4,8 +4,8 @@ BIN := .venv/bin
 COMMA := ,
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
-# Setuptools warns of every strict editable install.
-PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --constraint constraints.txt
+# Setuptools warns of every strict editable install. Most of what is installed is never loaded, and to compile it takes a minute.
+PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip install --no-compile --constraint constraints.txt
 # Of what pip says, the name of each package that it collects shows how far it is.
 NAMES := | sed -un 's/^Collecting \([^ ]*\).*/  \1/p'
 # The editable install links files one by one, so a new file needs a new install: watch the folders.

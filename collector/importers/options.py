@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from graphcredit.store.errors import OptionError
-from graphcredit.store.options import AtLeastOne, Count, Options, Percent
+from graphcredit.store.options import AtLeastOne, Count, Options, PathOption, Percent
 
 _FULL_NAMES = {"task": "task_id", "trajectory": "trajectory_id", "step": "step_index"}
 
@@ -28,7 +28,11 @@ class ImportOptions(Options):
     """Round the numbers in states to so many decimals."""
     success: str = "auto"
     """What counts as success: a threshold such as 'reward>=1', or a field such as info.success.
-    auto: what the log itself says, else reward>=1."""
+    median, top:0.25: a reward of at least the log's median, or among its best quarter. auto: what
+    the log itself says, else reward>=1."""
+    verdicts: PathOption | None = None
+    """A file that says how trajectories ended: a report of SWE-bench (resolved_ids), or ids with
+    verdicts or scores as JSON or CSV. Its ids are those of trajectories, instances or tasks."""
     group: str = "auto"
     """Which rollouts form a group: task, prompt, or a field. auto: the group or task that the log
     names, else the prompt."""

@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.helpers.read import with_threshold
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
 from graphcredit.collector.importers.report import ImportReport, Tally
-from graphcredit.collector.importers.sources import LogSource, log_at, refuse_no_log
+from graphcredit.collector.importers.sources import (
+    LogSource,
+    log_at,
+    refuse_no_log,
+    refuse_unknown_success,
+)
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import system_errors
 
@@ -46,12 +52,14 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         OptionError: An option is not right.
         InputError: The source is no log of a known format.
     """
-    tally, log = Tally(options=options), log_at(Path(source), options)
+    log = with_threshold(log_at(Path(source), options))
+    tally = Tally(options=log.options)
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
-    sample: ImportedTrajectory | None = None
-    for made in islice(_trajectories(log, tally), number):
-        sample = sample or made
+    first = list(islice(_trajectories(log, tally), number))
+    refuse_unknown_success(log.options, first, tally)
+    sample = first[0] if first else None
+    for made in first:
         tally.add(made, is_new=True)
         group = f"{made.run_id}/{made.iteration}/{made.task_id}"
         for state in made.columns["state"]:

@@ -8,7 +8,9 @@ from typing import Any
 from graphcredit.collector.importers.coverage import Coverage
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
+from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.rules.judged import Judged
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
@@ -103,6 +105,9 @@ class Tally:
     """Trajectories by what decided whether they succeeded."""
     candidates: dict[str, None] = field(default_factory=dict[str, None])
     notes: dict[str, None] = field(default_factory=dict[str, None])
+    observed: Observed = field(default_factory=Observed)
+
+    judged: Judged = field(default_factory=Judged)
 
     def read_file(self, format_name: str) -> None:
         """Count a file of a format."""
@@ -151,6 +156,9 @@ class Tally:
         self.success_by[made.verdict.by] += 1
         self.candidates.update(dict.fromkeys(made.candidates))
         self.counts.update(made.counts)
+        self.observed.add(made)
+        if self.options.verdicts is not None:
+            self.judged.add(made)
 
     def differ(self, made: ImportedTrajectory, columns: tuple[str, ...], how: str) -> None:
         """Count a trajectory that the store has with other values.
@@ -168,7 +176,7 @@ class Tally:
 
     def report(self) -> ImportReport:
         """Return the counts so far."""
-        counts = self.counts
+        counts, path = self.counts, self.options.verdicts
         return replace(
             self.sums,
             num_steps=counts["steps"],
@@ -180,7 +188,15 @@ class Tally:
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
             num_images=counts["images"],
-            notes=[*self._decided(), *self._unread(), *self._warnings(), *self.notes],
+            notes=[
+                *self._decided(),
+                *self.observed.decided(),
+                *([] if path is None else self.judged.notes(path)),
+                *self._unread(),
+                *self.observed.warnings(),
+                *self._warnings(),
+                *self.notes,
+            ],
         )
 
     def _decided(self) -> list[str]:
@@ -224,8 +240,6 @@ class Tally:
                 "store, without credit. --success names a field or a threshold, --reward a number; "
                 f"numbers of these records: {numbers}"
             )
-        if self.options.success != "auto" and set(self.success_by) == {"nothing"}:
-            notes.append(f"no record has the field that --success {self.options.success} names")
         if counts["partial_tokens"]:
             notes.append(
                 f"{counted(counts['partial_tokens'], 'step')} with token ids but without prompt or "

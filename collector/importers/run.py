@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.copies import COPY, Copies
-from graphcredit.collector.importers.helpers.read import read_batches
+from graphcredit.collector.importers.helpers.read import read_batches, with_threshold
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport, Tally
-from graphcredit.collector.importers.sources import log_at, refuse_no_log
+from graphcredit.collector.importers.sources import log_at, refuse_no_log, refuse_unknown_success
 from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.importers.writer import WORKER, DiffersError, ImportWriter, writing
 from graphcredit.collector.recording.shards import complete_table
@@ -49,12 +49,14 @@ def import_log(
         RecorderError: Another import writes to the store.
     """
     options = options or ImportOptions()
-    log, tally, copies = log_at(Path(source), options), Tally(options=options), Copies()
+    log = with_threshold(log_at(Path(source), options))
+    tally, copies = Tally(options=log.options), Copies()
     total = max(log.num_bytes, 1)
     with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:
         writer: ImportWriter | None = None
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
+            refuse_unknown_success(log.options, batch.entries, tally)
             if batch.entries and writer is None:
                 opened = store if isinstance(store, Store) else create_store(store)
                 writer = stack.enter_context(writing(opened))

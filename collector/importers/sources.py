@@ -1,6 +1,6 @@
 """The files of a log."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +9,11 @@ from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.table import format_named
+from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import InputError, PathError
 from graphcredit.store.layout import check_name
+
+_SHOWN_FIELDS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,3 +98,22 @@ def refuse_no_log(log: LogSource, tally: Tally) -> None:
         "--format NAME reads a file as one of them. Where its records are in a list of a larger "
         "object, `jq -c '.FIELD[]' FILE > records.jsonl` takes them out"
     )
+
+
+def refuse_unknown_success(
+    options: ImportOptions, made: Sequence[ImportedTrajectory], tally: Tally
+) -> None:
+    """Raise InputError if none of the first trajectories has what `--success` names.
+
+    Nothing is written then: without a verdict all of them would be without credit.
+    """
+    is_first = not tally.success_by
+    if options.success == "auto" or not made or not is_first:
+        return
+    if all(each.verdict.by == "nothing" for each in made):
+        fields = dict.fromkeys(name for each in made for name in (*each.candidates, *each.labels))
+        raise InputError(
+            f"import.success must name what the records have: none of the first {len(made):,} "
+            f"trajectories has {options.success!r}. Their numbers and short fields: "
+            f"{', '.join(list(fields)[:_SHOWN_FIELDS]) or 'none'}"
+        )

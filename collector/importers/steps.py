@@ -18,13 +18,21 @@ from graphcredit.collector.importers.messages.rollout import (
     turns_of,
 )
 from graphcredit.collector.importers.messages.values import RecordError
-from graphcredit.collector.importers.rules.outcomes import Rules, Verdict
+from graphcredit.collector.importers.rules.outcomes import Rules, Verdict, labels_of
 from graphcredit.collector.importers.rules.states import States, action_of
-from graphcredit.collector.importers.trajectory import UNKNOWN, ImportedTrajectory, Origin
+from graphcredit.collector.importers.trajectory import (
+    UNKNOWN,
+    Begun,
+    ImportedTrajectory,
+    Origin,
+)
 from graphcredit.collector.recording.validation import check_step, check_value
 from graphcredit.store.schema import LARGEST_NUMBER
 
 DEFAULT_RUN = "imported"
+
+_WORDS = 40
+"""Characters of a first action that a note shows."""
 
 _TOKENS = ("prompt_ids", "response_ids", "response_logprobs")
 _SAMPLING = tuple(field.name for field in fields(LoggedSampling))
@@ -42,12 +50,15 @@ def trajectory_of(
     turns = turns_of(rollout.messages)
     if not turns.turns:
         return None
+    judged_as = None
+    if rules.verdicts is not None:
+        rollout, judged_as = rules.verdicts.judged(rollout)
     states = rules.state(turns.turns)
     final = _final_state(rollout, turns, rules)
     rewards = rules.reward(rollout, turns)
-    if rules.is_reward_chosen:
+    if rules.is_reward_chosen or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
-    verdict = rules.success(rollout)
+    verdict = replace(rules.success(rollout), judged_as=judged_as)
     for reward in rewards:
         if not abs(reward) <= LARGEST_NUMBER:
             check_value("reward", reward)
@@ -72,6 +83,10 @@ def trajectory_of(
         num_steps=len(turns.turns),
         verdict=verdict,
         candidates=() if verdict.success is not None else tuple(rollout.rewards),
+        total=sum(rewards) if verdict.success is not None else rollout.reward,
+        grouped_by=rules.grouped_by(rollout, task_id),
+        labels=labels_of(rollout.record),
+        begun=_begun(columns, turns),
         counts={
             _outcome(verdict.success, is_truncated=rollout.truncated): 1,
             "reward_of_success": is_reward_of_success,
@@ -85,6 +100,18 @@ def trajectory_of(
         images=tuple({image.path: image for image in images}.values()),
         origin=origin,
     )
+
+
+def _begun(columns: Mapping[str, list[Any]], turns: Turns) -> Begun:
+    states, action = columns["state"], columns["action"][0]
+    then = digest(states[1]) if len(states) > 1 else b""
+    words = "" if turns.turns[0].message.tool_calls else action[:_WORDS]
+    return Begun(state=digest(states[0]), action=digest(action), then=then, words=words)
+
+
+def digest(text: str) -> bytes:
+    """Return eight bytes that differ for different texts."""
+    return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
 def _outcome(success: bool | None, *, is_truncated: bool) -> str:

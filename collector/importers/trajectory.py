@@ -26,6 +26,18 @@ class Origin:
 UNKNOWN = Origin()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Begun:
+    """How a trajectory begins, as digests."""
+
+    state: bytes
+    action: bytes
+    then: bytes
+    """The state after it; empty if there is none."""
+    words: str
+    """The beginning of the action; empty if it calls a tool."""
+
+
 @dataclass(kw_only=True, slots=True)
 class ImportedTrajectory:
     """A trajectory, ready for the store. In a batch, its columns are those of the batch's table."""
@@ -42,6 +54,13 @@ class ImportedTrajectory:
     verdict: Verdict
     candidates: tuple[str, ...]
     """Without a verdict: fields of the record that might tell."""
+    total: float | None
+    """Its return; None if the log says nothing of reward or success."""
+    grouped_by: str
+    """The field that names its group, or what else does."""
+    labels: Mapping[str, str]
+    """Short fields of its record, which might name its group."""
+    begun: Begun
     counts: Mapping[str, int]
     """What the report adds up: its outcome, its steps, and steps of some kinds."""
     left_out: Mapping[str, int]

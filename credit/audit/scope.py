@@ -4,7 +4,8 @@ Beside the views of the catalog (only the audited run and iteration are in them)
 
     trajectories   as the view, complete or not, kept
     rollouts       the complete ones, with `first_state` (hash of the first state's text),
-                   `first_node` (its node, where there is credit), `path` (hash of all states,
+                   `first_node` (its node, where there is credit), `first_action` and
+                   `second_state` (hashes), `path` (hash of all states,
                    actions and rewards), `clock` (hash of all times)
     groups         of complete trajectories: run_id, iteration, task_id, size, num_steps, num_won,
                    effective_size, lowest and highest return, is_even (they are equal)
@@ -66,11 +67,13 @@ _TABLES = f"""
     CREATE TEMP VIEW trajectories AS FROM kept;
 
     CREATE TEMP TABLE rollouts AS
-    SELECT kept.*, first_state, first_node, path, clock
+    SELECT kept.*, first_state, first_action, second_state, first_node, path, clock
     FROM kept
     JOIN (
         SELECT run_id, iteration, trajectory_id,
             arg_min(hash(state), step_index) AS first_state,
+            arg_min(hash(action), step_index) AS first_action,
+            any_value(hash(state)) FILTER (step_index = 1) AS second_state,
             bit_xor(hash(step_index, state, action, next_state, reward)) AS path,
             bit_xor(hash(step_index, logged_at)) AS clock
         FROM steps GROUP BY ALL

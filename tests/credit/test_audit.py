@@ -165,6 +165,38 @@ FAULTS = (
         detail="t0-d begin in 1 state other than that of t0-a and 2 more",
     ),
     Fault(
+        check="unmixed_classes",
+        make=_plain(
+            [
+                *rollout("a", "S ok A wait A"),
+                *rollout("b", "S ok A look A"),
+                *win("c", "S ok B wait C win G"),
+                *win("d", "S ok B win G"),
+            ]
+        ),
+        severity=WARNING,
+        counted=(4, 4),
+        detail="2 classes that share no state after the same first step, among 4 trajectories",
+    ),
+    Fault(
+        check="one_outcome",
+        make=_plain(_dead_group()),
+        severity=WARNING,
+        counted=(4, 4),
+        task=None,
+        detail="all 4 failed",
+    ),
+    Fault(
+        check="one_outcome",
+        make=_plain(
+            [*win("a", "S win G"), *win("b", "S win G"), *rollout("c", "S wait S", success=None)]
+        ),
+        severity=WARNING,
+        counted=(2, 2),
+        task=None,
+        detail="all 2 succeeded; 1 more have no verdict: judging one outcome alone is selection",
+    ),
+    Fault(
         # Lengths 2, 2, 2, 20: (26)² / (4 + 4 + 4 + 400) = 1.64; 20 / (26 / 4) = 3.08.
         check="unequal_step_weights",
         make=_plain([*sound_group()[:-2], *rollout("d", "S look " * 20 + "S")]),
@@ -469,6 +501,17 @@ SOUND: dict[str, tuple[str, Callable[[Path], Store]]] = {
         lambda root: change_credit(
             credited(root, [*sound_group()[:-2], *rollout("d", "S! look S wait S")]),
             lambda row: {"state_id": 0} if row["state"] == "S!" else {},
+        ),
+    ),
+    "classes that meet in a later state": (
+        "unmixed_classes",
+        _plain(
+            [
+                *rollout("a", "S ok A wait C"),
+                *rollout("b", "S ok A look C wait C"),
+                *win("c", "S ok B wait C win G"),
+                *win("d", "S ok B win G"),
+            ]
         ),
     ),
     "equal steps at equal times in another iteration": (

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
 
@@ -19,6 +20,7 @@ from graphcredit.collector.importers.reading import (
 from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
+from graphcredit.collector.importers.rules.relative import is_relative, threshold_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.store.workers.pool import WorkerPool, num_processors
 
@@ -29,6 +31,23 @@ MOST_WORKERS = 4
 
 _PIECES_AT_ONCE = 2
 """One being read and one waiting, so that no worker waits for the import."""
+
+
+def with_threshold(log: LogSource) -> LogSource:
+    """Return a log whose relative rule of success is a threshold; the log is read for it.
+
+    Raises:
+        OptionError: The rule is none.
+        InputError: No record has a reward.
+    """
+    rule = log.options.success
+    if not is_relative(rule):
+        return log
+    threshold_of(rule, (0.0,))
+    with closing(read_batches(log, Tally(options=log.options))) as batches:
+        returns = [made.total for batch in batches for made in batch.entries]
+    threshold = threshold_of(rule, [one for one in returns if one is not None])
+    return replace(log, options=log.options.model_copy(update={"success": threshold}))
 
 
 def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:

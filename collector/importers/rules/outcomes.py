@@ -4,6 +4,8 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Turns, prompt_name
 from graphcredit.collector.importers.messages.values import (
@@ -12,10 +14,13 @@ from graphcredit.collector.importers.messages.values import (
     as_text,
     as_verdict,
     field_at,
+    fields_of,
     short,
 )
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.rules.relative import is_relative
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
+from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of
 from graphcredit.store.errors import OptionError
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -44,9 +49,19 @@ class Verdict:
     """None if neither the log nor the rule says so."""
     by: str
     """What decided, for the report."""
+    judged_as: str | None = None
+    """The id that it has in the file of `--verdicts`."""
 
 
 _NO_VERDICT = Verdict(success=None, by="nothing")
+
+BY_PROMPT = "the prompt"
+"""What makes a group where the log names none."""
+
+NESTED = ("meta", "metadata", "info", "result")
+"""Fields whose own fields may name task, reward and success."""
+
+_MOST_LABELS, _LABEL_CHARACTERS = 40, 100
 
 SuccessRule = Callable[[LoggedRollout], Verdict]
 GroupRule = Callable[[LoggedRollout], str]
@@ -59,13 +74,36 @@ class Rules:
     """What the options decide, ready for use."""
 
     state: StateRule
+    verdicts: Verdicts | None
     success: SuccessRule
     group: GroupRule
+    group_option: str
     reward: RewardRule
     is_reward_chosen: bool
     """Whether the reward is a sum of named ones, in place of the log's own."""
     run: str | None
     iteration: int | None
+
+    def grouped_by(self, rollout: LoggedRollout, name: str) -> str:
+        """Return the field of a record that names a group, or what else does."""
+        if self.group_option == "prompt" or not (rollout.group or rollout.task):
+            return BY_PROMPT if self.group_option in ("auto", "prompt") else self.group_option
+        if self.group_option not in ("auto", "task"):
+            return self.group_option
+        labels = labels_of(rollout.record).items()
+        return next((field for field, value in labels if value == name), "the log's task")
+
+
+def labels_of(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the short fields of a record, and of what it nests, that may name things."""
+    parts = [("", record)]
+    parts += [(f"{name}.", fields_of(record.get(name))) for name in NESTED]
+    fields = ((before + name, value) for before, part in parts for name, value in part.items())
+    return {
+        name: value if isinstance(value, str) else str(value)
+        for name, value in islice(fields, _MOST_LABELS)
+        if isinstance(value, int) or (isinstance(value, str) and len(value) <= _LABEL_CHARACTERS)
+    }
 
 
 def rules_of(options: ImportOptions) -> Rules:
@@ -76,8 +114,10 @@ def rules_of(options: ImportOptions) -> Rules:
     """
     return Rules(
         state=state_rule(options.state, options.decimals),
+        verdicts=None if options.verdicts is None else verdicts_of(options.verdicts),
         success=success_rule(options.success),
         group=group_rule(options.group),
+        group_option=options.group,
         reward=reward_rule(options.reward),
         is_reward_chosen=options.reward not in ("end", "turns"),
         run=options.run,
@@ -91,7 +131,7 @@ def success_rule(text: str) -> SuccessRule:
     Raises:
         OptionError: It is a threshold without a number.
     """
-    if text == "auto":
+    if text == "auto" or is_relative(text):  # `helpers/read.py` makes a threshold of the latter
         return _auto_success
     if match := _THRESHOLD.fullmatch(text):
         name, sign, number = match.groups()

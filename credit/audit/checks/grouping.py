@@ -86,6 +86,28 @@ _FIRST_STATES = f"""
     WHERE begin <> usual_begin GROUP BY {GROUP}
 """
 
+_APART = f"""
+    WITH begun AS (
+        SELECT {GROUP}, first_state, first_action, second_state, count(*) AS size
+        FROM rollouts WHERE second_state IS NOT NULL GROUP BY ALL
+    ), classes AS (
+        SELECT {GROUP}, first_state, first_action, count(*) AS num_classes FROM begun
+        GROUP BY ALL HAVING count(*) > 1 AND min(size) > 1
+    ), members AS (
+        SELECT {GROUP}, trajectory_id, num_classes, second_state
+        FROM rollouts JOIN classes USING ({GROUP}, first_state, first_action)
+    ), mixed AS (
+        SELECT DISTINCT {GROUP} FROM (
+            SELECT {GROUP}, hash(state) FROM steps JOIN members USING ({GROUP}, trajectory_id)
+            WHERE step_index > 0 GROUP BY ALL HAVING count(DISTINCT second_state) > 1
+        )
+    )
+    SELECT {GROUP}, count(*) AS number, number AS badness,
+        any_value(num_classes) || ' classes that share no state after the same first step, among '
+            || count(*) || ' trajectories' AS detail
+    FROM members ANTI JOIN mixed USING ({GROUP}) GROUP BY {GROUP}
+"""
+
 _WEIGHTS = f"""
     SELECT {GROUP}, 1 AS number, 1 - any_value(effective_size / size) AS badness,
         format('effective size {{:.1f}} of {{}}: {{}} has {{}} of {{}} steps, {{:.1f}} times an '
@@ -155,6 +177,16 @@ CHECKS: tuple[Check, ...] = (
         "(`--state results`) or merge the states (`graphcredit credit --merge`)",
         of="complete trajectories",
         places=_FIRST_STATES,
+    ),
+    Check(
+        name="unmixed_classes",
+        severity=AuditSeverity.WARNING,
+        means="are in groups that fall apart: after the same first step they go on in classes that "
+        "never meet, as several tasks under one name do",
+        remedy="give each task a task_id of its own (`graphcredit import --group FIELD`); where "
+        "chance or a hidden start decides at the first step, nothing",
+        of="complete trajectories",
+        places=_APART,
     ),
     Check(
         name="unequal_step_weights",

@@ -24,6 +24,19 @@ _UNREWARDED = f"""
     FROM rollouts WHERE success AND "return" <= 0 GROUP BY {GROUP}
 """
 
+_ONE_OUTCOME = """
+    SELECT run_id, iteration, NULL AS task_id, count(*) AS number, number AS badness,
+        'all ' || count(*) || CASE WHEN any_value(success) THEN ' succeeded' ELSE ' failed' END
+            || CASE WHEN any_value(num_all) > count(*) THEN '; '
+                || (any_value(num_all) - count(*)) || ' more have no verdict: judging one outcome '
+                || 'alone is selection' ELSE '' END AS detail
+    FROM rollouts JOIN (
+        SELECT run_id, iteration, count(*) AS num_all FROM trajectories GROUP BY ALL
+    ) USING (run_id, iteration)
+    GROUP BY run_id, iteration
+    HAVING count(*) > 1 AND count(DISTINCT success) = 1
+"""
+
 CHECKS: tuple[Check, ...] = (
     Check(
         name="success_below_failure",
@@ -43,5 +56,15 @@ CHECKS: tuple[Check, ...] = (
         "(rewardflow, graphgpo)",
         of="successful trajectories",
         places=_UNREWARDED,
+    ),
+    Check(
+        name="one_outcome",
+        severity=AuditSeverity.WARNING,
+        means="have the outcome of all others of their iteration: estimators that read success "
+        "have nothing to compare",
+        remedy="of an imported log, tell `graphcredit import --success` what counts (a threshold, "
+        "median, top:0.25); otherwise play tasks that are neither always won nor always lost",
+        of="complete trajectories",
+        places=_ONE_OUTCOME,
     ),
 )

@@ -154,7 +154,7 @@ def test_formats_with_messages_of_their_own(tmp_path: Path):
     write_json(folder / "trajectory.json", atif(steps=steps))
     (folder / "shots").mkdir()
     (folder / "shots" / "b.png").write_bytes(B)
-    imported(tmp_path / "atif", tmp_path / "a", success="reward>=1")
+    imported(tmp_path / "atif", tmp_path / "a")
     assert shown(tmp_path / "a") == [[A], [A, B]]
 
     call = {"type": "computer_call_output", "call_id": "c"}

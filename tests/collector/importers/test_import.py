@@ -174,7 +174,7 @@ def test_what_is_no_log(tmp_path: Path):
 )
 def test_check_and_credit_take_what_was_imported(tmp_path: Path, name: str, value: object):
     log, store = write_json(tmp_path / name, value), tmp_path / "store"
-    ended = run("import", log, store, "--success", "reward>=1" if name != "log.json" else "auto")
+    ended = run("import", log, store)
     assert (ended.exit_code, ended.err) == (0, "")
     checked = run("check", store)
     assert checked.exit_code == 0

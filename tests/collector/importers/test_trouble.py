@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphcredit.store.errors import InputError
 from tests.cli.in_process import run
 from tests.collector.importers.logs import WALKS, walk, write_lines
 from tests.collector.importers.read_back import imported, steps_of
@@ -157,8 +158,9 @@ def test_a_log_without_a_verdict_names_its_numbers(tmp_path: Path):
 
 def test_a_success_that_no_record_has_is_said(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", *WALKS)
-    report = imported(log, tmp_path / "store", success="nosuch")
-    assert "no record has the field that --success nosuch names" in report.notes
+    with pytest.raises(InputError, match="none of the first 3 trajectories has 'nosuch'"):
+        imported(log, tmp_path / "store", success="nosuch")
+    assert not (tmp_path / "store").exists()
 
 
 def test_bad_rows_that_are_not_named_are_counted(tmp_path: Path):

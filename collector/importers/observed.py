@@ -1,0 +1,142 @@
+"""What the trajectories of a log have in common: returns, fields of their records, openings."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import mean, median
+
+from graphcredit.collector.importers.rules.outcomes import BY_PROMPT
+from graphcredit.collector.importers.trajectory import ImportedTrajectory
+from graphcredit.store.plural import counted
+
+_MOST_VALUES = 1_000
+"""Different values from which a field is no name of a task."""
+
+_SHOWN_FIELDS = 3
+
+_TASK_WORDS = ("task", "scenario", "problem", "question", "case", "env", "seed", "prompt", "goal")
+_OTHER_WORDS = (
+    *("attempt", "trial", "sample", "epoch", "rollout", "model", "split", "step", "index", "run"),
+    *("reward", "score", "success", "correct", "resolved", "passed", "solved", "grade", "return"),
+    *("latency", "_ms", "tokens", "turns", "length", "time", "cost", "status", "reason", "trunc"),
+)
+
+_SUGGESTION = "--success median, top:0.25 or a threshold such as 'reward>={:g}' decides otherwise"
+
+
+@dataclass(kw_only=True, slots=True)
+class Observed:
+    """Counts over the trajectories of a log."""
+
+    returns: list[float] = field(default_factory=list[float])
+    """Of those whose log says something of their reward or success."""
+    _numbers: Counter[str] = field(default_factory=Counter[str])
+    _grouped_by: Counter[str] = field(default_factory=Counter[str])
+    _fields: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
+    """Values of each field, up to one more than `_MOST_VALUES`."""
+    _openings: dict[bytes, str] = field(default_factory=dict[bytes, str])
+    """The first two different first answers."""
+    _begun: defaultdict[tuple[str, bytes, bytes], Counter[bytes]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
+    """What was seen after the same first act in the same first state, where the prompt groups."""
+
+    def add(self, made: ImportedTrajectory) -> None:
+        """Count a trajectory."""
+        success = made.verdict.success
+        self._numbers.update(all=1, won=success is True, lost=success is False)
+        if made.total is not None:
+            self.returns.append(made.total)
+            is_partial = success is False and 0 < made.total < 1
+            self._numbers["partial"] += is_partial and made.verdict.by == "reward>=1"
+            self._numbers["by_reward"] += made.verdict.by == "reward>=1"
+        self._grouped_by[made.grouped_by] += 1
+        for name, value in made.labels.items():
+            values = self._fields.setdefault(name, Counter())
+            if len(values) <= _MOST_VALUES:
+                values[value] += 1
+        begun = made.begun
+        if len(self._openings) < 2:
+            self._openings.setdefault(begun.action, begun.words)
+        self._numbers["long"] += made.num_steps > 1
+        if made.grouped_by == BY_PROMPT and made.num_steps > 1:
+            self._begun[made.task_id, begun.state, begun.action][begun.then] += 1
+
+    def decided(self) -> Iterator[str]:
+        """Yield the distribution of the returns, and what made the groups."""
+        if self.returns:
+            values = len(set(self.returns))
+            yield (
+                f"returns: {min(self.returns):g} to {max(self.returns):g}, mean "
+                f"{mean(self.returns):.3g}, median {median(self.returns):g} "
+                f"({counted(values, 'value')})"
+            )
+        by = ", ".join(f"{name} ({count:,})" for name, count in self._grouped_by.items())
+        if by:
+            yield f"groups by {by}{self._other_fields()}"
+
+    def _other_fields(self) -> str:
+        """Return which fields would make groups, where the prompt does."""
+        if BY_PROMPT not in self._grouped_by:
+            return ""
+        number = self._numbers["all"]
+        shared = {
+            name: len(values)
+            for name, values in self._fields.items()
+            if 1 < len(values) <= min(number / 2, _MOST_VALUES)
+            if not any(word in name.lower() for word in _OTHER_WORDS)
+        }
+        order = sorted(shared, key=lambda n: not any(w in n.lower() for w in _TASK_WORDS))
+        named = [
+            f"{name} has {shared[name]:,} values in {counted(number, 'record')}: --group {name}"
+            for name in order[:_SHOWN_FIELDS]
+        ]
+        return f". {'; '.join(named)}" if named else ""
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what may be wrong with scores and groups."""
+        yield from self._of_scores()
+        number = self._numbers["all"]
+        if number > 1 and len(self._openings) == 1 and self._numbers["long"] == number:
+            (words,) = self._openings.values()
+            if words:
+                yield (
+                    f"all {number:,} trajectories begin with the same answer, {words!r}: if it is "
+                    "part of the prompt, mark it with `loss: false`; as a step, it hides the task "
+                    "from groups by prompt"
+                )
+        for (task, *_), then in self._begun.items():
+            if len(then) > 1 and min(then.values()) > 1:
+                yield (
+                    f"the group {task!r} falls into {len(then):,} classes that saw different "
+                    "things after the same first act: are these several tasks? --group names a "
+                    "field that tells them apart"
+                )
+                return
+
+    def _of_scores(self) -> Iterator[str]:
+        numbers, returns = self._numbers, self.returns
+        judged = numbers["won"] + numbers["lost"]
+        middle = median(returns) if returns else 0.0
+        outside = returns and (max(returns) > 1 or min(returns) < 0)
+        if numbers["by_reward"] and outside:
+            yield (
+                f"returns are not between 0 and 1, and `reward>=1` counts as success: "
+                f"{_SUGGESTION.format(middle)}"
+            )
+        elif numbers["partial"]:
+            yield (
+                f"{counted(numbers['partial'], 'return')} between 0 and 1 count as failures: "
+                f"{_SUGGESTION.format(middle)}"
+            )
+        if judged > 1 and not (numbers["won"] and numbers["lost"]):
+            what = "succeeded" if numbers["won"] else "failed"
+            yield (
+                f"all {judged:,} judged trajectories {what}: estimators that read success have "
+                "nothing to compare. --success says what counts"
+            )
+        if 0 < judged < numbers["all"] and not (numbers["won"] and numbers["lost"]):
+            yield (
+                "only one outcome has a verdict, and the other trajectories have none: a log that "
+                "judges winners alone is a selection, and no estimator can learn from it"
+            )

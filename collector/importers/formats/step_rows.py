@@ -48,6 +48,8 @@ from graphcredit.collector.importers.messages.values import (
 )
 
 _FIELDS = {name for names in NAMES.values() for name in names}
+_STEP_FIELDS = _FIELDS - {*NAMES["task_id"], *NAMES["reward"]}
+"""Those that say nothing of an episode as a whole."""
 _SAMPLING = tuple(field.name for field in fields(LoggedSampling))
 
 _GOES_ON = "rows of one name that go on after an end, or begin again, are a trajectory each"
@@ -95,7 +97,7 @@ def read(record: Record) -> Rollouts:
     has_order = part(rows[0], "step_index") is not None
     yield LoggedRollout(
         messages=tuple(_messages(aligned, rewards)),
-        record={**facts, "steps": rows},
+        record={**without(facts, _STEP_FIELDS), "steps": rows},
         trajectory_id=episode.get("trajectory_id"),
         label=joined(task, said.get("id") if name is None else name, episode.get(PART)),
         task=task,

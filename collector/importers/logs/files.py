@@ -22,6 +22,9 @@ SUFFIXES = (
 )
 """Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
 
+ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".zip")
+"""Files of other files."""
+
 LINES = (".jsonl", ".ndjson")
 """Files with a record a line."""
 
@@ -140,7 +143,8 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
     for folder, _, names in os.walk(source, onerror=unreadable.append):
         for name in names:
             path = Path(folder, name)
-            if kind_of(path) not in SUFFIXES or name.startswith("."):
+            is_known = kind_of(path) in SUFFIXES or name.lower().endswith(ARCHIVES)
+            if not is_known or name.startswith("."):
                 continue
             if path.is_file():
                 files.append(path)

@@ -59,7 +59,7 @@ def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat 
         _refuse_file(file, known.begin, tally)
         return None
     limit = tally.options.max_unread
-    if coverage.unread_share * 100 > limit:
+    if coverage.unread_share * 100 > limit and not row.keeps_rest:
         tally.refuse(
             str(file.path),
             f"at most {limit:g} % of the text may stay unread: as {row.name}, "

@@ -47,6 +47,9 @@ class LogFormat:
     aside: tuple[str, ...] = ()
     """Fields that the reader leaves out on purpose, such as `info` or `messages.*.usage`. Other
     texts of a record that become part of no step are reported (`coverage.py`)."""
+    keeps_rest: bool = False
+    """Whether `extra` has all that is not read. States may be numbers, so that the share of the
+    texts that is read tells nothing: it is reported, and no file is refused for it."""
 
 
 FORMATS: tuple[LogFormat, ...] = (
@@ -194,6 +197,7 @@ FORMATS: tuple[LogFormat, ...] = (
         read=step_rows.read,
         gather=step_episodes.gather,
         aside=("steps.*.extra",),
+        keeps_rest=True,
     ),
     LogFormat(
         name="messages",

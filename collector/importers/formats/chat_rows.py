@@ -55,7 +55,16 @@ REWARDS = ("reward", "score", "total_reward", "final_reward", "final_score", "re
 TURN_REWARDS = ("rewards", "turn_rewards", "step_rewards")
 """Fields that may have a list with the reward of each turn."""
 
-SUCCESSES = ("success", "is_success", "resolved", "is_correct", "solved", "passed", "correct")
+SUCCESSES = (
+    "success",
+    "is_success",
+    "resolved",
+    "is_correct",
+    "solved",
+    "passed",
+    "correct",
+    "won",
+)
 STOPS = ("stop_reason", "finish_reason", "termination_reason", "terminate_reason", "exit_status")
 NESTED = ("meta", "metadata", "info", "result")
 """Fields whose own fields may name task, reward and success."""

@@ -6,10 +6,15 @@ from dataclasses import dataclass, field
 
 from graphcredit.collector.importers.formats.step_shapes import ENDS, NAMES, Row, part, shape_of
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.messages.values import RecordError, as_text, as_verdict
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    as_text,
+    as_verdict,
+    first_of,
+)
 
 _KEYS = (
-    *(NAMES["task_id"], NAMES["trajectory_id"], ("run_id",), ("iteration",)),
+    *(NAMES["task_id"], NAMES["trajectory_id"], ("run_id",)),
     ("env_index", "env_idx", "worker_id", "worker", "rank"),
 )
 """Fields of which one differs between the rows of two episodes."""
@@ -40,7 +45,9 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
     drafts: _Drafts = {}
     for record in records:
         try:
-            shape = None if isinstance(record.value, RowError) else shape_of(record.value)
+            shape = (
+                None if isinstance(record.value, RowError) else shape_of(record.value, among=True)
+            )
         except RecordError as error:
             yield _refused(record, error)
             continue
@@ -58,14 +65,11 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def _add(drafts: _Drafts, record: Record, said: Row, rows: Sequence[_Placed]) -> None:
-    has_order = any(part(row, "step_index") is not None for _, row in rows[:1])
-    names = [fields for fields in _KEYS if has_order or fields != ("iteration",)]
     for placed in rows:
         whole = {**said, **placed[1]}
-        key = tuple(
-            next((as_text(whole[n]) for n in fields if whole.get(n) is not None), None)
-            for fields in names
-        )
+        key = tuple(as_text(first_of(whole, fields)) for fields in _KEYS)
+        has_order = part(whole, "step_index") is not None  # else an iteration may be the step
+        key += (as_text(whole.get("iteration")) if has_order else None,)
         drafts.setdefault(key, _Draft(record=record, said=said)).rows.append(placed)
 
 
@@ -136,4 +140,4 @@ def _cut_at_ends(rows: list[_Placed]) -> list[list[_Placed]]:
 
 def is_end(row: Row) -> bool:
     """Return whether a row says that its step was the last one."""
-    return any(as_verdict(part(row, name)) for name in ENDS)
+    return any(as_verdict(row.get(field)) for name in ENDS for field in NAMES[name])

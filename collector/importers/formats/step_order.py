@@ -71,7 +71,7 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
     last = _same(following[-1]) if following[-1] is not None else None
     if len(rows) > 1 and part(rows[0], "action") is None:
         rows, rewards, before, last = rows[1:], rewards[1:], seen[:-1], seen[-1]
-    elif len(rows) > 1 and part(rows[-1], "action") is None:
+    elif len(rows) > 1 and (part(rows[-1], "action") is None or _is_after_end(rows[-1])):
         rewards = _of_actions(rewards)
         rows, before, last = rows[:-1], seen[:-1], seen[-1] or last
     elif not any(seen):
@@ -109,6 +109,11 @@ def _of_actions(rewards: list[float | None]) -> list[float | None]:
     return [*rewards[:-2], (rewards[-2] or 0.0) + rewards[-1]]
 
 
+def _is_after_end(row: Row) -> bool:
+    """Return whether a row is the last one of RLDS, whose action means nothing."""
+    return bool(row.get("is_last")) and "is_first" in row
+
+
 def _is_behind(row: Row) -> bool:
     """Return whether an observation stands behind the action, in a row whose order tells it.
 
@@ -117,10 +122,10 @@ def _is_behind(row: Row) -> bool:
     """
     names = list(row)
     seen = next((name for name in ("observation", "obs", "ob") if row.get(name) is not None), None)
-    if seen is None or has_part(row, "state") or has_part(row, "next_state"):
+    action = next((name for name in NAMES["action"] if name in row), None)
+    if None in (seen, action) or has_part(row, "state") or has_part(row, "next_state"):
         return False
-    action = next(name for name in NAMES["action"] if name in row)
-    return names != sorted(names) and names.index(action) < names.index(seen)
+    return names != sorted(names) and names.index(str(action)) < names.index(str(seen))
 
 
 def _seen(row: Row) -> Seen | None:
@@ -157,12 +162,13 @@ def text_of_value(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value whose whole numbers are integers, whether a table has them as floats."""
+    """Return a value as it is whatever file it is from: a table writes 1 as 1.0, and pads nulls."""
     match value:
         case float() if value.is_integer() and abs(value) < _MOST_EXACT:
             return int(value)
         case Mapping():
-            return {name: _plain(each) for name, each in cast("Mapping[str, Any]", value).items()}
+            fields = cast("Mapping[str, Any]", value).items()
+            return {name: _plain(each) for name, each in fields if each is not None}
         case list() | tuple():
             return [_plain(each) for each in cast("Sequence[Any]", value)]
         case _:

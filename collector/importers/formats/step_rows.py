@@ -130,7 +130,8 @@ def _rewards(aligned: Aligned, said: Row, facts: Row) -> tuple[list[float], floa
 def _is_truncated(rows: Sequence[Row]) -> bool:
     said = [part(row, "truncated") for row in rows[-2:]]
     said += [fields_of(row.get("info")).get("TimeLimit.truncated") for row in rows[-2:]]
-    return any(map(as_verdict, said))
+    is_cut = rows[-1].get("is_last") and rows[-1].get("is_terminal") is False  # as RLDS says it
+    return bool(is_cut) or any(map(as_verdict, said))
 
 
 def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:

@@ -82,22 +82,26 @@ class Shape:
     """Whether the record is a step, and others are of the same episode."""
 
 
-def shape_of(value: object) -> Shape | None:
+def shape_of(value: object, *, among: bool = False) -> Shape | None:
     """Return the steps of a record; None if it is no log of steps.
+
+    Args:
+        value: The record.
+        among: Whether it is in a log of steps, so that the row of a reset may have no action.
 
     Raises:
         RecordError: Arrays of an episode have other lengths.
     """
     if _are_steps(value, {}):
         return Shape(said={}, rows=cast("list[Row]", value))
-    row = fields_of(value)
+    row = _with_lists(fields_of(value))
     for name in STEP_LISTS:
         others = {field: other for field, other in row.items() if field != name}
         if _are_steps(row.get(name), others):
             return Shape(said=others, rows=cast("list[Row]", row[name]))
     if _has_arrays(row):
         return _of_arrays(row)
-    is_step = _is_step(row) and _has_sign(row)
+    is_step = (_is_step(row) or (among and _shows(row))) and _has_sign(row)
     return Shape(said={}, rows=[row], is_row=True) if is_step else None
 
 
@@ -110,8 +114,26 @@ def _are_steps(value: object, others: Row) -> bool:
 
 
 def _is_step(row: Row) -> bool:
-    seen = ("state", "observation", "next_state")
-    return has_part(row, "action") and any(part(row, name) is not None for name in seen)
+    return has_part(row, "action") and _shows(row)
+
+
+def _shows(row: Row) -> bool:
+    return any(part(row, name) is not None for name in ("state", "observation", "next_state"))
+
+
+def _with_lists(row: Row) -> Row:
+    """Return the columns that pandas writes: as objects of numbers, or names beside the rows."""
+    columns, data = row.get("columns"), row.get("data")
+    if isinstance(columns, list) and isinstance(data, list):
+        lines = cast("list[Any]", data)
+        if all(isinstance(line, list) and len(line) == len(columns) for line in lines):
+            names = map(str, cast("list[Any]", columns))
+            return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
+    objects = [fields_of(value) for value in row.values()]
+    numbers = [str(number) for number in range(len(objects[0]))] if objects else []
+    if numbers and all(list(each) == numbers for each in objects):
+        return {name: list(each.values()) for name, each in zip(row, objects, strict=True)}
+    return row
 
 
 def _has_sign(row: Row) -> bool:

@@ -4,7 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from graphcredit.collector.importers.formats.step_shapes import ENDS, NAMES, Row, part, shape_of
+from graphcredit.collector.importers.formats.step_shapes import (
+    ENDS,
+    Row,
+    fields_for,
+    part,
+    shape_of,
+)
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -13,11 +19,8 @@ from graphcredit.collector.importers.messages.values import (
     first_of,
 )
 
-_KEYS = (
-    *(NAMES["task_id"], NAMES["trajectory_id"], ("run_id",)),
-    ("env_index", "env_idx", "worker_id", "worker", "rank"),
-)
-"""Fields of which one differs between the rows of two episodes."""
+_KEYS = (("run_id",), ("env_index", "env_idx", "worker_id", "worker", "rank"))
+"""Fields of which one differs between the rows of two episodes, beside task and trajectory."""
 
 PART = "part_of_trajectory"
 """Number of an episode, from 1, where rows of one name are several."""
@@ -66,8 +69,9 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
 
 def _add(drafts: _Drafts, record: Record, said: Row, rows: Sequence[_Placed]) -> None:
     for placed in rows:
-        whole = {**said, **placed[1]}
-        key = tuple(as_text(first_of(whole, fields)) for fields in _KEYS)
+        whole = {**said, **placed[1]} if said else placed[1]
+        fields = [fields_for(whole, name) for name in ("task_id", "trajectory_id")]
+        key = tuple([as_text(first_of(whole, each)) for each in (*fields, *_KEYS)])
         has_order = part(whole, "step_index") is not None  # else an iteration may be the step
         key += (as_text(whole.get("iteration")) if has_order else None,)
         drafts.setdefault(key, _Draft(record=record, said=said)).rows.append(placed)
@@ -140,4 +144,4 @@ def _cut_at_ends(rows: list[_Placed]) -> list[list[_Placed]]:
 
 def is_end(row: Row) -> bool:
     """Return whether a row says that its step was the last one."""
-    return any(as_verdict(row.get(field)) for name in ENDS for field in NAMES[name])
+    return any(as_verdict(row.get(field)) for name in ENDS for field in fields_for(row, name))

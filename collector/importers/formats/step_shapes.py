@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.chat_rows import GROUPS, REWARDS, SUCCESSES
@@ -61,14 +62,25 @@ _SIGNS = ("reward", *ENDS, "trajectory_id", "step_index", "next_state")
 Row = Mapping[str, Any]
 
 
+@lru_cache(maxsize=1024)
+def _present(fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the fields that may have each part, of those that a row has."""
+    return {name: tuple(f for f in names if f in fields) for name, names in NAMES.items()}
+
+
+def fields_for(row: Row, name: str) -> tuple[str, ...]:
+    """Return the fields of a row that are for a part, though they may be null there."""
+    return _present(tuple(row))[name]
+
+
 def part(row: Row, name: str) -> Any:
     """Return a part of a step; None if no field has it."""
-    return first_of(row, NAMES[name])
+    return first_of(row, fields_for(row, name))
 
 
 def has_part(row: Row, name: str) -> bool:
     """Return whether a field of a row is for a part, even if it is null there."""
-    return any(field in row for field in NAMES[name])
+    return bool(fields_for(row, name))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,15 +106,24 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
     """
     if _are_steps(value, {}):
         return Shape(said={}, rows=cast("list[Row]", value))
-    row = _with_lists(fields_of(value))
+    row = fields_of(value)
+    if any(isinstance(each, list | dict) for each in row.values()):
+        shape = _of_lists(_with_lists(row))
+        if shape is not None:
+            return shape
+    is_step = (_is_step(row) or (among and _shows(row))) and _has_sign(row)
+    return Shape(said={}, rows=[row], is_row=True) if is_step else None
+
+
+def _of_lists(row: Row) -> Shape | None:
+    """Return the steps of an episode, which has them as objects or as arrays."""
     for name in STEP_LISTS:
+        if not isinstance(row.get(name), list):
+            continue
         others = {field: other for field, other in row.items() if field != name}
         if _are_steps(row.get(name), others):
             return Shape(said=others, rows=cast("list[Row]", row[name]))
-    if _has_arrays(row):
-        return _of_arrays(row)
-    is_step = (_is_step(row) or (among and _shows(row))) and _has_sign(row)
-    return Shape(said={}, rows=[row], is_row=True) if is_step else None
+    return _of_arrays(row) if _has_arrays(row) else None
 
 
 def _are_steps(value: object, others: Row) -> bool:
@@ -123,6 +144,8 @@ def _shows(row: Row) -> bool:
 
 def _with_lists(row: Row) -> Row:
     """Return the columns that pandas writes: as objects of numbers, or names beside the rows."""
+    if not isinstance(next(iter(row.values()), None), Mapping | list):
+        return row
     columns, data = row.get("columns"), row.get("data")
     if isinstance(columns, list) and isinstance(data, list):
         lines = cast("list[Any]", data)
@@ -143,8 +166,10 @@ def _has_sign(row: Row) -> bool:
 def _has_arrays(row: Row) -> bool:
     """Return whether a row has all actions and states of an episode; an action may be an array."""
     actions = part(row, "action")
+    if not isinstance(actions, list):
+        return False
     states = first_of(row, (*NAMES["state"], *NAMES["observation"]))
-    if not isinstance(actions, list) or not isinstance(states, list | Mapping):
+    if not isinstance(states, list | Mapping):
         return False
     length = len(cast("list[Any]", actions))
     if _length(states) not in (length, length + 1) or isinstance(part(row, "step_index"), int):

@@ -46,7 +46,9 @@ _Drafts = dict[tuple[str | None, ...], _Draft]
 def gather(records: Iterator[Record]) -> Iterator[Record]:
     """Yield a record for each episode: an object whose `steps` are its rows in order."""
     drafts: _Drafts = {}
+    is_damaged = False
     for record in records:
+        is_damaged |= isinstance(record.value, RowError)
         try:
             shape = (
                 None if isinstance(record.value, RowError) else shape_of(record.value, among=True)
@@ -64,7 +66,7 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             rows = [(f"{before}step {n}", row) for n, row in enumerate(shape.rows)]
             _add(alone, record, shape.said, rows)
             yield from _finished(alone)
-    yield from _finished(drafts)
+    yield from _finished(drafts, is_damaged=is_damaged)
 
 
 def _add(drafts: _Drafts, record: Record, said: Row, rows: Sequence[_Placed]) -> None:
@@ -77,12 +79,16 @@ def _add(drafts: _Drafts, record: Record, said: Row, rows: Sequence[_Placed]) ->
         drafts.setdefault(key, _Draft(record=record, said=said)).rows.append(placed)
 
 
-def _finished(drafts: _Drafts) -> Iterator[Record]:
+def _finished(drafts: _Drafts, *, is_damaged: bool = False) -> Iterator[Record]:
+    """Yield the episodes; where rows of the file are damaged, those without all their steps not."""
     owns = [{**each.said, **each.rows[0][1]}.get("trajectory_id") for each in drafts.values()]
     for draft, own in zip(drafts.values(), owns, strict=True):
         is_own = isinstance(own, str) and owns.count(own) == 1
         try:
             pieces = _pieces(draft.rows)
+            if is_damaged:
+                for piece in pieces:
+                    _refuse_gap(piece)
         except RecordError as error:
             yield _refused(draft.record, error)
             continue
@@ -120,7 +126,8 @@ def _pieces(rows: list[_Placed]) -> list[list[_Placed]]:
         order = sorted(range(len(rows)), key=indices.__getitem__)
         return _cut_at_ends([rows[at] for at in order])
     starts = [at for at in range(1, len(rows)) if indices[at] <= indices[at - 1]]
-    if len(starts) + 1 != number:
+    begin_alike = len({indices[at] for at in (0, *starts)}) == 1
+    if len(starts) + 1 != number or not begin_alike:
         places = ", ".join(place for (place, _), i in zip(rows, indices, strict=True) if i == index)
         raise RecordError(
             f"the rows of an episode must have different steps: {number} have {index} ({places}), "
@@ -128,6 +135,19 @@ def _pieces(rows: list[_Placed]) -> list[list[_Placed]]:
         )
     pairs = zip([0, *starts], [*starts, len(rows)], strict=True)
     return [piece for start, stop in pairs for piece in _cut_at_ends(rows[start:stop])]
+
+
+def _refuse_gap(rows: list[_Placed]) -> None:
+    """Raise RecordError if steps of an episode are missing."""
+    indices = [part(row, "step_index") for _, row in rows]
+    if all(type(index) is int for index in indices):
+        pairs = zip(indices, indices[1:], rows[1:], strict=False)
+        for before, index, (place, _) in pairs:
+            if index != before + 1:
+                raise RecordError(
+                    f"an episode must have all its steps: rows of the file are damaged, and "
+                    f"{place} has step {index} after {before}"
+                )
 
 
 def _cut_at_ends(rows: list[_Placed]) -> list[list[_Placed]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.step_shapes import NAMES, Row, has_part, part
+from graphcredit.collector.importers.formats.step_shapes import Row, fields_for, has_part, part
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_number,
@@ -21,7 +21,14 @@ _LEADS = (
     "the observation of a row is taken for what its action led to, since it stands behind the "
     "action. If the action was chosen in it: --columns state=FIELD"
 )
+_CHOSEN = (
+    "the observation of a row is taken for what its action was chosen in; the fields are in "
+    "alphabetical order, which does not tell. If the action led to it: --columns next_state=FIELD"
+)
 _JUMPS = "some steps have a next state that is not the state of the next row: that row decides"
+
+_SORTED_BY_ACCIDENT = 4
+"""Fields from which on their alphabetical order is hardly the writer's."""
 
 _MOST_EXACT = 1 << 53
 """Whole floats below it have no other neighbours that are whole."""
@@ -77,13 +84,14 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
     elif not any(seen):
         led_to = [None if text is None else _same(text) for text in following]
         before, last = [start, *led_to[:-1]], led_to[-1]
-    elif _is_behind(rows[0]):
+    elif _is_behind(rows[0]) and not _is_sorted(rows[0]):
         before, last, notes = [start, *seen[:-1]], seen[-1], (_LEADS,)
     else:
         before = seen
+        notes = (_CHOSEN,) if _is_behind(rows[0]) else ()
         pairs = zip(following, seen[1:], strict=False)
         if any(a is not None and b is not None and a != b.state for a, b in pairs):
-            notes = (_JUMPS,)
+            notes = (*notes, _JUMPS)
     shown = places[-len(rows) :] if part(rows[0], "action") is not None else places
     for row, each, place in zip(rows, before, shown, strict=False):
         missing = "an action" if part(row, "action") is None else "a state" if each is None else ""
@@ -115,17 +123,22 @@ def _is_after_end(row: Row) -> bool:
 
 
 def _is_behind(row: Row) -> bool:
-    """Return whether an observation stands behind the action, in a row whose order tells it.
+    """Return whether an observation stands behind its action.
 
     A program that logs after its environment's step writes action and observation, one that logs
-    before observation and action. Names in alphabetical order tell nothing.
+    before it observation and action.
     """
     names = list(row)
     seen = next((name for name in ("observation", "obs", "ob") if row.get(name) is not None), None)
-    action = next((name for name in NAMES["action"] if name in row), None)
+    action = next(iter(fields_for(row, "action")), None)
     if None in (seen, action) or has_part(row, "state") or has_part(row, "next_state"):
         return False
-    return names != sorted(names) and names.index(str(action)) < names.index(str(seen))
+    return names.index(str(action)) < names.index(str(seen))
+
+
+def _is_sorted(row: Row) -> bool:
+    names = list(row)
+    return len(names) >= _SORTED_BY_ACCIDENT and names == sorted(names)
 
 
 def _seen(row: Row) -> Seen | None:

@@ -99,7 +99,8 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
 
     Args:
         value: The record.
-        among: Whether it is in a log of steps, so that the row of a reset may have no action.
+        among: Whether it is in a log of steps. A row that lacks a state or an action is one then:
+            that of a reset, or one to be refused with its episode.
 
     Raises:
         RecordError: Arrays of an episode have other lengths.
@@ -111,7 +112,7 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
         shape = _of_lists(_with_lists(row))
         if shape is not None:
             return shape
-    is_step = (_is_step(row) or (among and _shows(row))) and _has_sign(row)
+    is_step = (among or _is_step(row)) and _has_sign(row)
     return Shape(said={}, rows=[row], is_row=True) if is_step else None
 
 
@@ -135,11 +136,8 @@ def _are_steps(value: object, others: Row) -> bool:
 
 
 def _is_step(row: Row) -> bool:
-    return has_part(row, "action") and _shows(row)
-
-
-def _shows(row: Row) -> bool:
-    return any(part(row, name) is not None for name in ("state", "observation", "next_state"))
+    seen = ("state", "observation", "next_state")
+    return has_part(row, "action") and any(part(row, name) is not None for name in seen)
 
 
 def _with_lists(row: Row) -> Row:

@@ -55,6 +55,8 @@ def record(
         raise OptionError(f"record names {', '.join(COLUMNS)}: got {', '.join(unknown)}")
     options = options or ImportOptions()
     kind = kind_of(steps)
+    if kind.library == "pandas" and any(name is not None for name in steps.index.names):
+        steps = steps.reset_index()
     names = list(kind.names(steps))
     if missing := sorted(set(columns.values()) - set(names)):
         raise InputError(

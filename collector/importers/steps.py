@@ -86,7 +86,7 @@ def trajectory_of(
         total=sum(rewards) if verdict.success is not None else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
-        begun=_begun(columns, turns),
+        begun=_begun(columns, turns, is_steps=rollout.is_steps),
         counts={
             _outcome(verdict.success, is_truncated=rollout.truncated): 1,
             "reward_of_success": is_reward_of_success,
@@ -102,10 +102,11 @@ def trajectory_of(
     )
 
 
-def _begun(columns: Mapping[str, list[Any]], turns: Turns) -> Begun:
+def _begun(columns: Mapping[str, list[Any]], turns: Turns, *, is_steps: bool) -> Begun:
     states, action = columns["state"], columns["action"][0]
     then = digest(states[1]) if len(states) > 1 else b""
-    words = "" if turns.turns[0].message.tool_calls else action[:_WORDS]
+    is_said = not (is_steps or turns.turns[0].message.tool_calls)
+    words = action[:_WORDS] if is_said else ""
     return Begun(state=digest(states[0]), action=digest(action), then=then, words=words)
 
 

@@ -23,12 +23,21 @@ STEPS = [
 ]
 
 
+KINDS: dict[str, Any] = {
+    "polars": lambda: FRAME,
+    "lazy": FRAME.lazy,
+    "pandas": FRAME.to_pandas,
+    "pandas with an index": lambda: FRAME.to_pandas().set_index(["ep"]),
+    "arrow": FRAME.to_arrow,
+}
+
+
 def steps_of(store: Path) -> list[tuple[Any, ...]]:
     steps = graphcredit.scan(store, "steps").sort("trajectory_id", "step_index")
     return steps.select("task_id", "state", "action", "reward", "next_state").collect().rows()
 
 
-@pytest.mark.parametrize("make", [lambda: FRAME, FRAME.lazy, FRAME.to_pandas, FRAME.to_arrow])
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 def test_a_frame_of_any_kind_becomes_a_store(make: Any, tmp_path: Path):
     store = tmp_path / "store"
     report = graphcredit.record(make(), store, task="env", action="move")

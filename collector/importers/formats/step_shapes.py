@@ -6,7 +6,12 @@ from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.chat_rows import GROUPS, REWARDS, SUCCESSES
-from graphcredit.collector.importers.messages.values import RecordError, fields_of, first_of
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    fields_of,
+    first_of,
+    parse_json,
+)
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "task_id": (
@@ -108,7 +113,7 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
     if _are_steps(value, {}):
         return Shape(said={}, rows=cast("list[Row]", value))
     row = fields_of(value)
-    if any(isinstance(each, list | dict) for each in row.values()):
+    if any(isinstance(each, list | dict) or name in STEP_LISTS for name, each in row.items()):
         shape = _of_lists(_with_lists(row))
         if shape is not None:
             return shape
@@ -119,11 +124,11 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
 def _of_lists(row: Row) -> Shape | None:
     """Return the steps of an episode, which has them as objects or as arrays."""
     for name in STEP_LISTS:
-        if not isinstance(row.get(name), list):
-            continue
+        steps = row.get(name)
+        steps = parse_json(steps) if isinstance(steps, str) else steps
         others = {field: other for field, other in row.items() if field != name}
-        if _are_steps(row.get(name), others):
-            return Shape(said=others, rows=cast("list[Row]", row[name]))
+        if _are_steps(steps, others):
+            return Shape(said=others, rows=cast("list[Row]", steps))
     return _of_arrays(row) if _has_arrays(row) else None
 
 

@@ -14,6 +14,7 @@ from graphcredit.collector.importers.logs.files import (
     parsed,
     too_long,
 )
+from graphcredit.collector.importers.logs.jsonl import NOT_UTF_8, UTF_16
 
 CSV = (".csv", ".tsv")
 
@@ -31,6 +32,10 @@ def csv_rows(path: Path, limit: int) -> Iterator[Record]:
     size = max(path.stat().st_size, 1)
     csv.field_size_limit(max(csv.field_size_limit(), limit))
     with path.open("rb") as raw:
+        if raw.read(2) in UTF_16:
+            yield Record(path=path, place="", value=RowError(NOT_UTF_8), share=1.0)
+            return
+        raw.seek(0)
         text = io.TextIOWrapper(decompressed(raw, path), "utf-8-sig", newline="")
         header = text.readline()
         reader = csv.reader(text, delimiter=_delimiter(header))

@@ -25,6 +25,9 @@ SUFFIXES = (
 ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".zip")
 """Files of other files."""
 
+_OF_DATASETS = {"dataset_info.json", "state.json"}
+"""What `save_to_disk` of datasets writes beside its rows."""
+
 LINES = (".jsonl", ".ndjson")
 """Files with a record a line."""
 
@@ -144,7 +147,8 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
         for name in names:
             path = Path(folder, name)
             is_known = kind_of(path) in SUFFIXES or name.lower().endswith(ARCHIVES)
-            if not is_known or name.startswith("."):
+            is_of_dataset = name in _OF_DATASETS and set(names) >= _OF_DATASETS
+            if not is_known or is_of_dataset or name.startswith("."):
                 continue
             if path.is_file():
                 files.append(path)

@@ -78,6 +78,10 @@ SHAPES: dict[str, list[Any]] = {
         steps_list(X, "state", "action", score=1.0),
         steps_list(Y, "state", "action", score=0.0),
     ],
+    "its steps are JSON text": [
+        {"id": n, "trajectory": json.dumps(steps_list(e, "state", "action", "reward")["steps"])}
+        for n, e in enumerate((X, Y))
+    ],
     "arrays": [arrays(X), arrays(Y)],
     "arrays of minari": [
         arrays(e, id=n, observations=[*(s for s, _, _ in e), "end"], terminations=[False, True])

@@ -59,7 +59,10 @@ def test_what_is_wrong_is_named_by_row_and_column(tmp_path: Path):
         graphcredit.record(FRAME, store, action="moves")
     with pytest.raises(OptionError, match=r"record names task, .*: got mode"):
         graphcredit.record(FRAME, store, mode="move")
-    with pytest.raises(InputError, match=r"row 1: a step must have an action and a state"):
+    with pytest.raises(
+        InputError,
+        match=r"row 1 has no action. --columns action=FIELD names it, of its fields env, ep",
+    ):
         graphcredit.record(FRAME, store)
     with pytest.raises(InputError, match="it is empty"):
         graphcredit.record(FRAME.head(0), store, action="move")

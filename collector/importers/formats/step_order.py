@@ -77,7 +77,8 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
         start = _same(text_of_value(prompt))
     last = _same(following[-1]) if following[-1] is not None else None
     if len(rows) > 1 and part(rows[0], "action") is None:
-        rows, rewards, before, last = rows[1:], rewards[1:], seen[:-1], seen[-1]
+        rows, places, rewards = rows[1:], places[1:], rewards[1:]
+        before, last = seen[:-1], seen[-1]
     elif len(rows) > 1 and (part(rows[-1], "action") is None or _is_after_end(rows[-1])):
         rewards = _of_actions(rewards)
         rows, before, last = rows[:-1], seen[:-1], seen[-1] or last
@@ -92,17 +93,25 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
         pairs = zip(following, seen[1:], strict=False)
         if any(a is not None and b is not None and a != b.state for a, b in pairs):
             notes = (*notes, _JUMPS)
-    shown = places[-len(rows) :] if part(rows[0], "action") is not None else places
-    for row, each, place in zip(rows, before, shown, strict=False):
-        missing = "an action" if part(row, "action") is None else "a state" if each is None else ""
-        if missing:
-            raise RecordError(
-                f"each step must have a state and an action: {place or 'it'} lacks {missing}, so "
-                "its episode is left out. A null may stand in the first row (the reset) or the "
-                "last one (what the last action led to) alone"
-            )
+    for row, each, place in zip(rows, before, places, strict=False):
+        if part(row, "action") is None or each is None:
+            raise RecordError(_lacks(row, "action" if each else "state", place or "a row"))
     states = cast("list[Seen]", before)
     return Aligned(rows=rows, seen=states, final=last, rewards=rewards, notes=notes)
+
+
+def _lacks(row: Row, name: str, place: str) -> str:
+    """Say that a row has no state or action, which costs its episode."""
+    if not has_part(row, name) and not (name == "state" and has_part(row, "observation")):
+        remedy = f"--columns {name}=FIELD names it, of its fields {', '.join(row)}"
+    elif name == "action":
+        remedy = (
+            "A null may stand in the first row (the reset) or the last one (what the last action "
+            "led to) alone"
+        )
+    else:
+        remedy = "Fill it"
+    return f"each step must have a state and an action: {place} has no {name}. {remedy}"
 
 
 def _of_actions(rewards: list[float | None]) -> list[float | None]:

@@ -126,6 +126,8 @@ def _of_lists(row: Row) -> Shape | None:
     for name in STEP_LISTS:
         steps = row.get(name)
         steps = parse_json(steps) if isinstance(steps, str) else steps
+        if not isinstance(steps, list):
+            continue
         others = {field: other for field, other in row.items() if field != name}
         if _are_steps(steps, others):
             return Shape(said=others, rows=cast("list[Row]", steps))

@@ -198,7 +198,7 @@ def test_numbers_of_states_are_rounded_but_not_those_of_names(tmp_path: Path):
     [
         ({"reward": "much"}, "line 1 to line 2", "the reward of line 2 must be a finite number"),
         ({"episode": "y"}, "line 2", "must have different steps: 2 have 1 (line 2, line 4)"),
-        ({"obs": None}, "line 1 to line 2", "line 2 lacks a state"),
+        ({"obs": None}, "line 1 to line 2", "line 2 has no state. Fill it"),
     ],
 )
 def test_a_bad_row_is_named_and_costs_its_episode(

@@ -76,10 +76,11 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
     if (prompt := first_of(facts, _PROMPTS)) is not None:
         start = _same(text_of_value(prompt))
     last = _same(following[-1]) if following[-1] is not None else None
-    if len(rows) > 1 and part(rows[0], "action") is None:
+    acts = [part(row, "action") is not None for row in rows]
+    if acts[:2] == [False, True]:
         rows, places, rewards = rows[1:], places[1:], rewards[1:]
         before, last = seen[:-1], seen[-1]
-    elif len(rows) > 1 and (part(rows[-1], "action") is None or _is_after_end(rows[-1])):
+    elif acts[-2:] == [True, False] or (len(rows) > 1 and _is_after_end(rows[-1])):
         rewards = _of_actions(rewards)
         rows, before, last = rows[:-1], seen[:-1], seen[-1] or last
     elif not any(seen):

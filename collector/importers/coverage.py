@@ -198,6 +198,8 @@ def _read_texts(rollout: LoggedRollout) -> Iterator[str]:
 
 def _texts_of(message: Message) -> Iterator[str]:
     yield message.text
+    if message.state:
+        yield message.state
     if message.thought:
         yield message.thought
     if message.action:

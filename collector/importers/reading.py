@@ -7,6 +7,7 @@ from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError
@@ -42,7 +43,7 @@ def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format its first records decide."""
-    records = read_records(file.path, log.options.record_bytes)
+    records = named(read_records(file.path, log.options.record_bytes), log.names)
     known = recognised(records, log)
     row = format_to_read(known, file, tally)
     if row is None:
@@ -62,7 +63,7 @@ def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat 
         tally.leave_out(Omission(reason="log of an agent beside its trajectory in ATIF"))
         return None
     limit = tally.options.max_unread
-    if coverage.unread_share * 100 > limit:
+    if coverage.unread_share * 100 > limit and not row.keeps_rest:
         tally.refuse(
             str(file.path),
             f"at most {limit:g} % of the text may stay unread: as {row.name}, "

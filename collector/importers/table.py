@@ -14,6 +14,8 @@ from graphcredit.collector.importers.formats import (
     nemo,
     openhands,
     row_messages,
+    step_episodes,
+    step_rows,
     swe_agents,
     tau2,
     text_dumps,
@@ -59,6 +61,9 @@ class LogFormat:
     aside: tuple[str, ...] = ()
     """Fields that the reader leaves out on purpose, such as `info` or `messages.*.usage`. Other
     texts of a record that become part of no step are reported (`coverage.py`)."""
+    keeps_rest: bool = False
+    """Whether `extra` has all that is not read. States may be numbers, so that the share of the
+    texts that is read tells nothing: it is reported, and no file is refused for it."""
 
 
 FORMATS: tuple[LogFormat, ...] = (
@@ -296,6 +301,16 @@ FORMATS: tuple[LogFormat, ...] = (
         read=message_lines.read,
         gather=message_lines.gather,
         aside=("session",),
+    ),
+    LogFormat(
+        name="steps",
+        title="steps as they are: a row a step, or episodes with lists of states and actions",
+        tried_on=None,
+        is_row=step_rows.is_row,
+        read=step_rows.read,
+        gather=step_episodes.gather,
+        aside=("steps.*.extra",),
+        keeps_rest=True,
     ),
     LogFormat(
         name="messages",

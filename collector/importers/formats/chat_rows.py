@@ -46,15 +46,25 @@ from graphcredit.collector.importers.messages.values import (
 
 GROUPS = (
     *("group_id", "task_id", "instance_id", "example_id", "prompt_id", "problem_id"),
-    *("item_id", "question_id", "game_file", "task_name"),
+    *("item_id", "question_id", "game_file", "task_name", "dataset_item_id", "datasetItemId"),
+    *("reference_example_id", "scenario_id", "scenario", "task", "env_id", "uid"),
 )
-"""Fields that name the task; rollouts that share it form a group."""
+"""Fields that name the task, the surest first; rollouts that share it form a group."""
 
-REWARDS = ("reward", "score", "total_reward", "final_reward", "final_score", "return")
+REWARDS = ("reward", "score", "total_reward", "final_reward", "final_score", "return", "grade")
 TURN_REWARDS = ("rewards", "turn_rewards", "step_rewards")
 """Fields that may have a list with the reward of each turn."""
 
-SUCCESSES = ("success", "is_success", "resolved", "is_correct", "solved", "passed", "correct")
+SUCCESSES = (
+    "success",
+    "is_success",
+    "resolved",
+    "is_correct",
+    "solved",
+    "passed",
+    "correct",
+    "won",
+)
 STOPS = ("stop_reason", "finish_reason", "termination_reason", "terminate_reason", "exit_status")
 
 
@@ -84,7 +94,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     policy = as_text(row.get("policy_version"))
     sampling = NO_SAMPLING if policy is None else LoggedSampling(policy_version=policy)
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
-    task = as_text(_named(row, GROUPS))
+    task = task_of(row)
     success = success_of(row)
     is_truncated = row.get("truncated")
     messages = messages_of_row(row, sampling)
@@ -120,6 +130,16 @@ def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, 
         lists = {}
     placed, num_left = with_images_placed(row, lists)
     return placed, {"image of a row without a place in its messages": num_left} if num_left else {}
+
+
+def task_of(*parts: Mapping[str, Any]) -> str | None:
+    """Return the name of the task, of a row or of what it nests: the surest name in any of them."""
+    parts = tuple(
+        each for part in parts for each in (part, *(fields_of(part.get(name)) for name in NESTED))
+    )
+    values = (part.get(name) for name in GROUPS for part in parts)
+    names = (first_of(fields_of(v), ("id", *GROUPS, "name")) or v for v in values)
+    return next((as_text(name) for name in names if name not in (None, "", {}, [])), None)
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:

@@ -10,6 +10,7 @@ from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
 from graphcredit.collector.importers.helpers.pieces import Piece, pieces_of, read_pieces
 from graphcredit.collector.importers.logs.files import LINES
 from graphcredit.collector.importers.logs.jsonl import is_indented
+from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     format_to_read,
@@ -72,7 +73,8 @@ def _known_in_pieces(file: LogFile, log: LogSource) -> Recognised | None:
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
     if not is_long or is_indented(file.path):
         return None
-    known = recognised(read_records(file.path, log.options.record_bytes), log)
+    records = named(read_records(file.path, log.options.record_bytes), log.names)
+    known = recognised(records, log)
     is_whole = known.format is None or known.format.gather or known.field is not None
     return None if is_whole else known
 

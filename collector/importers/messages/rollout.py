@@ -104,6 +104,8 @@ class Message:
     num_unread: int = 0
     """Parts of its content that no reader knows: each has a mark in the text."""
     sampling: LoggedSampling = NO_SAMPLING
+    state: str | None = None
+    """The state that it shows, where the log names it beside the text."""
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""
 
@@ -151,6 +153,9 @@ class LoggedRollout:
     """What the reader left out of this rollout: reason to number."""
     notes: tuple[str, ...] = ()
     """What the reader decided, for the report; each note is shown once."""
+    is_steps: bool = False
+    """Whether the log is one of steps: each has its own reward, and messages after the last one
+    show the state that it led to."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -206,6 +206,7 @@ ROWS: dict[str, tuple[object, str]] = {
         "calls.jsonl",
     ),
     "message-lines": (said("user", "hall"), "chat.jsonl"),
+    "steps": ({"episode": 0, "t": 0, "obs": 3, "action": 1, "reward": 0.0}, "walks.jsonl"),
     "messages": ({**WALKS[0], "messages": [said("user", "hall"), called("go", to="x")]}, "w.jsonl"),
 }
 """Name of a format to a record of it, and what its file is called."""

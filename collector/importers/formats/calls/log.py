@@ -58,8 +58,10 @@ _NO_INPUT = (
 
 
 _VERDICTS = (*chat_rows.REWARDS, *chat_rows.SUCCESSES)
+_TASKS = tuple(name for name in chat_rows.GROUPS if name != "uid")
+"""Fields that name a task; a `uid` may name the call."""
 _APART = (
-    *(*chat_rows.GROUPS, *_VERDICTS),
+    *(*_TASKS, *_VERDICTS),
     *("agent", "agent_id", "agent_name", "agent_role", "role"),
 )
 """Fields that are equal in calls of one rollout."""
@@ -228,5 +230,5 @@ def _is_apart(chain: Chain, main: Chain) -> bool:
     if chain.num_calls > 1 and len(starts[0]) == len(starts[1]) and all(map(is_same, *starts)):
         return True
     facts = [{k: v for each in one.facts for k, v in each.items()} for one in (chain, main)]
-    names = (*chat_rows.GROUPS, *_VERDICTS)
+    names = (*_TASKS, *_VERDICTS)
     return any(facts[0].get(n) is not None and facts[0][n] != facts[1].get(n) for n in names)

@@ -19,12 +19,8 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Omission,
 )
-from graphcredit.collector.importers.messages.values import as_verdict, fields_of, first_of
+from graphcredit.collector.importers.messages.values import NESTED, as_verdict, fields_of
 
-_TASKS = (
-    *("scenario", "task", "env_id", "uid", "reference_example_id", "datasetItemId"),
-    "dataset_item_id",
-)
 _TOTALS = ("correctness", "accuracy", "outcome", "task_success", "goal_accuracy")
 """Of several scores, those that say how the whole ended."""
 
@@ -99,10 +95,10 @@ def _with_numbers(facts: dict[str, Any]) -> dict[str, Any]:
 
     Metadata of an API are texts. Of several scores, the one with the name of a reward is it.
     """
-    parts = (facts, *(fields_of(facts.get(name)) for name in (*chat_rows.NESTED, "request")))
+    parts = (facts, *(fields_of(facts.get(name)) for name in (*NESTED, "request")))
     more: dict[str, Any] = {}
-    if all(first_of(part, chat_rows.GROUPS) is None for part in parts):
-        more["task_id"] = next((t for part in parts if (t := first_of(part, _TASKS))), None)
+    if chat_rows.task_of(facts) is None:
+        more["task_id"] = chat_rows.task_of(fields_of(facts.get("request")))
     scores = fields_of(facts.get("scores"))
     names = (*chat_rows.REWARDS, *chat_rows.SUCCESSES)
     named = {name: scores[name] for name in names if name in scores}
@@ -116,7 +112,7 @@ def _with_numbers(facts: dict[str, Any]) -> dict[str, Any]:
     texts = set(chat_rows.REWARDS)
     cleaned = {
         name: {k: v for k, v in value.items() if not (k in texts and isinstance(v, str))}
-        if name in chat_rows.NESTED and isinstance(value, Mapping)
+        if name in NESTED and isinstance(value, Mapping)
         else value
         for name, value in facts.items()
         if not (name in texts and isinstance(value, str))

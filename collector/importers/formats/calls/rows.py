@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.row_messages import (
     ANSWERS,
     LISTS,
@@ -14,6 +13,7 @@ from graphcredit.collector.importers.formats.row_messages import (
     pair_of,
 )
 from graphcredit.collector.importers.messages.values import (
+    NESTED,
     as_text,
     field_at,
     fields_of,
@@ -70,7 +70,7 @@ def calls_within(row: Mapping[str, Any]) -> str | None:
 
 def session_of(row: Mapping[str, Any]) -> str | None:
     """Return the id of the session that a row is of."""
-    parts = (row, *(fields_of(row.get(name)) for name in (*chat_rows.NESTED, *_REQUESTS)))
+    parts = (row, *(fields_of(row.get(name)) for name in (*NESTED, *_REQUESTS)))
     found = (field_at(part, name) for part in parts for name in _SESSIONS)
     return next((as_text(value) for value in found if isinstance(value, str | int)), None)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from graphcredit.credit.graph.export import to_igraph, to_networkx
     from graphcredit.credit.merging.table import MergeSettings
     from graphcredit.crediting import assign, compute
+    from graphcredit.recording import record
     from graphcredit.scanning import scan
     from graphcredit.showing import show
     from graphcredit.store.layout import Store, create_store, open_store
@@ -44,6 +45,7 @@ __all__ = [
     "export",
     "import_log",
     "open_store",
+    "record",
     "scan",
     "show",
     "to_igraph",
@@ -63,6 +65,7 @@ _HOMES = {
     "export": ("store.parquet.export", "export_store"),
     "import_log": ("collector.importers.run", "import_log"),
     "open_store": ("store.layout", "open_store"),
+    "record": ("recording", "record"),
     "scan": ("scanning", "scan"),
     "show": ("showing", "show"),
     "to_igraph": ("credit.graph.export", "to_igraph"),

@@ -1,9 +1,13 @@
 """Columns of steps that follow from the others, for logs that do not have them."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.parquet.shards import step_columns
@@ -23,8 +27,8 @@ DEFAULTS: Mapping[str, str] = {
     "terminated": "the last step of a trajectory that succeeded",
     "truncated": "the last step of the others",
 }
-"""Column to its default. Without `terminated` and `truncated`, `success` may be on every row: that
-of the last one counts."""
+"""Column to its default. `success` may be on every row: false counts on the last one alone, and so
+does true without `terminated` and `truncated`."""
 
 
 def with_defaults(steps: pa.Table) -> pa.Table:
@@ -34,11 +38,13 @@ def with_defaults(steps: pa.Table) -> pa.Table:
         steps: Rows of each trajectory in order, or with their `step_index`.
 
     Raises:
-        SchemaError: A column without a default is missing.
+        SchemaError: A column without a default is missing, a row has no name, or `success` is no
+            verdict.
     """
     _check(steps)
     missing = DEFAULTS.keys() - set(steps.column_names)
-    if not missing:
+    has_failures = bool(pc.any(pc.invert(steps["success"].cast(pa.bool_()))).as_py())
+    if not missing and not has_failures:
         return steps
     import polars as pl  # here: most tables need no default, and it takes a while
 
@@ -57,9 +63,10 @@ def with_defaults(steps: pa.Table) -> pa.Table:
         "cost": pl.lit(1.0),
     } | _ends(missing, is_last)
     frame = frame.with_columns(**{name: v for name, v in values.items() if name in missing})
-    if missing >= {"terminated", "truncated"}:
-        frame = frame.with_columns(success=pl.when(is_last).then("success"))
-    return frame.to_arrow()
+    is_verdict = is_last
+    if not missing >= {"terminated", "truncated"}:
+        is_verdict |= pl.col("success")  # before the end it is a fault, which credit names
+    return frame.with_columns(success=pl.when(is_verdict).then("success")).to_arrow()
 
 
 def _ends(missing: set[str], is_last: "pl.Expr") -> "dict[str, pl.Expr]":
@@ -80,11 +87,27 @@ def _ends(missing: set[str], is_last: "pl.Expr") -> "dict[str, pl.Expr]":
 
 def _check(steps: pa.Table) -> None:
     missing = [name for name in NEEDED if name not in steps.column_names]
-    if not missing:
-        return
-    listed = "; ".join(f"{c.name} ({c.type}): {c.meaning}" for c in step_columns(missing))
-    raise SchemaError(
-        f"a table of steps must have {', '.join(NEEDED)}: found "
-        f"{', '.join(steps.column_names) or 'no columns of steps'}. Missing: {listed}. "
-        f"{', '.join(DEFAULTS)} follow from these where they are missing"
-    )
+    if missing:
+        listed = "; ".join(f"{c.name} ({c.type}): {c.meaning}" for c in step_columns(missing))
+        raise SchemaError(
+            f"a table of steps must have {', '.join(NEEDED)}: found "
+            f"{', '.join(steps.column_names) or 'no columns of steps'}. Missing: {listed}. "
+            f"{', '.join(DEFAULTS)} follow from these where they are missing"
+        )
+    for name in {"task_id", "trajectory_id", "step_index"} & set(steps.column_names):
+        if steps[name].null_count:
+            row = pc.index(pc.is_null(steps[name]), True).as_py()
+            raise SchemaError(
+                f"{name} must not be null: it is in row {row} (from 0), and in "
+                f"{steps[name].null_count:,} of all. Fill it, or leave these rows out"
+            )
+    success = steps["success"]
+    is_verdict = pa.types.is_boolean(success.type) or success.null_count == len(success)
+    if not is_verdict:
+        row = pc.index(pc.is_valid(success), True).as_py()
+        raise SchemaError(
+            f"success must be true, false or null: row {row} (from 0) has "
+            f"{success[row].as_py()!r}, of type {success.type}. A number is a score, and you say "
+            "from where on it is a success: `steps.success >= 1` makes a verdict of it. The score "
+            "itself belongs into reward, which estimators of returns use"
+        )

@@ -243,6 +243,8 @@ class _Stage:
             for rows in batch.advantages:
                 writer.append(summary["advantages"], rows)
             report.add(batch.report)
+            # Freed texts that the allocator keeps would double the memory where states are long.
+            pa.default_memory_pool().release_unused()
             on_progress((number + 1) / len(work.plan.shards_of_batch))
         report.notices += notices_of(report, self.settings)
         writer.describe(graph_dir / "nodes.parquet", MERGE_KEY, json.dumps(report.merge_as_json()))

@@ -1,13 +1,36 @@
 """Fixtures of several folders, and which tests are slow."""
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("fast", max_examples=12)
-settings.register_profile("thorough", max_examples=100)
+# No deadline: a busy machine is no fault, and speed is measured in `benchmarks/`.
+settings.register_profile("fast", max_examples=12, deadline=None)
+settings.register_profile("thorough", max_examples=100, deadline=None)
+
+
+def pytest_configure() -> None:
+    """Let no test wait for the disk: none cuts the power, and 29 of training wait 680 times."""
+    os.fsync = _fsync
+
+
+def _fsync(descriptor: int) -> None:
+    os.fstat(descriptor)  # a closed one is still refused
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector off the imports, and run it less: it took a third of a page."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_unconfigure() -> None:
+    """Let the end of the process free what the imports made: nanobind reports what stays."""
+    gc.unfreeze()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -21,6 +44,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session")
 def games_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where generated games are kept during a test run, by all its processes together."""
+    """Return where generated games are kept during a test run, by all its processes together.
+
+    It is where the commands keep them if `XDG_CACHE_HOME` is the folder two above it.
+    """
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "games"
+    cache = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    return cache / "graphcredit" / "games"

@@ -118,8 +118,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
-        *("estimators", "kinds", "step_defaults", "crediting", "scanning", "showing"),
-        "integrations",
+        *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
+        *("showing", "integrations"),
     ),
 }
 """Folder to its rooms: a room may import those before it, and none after it."""

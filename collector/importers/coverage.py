@@ -14,15 +14,30 @@ from graphcredit.collector.importers.messages.values import canonical, parse_jso
 
 _NAMES = frozenset(
     {
+        *("speaker", "author", "sender", "server_name", "server_label"),
         *("role", "from", "type", "kind", "object", "model", "id", "ids", "uuid", "status"),
-        *("finish_reason", "stop_reason", "timestamp", "created", "created_at", "created_time"),
+        *(
+            "finish_reason",
+            "stop_reason",
+            "finishReason",
+            "stopReason",
+            "timestamp",
+            "created",
+            "created_at",
+            "created_time",
+        ),
         *("start_time", "end_time", "version", "mime_type", "mimeType", "media_type"),
     }
 )
 """Fields whose short texts identify or classify, and say nothing in a conversation."""
 
-_DEFINITIONS = frozenset({"tools", "functions", "oai_tools", "tool_definitions", "tools_schema"})
-"""Fields that describe the tools that a policy may call."""
+_DEFINITIONS = frozenset(
+    {
+        *("tools", "functions", "oai_tools", "tool_definitions", "tools_schema"),
+        *("signature", "thoughtSignature", "thought_signature", "encrypted_content"),
+    }
+)
+"""Fields that describe the tools that a policy may call, or that only a model's server can read."""
 
 _NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid")
 _NAME_CHARACTERS = 200
@@ -36,7 +51,7 @@ words are in a short text by accident, unless they make up nearly all of it."""
 
 _PLACE_OF_IMAGE = "<image>"
 
-_TAG = re.compile(r"</?\w+>|<\|\w+\|>")
+_TAG = re.compile(r"</?\w+>|<\|\w+\|>|```\w*|\n+")
 
 _MOST_FIELDS = 300
 _REST = "(further fields)"
@@ -149,20 +164,27 @@ def _unread(
     if not left:
         return
     made = read - {text for _, text in texts}
-    made |= set(_inner_texts(made))
+    made |= set(_inner_texts(read))
     lines = {line.strip() for text in made for line in text.splitlines()}
     known = read | made | lines
+    is_read: dict[str, bool] = {}  # a session may have one text thousands of times
     for path, text in left:
         text = text.replace(_PLACE_OF_IMAGE, "").strip()
-        is_long = len(text) > _LONG
-        if text and not (
-            text in known
-            or _is_json_of(text, known)
-            or _is_cut(text, known, _CUT if is_long else _WHOLE)
-            or _is_cut(text, made, _CUT)
-            or (is_long and _is_copy(text, known))
-        ):
+        if text not in is_read:
+            is_read[text] = not text or _is_read(text, known, made)
+        if not is_read[text]:
             yield path, text
+
+
+def _is_read(text: str, known: Collection[str], made: Collection[str]) -> bool:
+    is_long = len(text) > _LONG
+    return (
+        text in known
+        or _is_json_of(text, known)
+        or _is_cut(text, known, _CUT if is_long else _WHOLE)
+        or _is_cut(text, made, _CUT)
+        or (is_long and _is_copy(text, known))
+    )
 
 
 def _read_texts(rollout: LoggedRollout) -> Iterator[str]:
@@ -176,10 +198,14 @@ def _read_texts(rollout: LoggedRollout) -> Iterator[str]:
 
 def _texts_of(message: Message) -> Iterator[str]:
     yield message.text
+    if message.state:
+        yield message.state
     if message.thought:
         yield message.thought
     if message.action:
         yield message.action
+    if message.calls_text:
+        yield message.calls_text
     for call in message.tool_calls:
         yield call.name
         yield call.arguments
@@ -217,4 +243,6 @@ def _is_json_of(text: str, read: Collection[str]) -> bool:
     if value is None:
         return False
     inner = [each.strip() for _, each in _texts(value, ())]
-    return canonical(value) in read or (bool(inner) and all(each in read for each in inner))
+    if canonical(value) in read:
+        return True
+    return bool(inner) and all(each in read or _is_json_of(each, read) for each in inner)

@@ -1,8 +1,12 @@
 """The options of an import."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
-from graphcredit.store.options import AtLeastOne, Count, Options, Percent
+from graphcredit.store.errors import OptionError
+from graphcredit.store.options import AtLeastOne, Count, Options, PathOption, Percent
+
+_FULL_NAMES = {"task": "task_id", "trajectory": "trajectory_id", "step": "step_index"}
 
 
 class ImportOptions(Options):
@@ -12,14 +16,23 @@ class ImportOptions(Options):
 
     format: str | None = None
     """Name of the format; by default it is recognised for each file. docs/import.md lists them."""
+    columns: str = ""
+    """What the log calls the parts that a reader looks for, such as
+    'state=obs.text,action=move,task=level'. For steps: task, trajectory, step, state, next_state,
+    action, reward, done, truncated, success."""
     state: str = "last"
     """What identifies a state. last: what the agent last saw. results: the set of results that it
     has seen. window:K: what it saw in the last K turns, and its actions between. regex:PATTERN or
     json:PATH: a part of what it last saw. column:NAME: a field of a message."""
+    decimals: Count | None = None
+    """Round the numbers in states to so many decimals."""
     success: str = "auto"
     """What counts as success: a threshold such as 'reward>=1', or a field such as info.success.
     median, top:0.25: a reward of at least the log's median, or among its best quarter. auto: what
     the log itself says, else reward>=1."""
+    verdicts: PathOption | None = None
+    """A file that says how trajectories ended: a report of SWE-bench (resolved_ids), or ids with
+    verdicts or scores as JSON or CSV. Its ids are those of trajectories, instances or tasks."""
     group: str = "auto"
     """Which rollouts form a group: task, prompt, or a field. auto: the group or task that the log
     names, else the prompt."""
@@ -38,6 +51,22 @@ class ImportOptions(Options):
     report names the fields."""
     try_: AtLeastOne | None = None
     """Show what the first N trajectories would become, and write nothing."""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The name that a reader knows, to the field of the log.
+
+        Raises:
+            OptionError: `columns` is no list of names.
+        """
+        pairs = [pair.partition("=") for pair in self.columns.split(",") if pair.strip()]
+        if not all(name.strip() and field.strip() for name, _, field in pairs):
+            raise OptionError(
+                "import.columns must be NAME=FIELD, with commas between several, such as "
+                f"'state=obs,action=move': got {self.columns!r}"
+            )
+        names = {name.strip(): field.strip() for name, _, field in pairs}
+        return {_FULL_NAMES.get(name, name): field for name, field in names.items()}
 
     @property
     def record_bytes(self) -> int:

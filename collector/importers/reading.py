@@ -3,9 +3,11 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
+from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError
@@ -41,7 +43,7 @@ def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format its first records decide."""
-    records = read_records(file.path, log.options.record_bytes)
+    records = named(read_records(file.path, log.options.record_bytes), log.names)
     known = recognised(records, log)
     row = format_to_read(known, file, tally)
     if row is None:
@@ -57,8 +59,11 @@ def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat 
     if row is None or coverage is None:
         _refuse_file(file, known.begin, tally)
         return None
+    if row.name != "atif" and is_native(file.path, file.root):
+        tally.leave_out(Omission(reason="log of an agent beside its trajectory in ATIF"))
+        return None
     limit = tally.options.max_unread
-    if coverage.unread_share * 100 > limit:
+    if coverage.unread_share * 100 > limit and not row.keeps_rest:
         tally.refuse(
             str(file.path),
             f"at most {limit:g} % of the text may stay unread: as {row.name}, "
@@ -95,7 +100,7 @@ def trajectories_of_record(
             if isinstance(item, Omission):
                 tally.leave_out(item)
             else:
-                rollouts.append(item)
+                rollouts.append(in_trial(item, file.path, file.root))
     if rollouts:
         tally.cover(row, record.value, rollouts)
     for item in rollouts:  # one may be broken, and the others not

@@ -19,6 +19,9 @@ RECOGNISED_WITHIN = 100
 COMPARED = 8
 """Records that the formats they look like are compared on."""
 
+_JOINED = 40
+"""Records that a format is compared on whose records are joined."""
+
 _MARGIN = 0.1
 """A format wins against a less particular one that reads at most this share of the text more."""
 
@@ -62,16 +65,19 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
         rows = _like(record, named)
         field = None if rows else _field_of(record, named)
         if field is not None:
-            inner = islice(_inner(iter([record]), field), COMPARED)
+            inner = islice(_inner(iter([record]), field), _JOINED)
             sample = [item for item in inner if not isinstance(item.value, RowError)]
             rows = next(filter(None, (_like(item, named) for item in sample)), [])
         elif rows or (named is not None and not log.is_folder):
-            begin += islice(records, COMPARED - 1)
-            sample = begin[-COMPARED:]
+            at = len(begin) - 1
             rows = rows or cast("list[LogFormat]", [named])
+            is_joined = any(row.gather for row in rows)
+            begin += islice(records, (_JOINED if is_joined else COMPARED) - 1)
+            sample = begin[at:]
         else:
             continue
-        row, coverage = _best(rows, sample)
+        together = [row for row in rows if row.is_log is None or row.is_log(sample)]
+        row, coverage = _best(together or rows, sample)
         return Recognised(begin=begin, format=row, field=field, coverage=coverage)
     return Recognised(begin=begin)
 
@@ -85,10 +91,10 @@ def _like(record: Record, named: LogFormat | None) -> list[LogFormat]:
 
 def _best(rows: list[LogFormat], sample: list[Record]) -> tuple[LogFormat, Coverage]:
     """Return the first format that reads about as much as the one that reads most."""
-    first = coverage_of(rows[0], sample)
+    first = coverage_of(rows[0], sample[: None if rows[0].gather else COMPARED])
     if len(rows) == 1 or (first.num_records and first.unread_share <= _MARGIN):
         return rows[0], first
-    read = [(row, coverage_of(row, sample)) for row in rows[1:]]
+    read = [(row, coverage_of(row, sample[: None if row.gather else COMPARED])) for row in rows[1:]]
     read = [(rows[0], first), *((row, covered) for row, covered in read if covered.num_records)]
     least = min(covered.unread_share for _, covered in read)
     return next(pair for pair in read if pair[1].unread_share <= least + _MARGIN)

@@ -10,6 +10,7 @@ from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageE
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
 from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.rules.judged import Judged
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
@@ -106,6 +107,8 @@ class Tally:
     notes: dict[str, None] = field(default_factory=dict[str, None])
     observed: Observed = field(default_factory=Observed)
 
+    judged: Judged = field(default_factory=Judged)
+
     def read_file(self, format_name: str) -> None:
         """Count a file of a format."""
         _add(self.sums.num_files, {format_name: 1})
@@ -154,6 +157,8 @@ class Tally:
         self.candidates.update(dict.fromkeys(made.candidates))
         self.counts.update(made.counts)
         self.observed.add(made)
+        if self.options.verdicts is not None:
+            self.judged.add(made)
 
     def differ(self, made: ImportedTrajectory, columns: tuple[str, ...], how: str) -> None:
         """Count a trajectory that the store has with other values.
@@ -171,7 +176,7 @@ class Tally:
 
     def report(self) -> ImportReport:
         """Return the counts so far."""
-        counts = self.counts
+        counts, path = self.counts, self.options.verdicts
         return replace(
             self.sums,
             num_steps=counts["steps"],
@@ -186,6 +191,7 @@ class Tally:
             notes=[
                 *self._decided(),
                 *self.observed.decided(),
+                *([] if path is None else self.judged.notes(path)),
                 *self._unread(),
                 *self.observed.warnings(),
                 *self._warnings(),

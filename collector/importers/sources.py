@@ -1,10 +1,11 @@
 """The files of a log."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.logs.files import log_files
+from graphcredit.collector.importers.logs.unpacking import UnpackedArchives, is_archive
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
@@ -41,10 +42,14 @@ class LogSource:
 
     source: Path
     options: ImportOptions
+    names: Mapping[str, str]
+    """What `--columns` says: the name that a reader knows, to the field of the log."""
     is_folder: bool
     files: tuple[LogFile, ...]
     unreadable: tuple[tuple[str, str], ...]
-    """Folders in it that cannot be read, and why."""
+    """Folders and archives in it that cannot be read, and why."""
+    unpacked: UnpackedArchives | None = None
+    """Keeps the files of its archives."""
 
     @property
     def num_bytes(self) -> int:
@@ -68,18 +73,32 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
     if options.format is not None:
         format_named(options.format)
     files, unreadable = log_files(source)
+    root = source if source.is_dir() else source.parent
+    unpacked = UnpackedArchives() if any(map(is_archive, files)) else None
+    with_roots: list[tuple[Path, Path]] = []
+    for path in files:
+        if unpacked is None or not is_archive(path):
+            with_roots.append((path, root))
+            continue
+        folder, damage = unpacked.add(path)
+        inner, errors = log_files(folder)
+        with_roots += ((each, folder) for each in inner if not is_archive(each))
+        unreadable += [*errors, *([damage] if damage else [])]
     return LogSource(
         source=source,
         options=options,
-        is_folder=source.is_dir(),
-        files=tuple(_numbered(files, source if source.is_dir() else source.parent)),
+        names=options.names,
+        is_folder=source.is_dir() or unpacked is not None,
+        files=tuple(_numbered(with_roots)),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
+        unpacked=unpacked,
     )
 
 
-def _numbered(paths: Iterable[Path], root: Path) -> Iterator[LogFile]:
+def _numbered(paths: Iterable[tuple[Path, Path]]) -> Iterator[LogFile]:
+    """Yield files, given each with its root."""
     num_bytes = 0
-    for number, path in enumerate(paths):
+    for number, (path, root) in enumerate(paths):
         size = path.stat().st_size
         yield LogFile(number=number, path=path, root=root, size=size, num_bytes_before=num_bytes)
         num_bytes += size

@@ -12,6 +12,7 @@ from graphcredit.collector.importers.messages.rollout import (
     LoggedRollout,
     LoggedSampling,
     Message,
+    Turn,
     Turns,
     text_of,
     turns_of,
@@ -49,11 +50,15 @@ def trajectory_of(
     turns = turns_of(rollout.messages)
     if not turns.turns:
         return None
+    judged_as = None
+    if rules.verdicts is not None:
+        rollout, judged_as = rules.verdicts.judged(rollout)
     states = rules.state(turns.turns)
+    final = _final_state(rollout, turns, rules)
     rewards = rules.reward(rollout, turns)
     if rules.is_reward_chosen or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
-    verdict = rules.success(rollout)
+    verdict = replace(rules.success(rollout), judged_as=judged_as)
     for reward in rewards:
         if not abs(reward) <= LARGEST_NUMBER:
             check_value("reward", reward)
@@ -65,6 +70,8 @@ def trajectory_of(
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
     task_id = clean(rules.group(rollout))
     columns = _columns(rollout, turns, states, rewards, verdict)
+    if final is not None:
+        columns["next_state"][-1] = clean(final)
     images = [image for message in rollout.messages for image in message.images]
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
@@ -79,15 +86,15 @@ def trajectory_of(
         total=sum(rewards) if verdict.success is not None else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
-        begun=_begun(columns, turns),
+        begun=_begun(columns, turns, is_steps=rollout.is_steps),
         counts={
             _outcome(verdict.success, is_truncated=rollout.truncated): 1,
             "reward_of_success": is_reward_of_success,
             "images": len(images),
             "missed": states.num_missed,
-            **_counts(turns, columns),
+            **_counts(rollout, turns, columns),
         },
-        left_out=rollout.left_out,
+        left_out=_left_out(rollout),
         notes=rollout.notes,
         columns=columns,
         images=tuple({image.path: image for image in images}.values()),
@@ -95,10 +102,18 @@ def trajectory_of(
     )
 
 
-def _begun(columns: Mapping[str, list[Any]], turns: Turns) -> Begun:
+def _left_out(rollout: LoggedRollout) -> Mapping[str, int]:
+    """Return what is left out of a rollout, with the parts that have a mark in place of a text."""
+    num_unread = sum(message.num_unread for message in rollout.messages)
+    unread = {"part of a message that no reader knows: a mark stands for it": num_unread}
+    return {**rollout.left_out, **unread} if num_unread else rollout.left_out
+
+
+def _begun(columns: Mapping[str, list[Any]], turns: Turns, *, is_steps: bool) -> Begun:
     states, action = columns["state"], columns["action"][0]
     then = digest(states[1]) if len(states) > 1 else b""
-    words = "" if turns.turns[0].message.tool_calls else action[:_WORDS]
+    is_said = not (is_steps or turns.turns[0].message.tool_calls)
+    words = action[:_WORDS] if is_said else ""
     return Begun(state=digest(states[0]), action=digest(action), then=then, words=words)
 
 
@@ -113,14 +128,16 @@ def _outcome(success: bool | None, *, is_truncated: bool) -> str:
     return "success" if success else "truncated" if is_truncated else "failed"
 
 
-def _counts(turns: Turns, columns: Mapping[str, list[Any]]) -> dict[str, int]:
+def _counts(
+    rollout: LoggedRollout, turns: Turns, columns: Mapping[str, list[Any]]
+) -> dict[str, int]:
     messages = [turn.message for turn in turns.turns]
     sampled = [m.sampling for m in messages if m.sampling is not NO_SAMPLING]
     has_tokens = [[getattr(each, name) is not None for name in _TOKENS] for each in sampled]
     return {
         "steps": len(messages),
         "empty": columns["action"].count(""),
-        "turn_rewards": any(message.reward is not None for message in messages),
+        "turn_rewards": not rollout.is_steps and any(m.reward is not None for m in messages),
         "partial_tokens": sum(any(has) and not all(has) for has in has_tokens),
         "tokens": sum(ids is not None for ids in columns.get("response_ids", ())),
     }
@@ -181,17 +198,25 @@ def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
     extras: list[dict[str, Any]] = []
     for turn in turns.turns:
         extra: dict[str, Any] = {"message": turn.message.source}
-        if turn.seen:
-            extra["seen"] = [message.source for message in turn.seen]
+        if seen := [message.source for message in turn.seen if message.source]:
+            extra["seen"] = seen
         extras.append(extra)
     if rollout.info:
         extras[0]["log"] = rollout.info
-    if turns.after:
-        extras[-1]["after"] = [message.source for message in turns.after]
+    if after := [message.source for message in turns.after if message.source]:
+        extras[-1]["after"] = after
     try:
         return [strict_json(extra) for extra in extras]
     except (ValueError, TypeError, RecursionError) as error:
         raise RecordError(f"the messages must be JSON values: {error}") from None
+
+
+def _final_state(rollout: LoggedRollout, turns: Turns, rules: Rules) -> str | None:
+    """Return the state that the last step led to; None if the log does not say it."""
+    if not rollout.is_steps or not text_of(turns.after):
+        return None
+    after = Turn(turns.after, turns.turns[-1].message)
+    return rules.state((*turns.turns, after)).texts[-1]
 
 
 def end_state(success: bool | None, *, truncated: bool) -> str:

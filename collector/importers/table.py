@@ -1,10 +1,11 @@
 """The literal table of the formats. A new one is a file in `formats/` and a row here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from graphcredit.collector.importers.formats import (
+    agent_runs,
     atif,
     chat_rows,
     completion_rows,
@@ -12,7 +13,9 @@ from graphcredit.collector.importers.formats import (
     inspect_logs,
     nemo,
     openhands,
-    spans,
+    row_messages,
+    step_episodes,
+    step_rows,
     swe_agents,
     tau2,
     text_dumps,
@@ -20,6 +23,17 @@ from graphcredit.collector.importers.formats import (
     verifiers_traces,
     verl_agent,
 )
+from graphcredit.collector.importers.formats.calls import log as calls
+from graphcredit.collector.importers.formats.calls import rows as call_rows
+from graphcredit.collector.importers.formats.sessions import (
+    claude_code,
+    codex,
+    completions,
+    gemini_cli,
+    lines,
+    message_lines,
+)
+from graphcredit.collector.importers.formats.traces import spans, traces
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.store.errors import OptionError
@@ -40,11 +54,16 @@ class LogFormat:
     """Whether a record of the file at a path looks like this format."""
     read: Callable[[Record], Rollouts]
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
+    is_log: Callable[[Sequence[Record]], bool] | None = None
+    """Whether the first records of a file together look like it, where one tells little."""
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     """Puts together the records of a file that are one rollout; it holds the file in memory."""
     aside: tuple[str, ...] = ()
     """Fields that the reader leaves out on purpose, such as `info` or `messages.*.usage`. Other
     texts of a record that become part of no step are reported (`coverage.py`)."""
+    keeps_rest: bool = False
+    """Whether `extra` has all that is not read. States may be numbers, so that the share of the
+    texts that is read tells nothing: it is reported, and no file is refused for it."""
 
 
 FORMATS: tuple[LogFormat, ...] = (
@@ -68,6 +87,8 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="its own models, atif 1.8.0",
         is_row=atif.is_row,
         read=atif.read,
+        gather=atif.gather,
+        aside=atif.ASIDE,
     ),
     LogFormat(
         name="harbor",
@@ -104,6 +125,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="real files",
         is_row=swe_agents.is_swe_agent,
         read=swe_agents.read_swe_agent,
+        aside=swe_agents.ASIDE,
     ),
     LogFormat(
         name="mini-swe-agent",
@@ -111,6 +133,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="its own writer, 2.4.6",
         is_row=swe_agents.is_mini,
         read=swe_agents.read_mini,
+        aside=("info", "trajectory_format", "messages.*.extra", "messages.*.thinking_blocks"),
     ),
     LogFormat(
         name="openhands",
@@ -118,7 +141,77 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="a real file of 2024; the events of its agent SDK by their description",
         is_row=openhands.is_row,
         read=openhands.read,
-        aside=("error", "metadata", "instance", "test_result", "metrics", "result_explanation"),
+        aside=openhands.ASIDE,
+    ),
+    LogFormat(
+        name="openhands-events",
+        title="OpenHands: saved trajectories, and folders of events of its agent SDK",
+        tried_on=None,
+        is_row=openhands.is_event_row,
+        read=openhands.read,
+        gather=openhands.gather_events,
+        aside=openhands.ASIDE,
+    ),
+    LogFormat(
+        name="openhands-completions",
+        title="OpenHands: folders of completions, a file a call",
+        tried_on=None,
+        is_row=completions.is_row,
+        read=completions.read,
+        gather=completions.gather,
+        aside=completions.ASIDE,
+    ),
+    LogFormat(
+        name="claude-code",
+        title="Claude Code: sessions of `~/.claude/projects`, and its `stream-json`",
+        tried_on=None,
+        is_row=claude_code.is_row,
+        read=claude_code.read,
+        gather=claude_code.gather,
+        aside=(*lines.ASIDE, *claude_code.ASIDE),
+    ),
+    LogFormat(
+        name="codex",
+        title="Codex: rollouts of `~/.codex/sessions`, and the events of `codex exec --json`",
+        tried_on=None,
+        is_row=codex.is_row,
+        read=codex.read,
+        gather=codex.gather,
+        aside=(*lines.ASIDE, *codex.ASIDE),
+    ),
+    LogFormat(
+        name="gemini-cli",
+        title="Gemini CLI: sessions of `~/.gemini/tmp/*/chats`",
+        tried_on=None,
+        is_row=gemini_cli.is_row,
+        read=gemini_cli.read,
+        gather=gemini_cli.gather,
+        aside=(*lines.ASIDE, *gemini_cli.ASIDE),
+    ),
+    LogFormat(
+        name="smolagents",
+        title="smolagents: steps of an agent's memory",
+        tried_on=None,
+        is_row=agent_runs.is_smolagents,
+        read=agent_runs.read_smolagents,
+        gather=agent_runs.gather_smolagents,
+        aside=agent_runs.SMOLAGENTS_ASIDE,
+    ),
+    LogFormat(
+        name="trae-agent",
+        title="trae-agent: `trajectory_*.json`",
+        tried_on=None,
+        is_row=agent_runs.is_trae,
+        read=agent_runs.read_trae,
+        aside=agent_runs.TRAE_ASIDE,
+    ),
+    LogFormat(
+        name="browser-use",
+        title="browser-use: histories of `save_to_file`",
+        tried_on=None,
+        is_row=agent_runs.is_browser_use,
+        read=agent_runs.read_browser_use,
+        aside=agent_runs.BROWSER_USE_ASIDE,
     ),
     LogFormat(
         name="tau2",
@@ -133,6 +226,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on=None,
         is_row=training_logs.is_rllm,
         read=training_logs.read_rllm,
+        aside=training_logs.RLLM_ASIDE,
     ),
     LogFormat(
         name="art",
@@ -150,10 +244,11 @@ FORMATS: tuple[LogFormat, ...] = (
     ),
     LogFormat(
         name="trl",
-        title="TRL: `completions_*.parquet`",
+        title="TRL: `completions_*.parquet`, and ms-swift's `completions.jsonl`",
         tried_on=None,
         is_row=completion_rows.is_trl,
         read=completion_rows.read_trl,
+        aside=("step", "gen_step"),
     ),
     LogFormat(
         name="verl-agent",
@@ -178,19 +273,53 @@ FORMATS: tuple[LogFormat, ...] = (
         read=text_dumps.read_areal,
     ),
     LogFormat(
-        name="spans",
-        title="spans of OpenTelemetry, Phoenix, Langfuse: refused, with the reason",
+        name="traces",
+        title="traces of OpenTelemetry (GenAI, OpenInference, Traceloop), Langfuse, LangSmith and "
+        "OpenAI's Agents",
         tried_on=None,
-        is_row=spans.is_row,
-        read=spans.read,
+        is_row=traces.is_row,
+        read=traces.read,
+        gather=traces.gather,
+        aside=spans.ASIDE,
+    ),
+    LogFormat(
+        name="calls",
+        title="calls of a model: requests and answers, LiteLLM, Responses objects, or rows whose "
+        "messages grow",
+        tried_on=None,
+        is_row=calls.is_row,
+        is_log=calls.is_log,
+        read=calls.read,
+        gather=calls.gather,
+        aside=call_rows.ASIDE,
+    ),
+    LogFormat(
+        name="message-lines",
+        title="files with a message a line, of one conversation or of several by their session",
+        tried_on=None,
+        is_row=message_lines.is_row,
+        read=message_lines.read,
+        gather=message_lines.gather,
+        aside=("session",),
+    ),
+    LogFormat(
+        name="steps",
+        title="steps as they are: a row a step, or episodes with lists of states and actions",
+        tried_on=None,
+        is_row=step_rows.is_row,
+        read=step_rows.read,
+        gather=step_episodes.gather,
+        aside=("steps.*.extra",),
+        keeps_rest=True,
     ),
     LogFormat(
         name="messages",
-        title="any rows with messages, or prompt and completion: OpenAI-style, tau-bench, "
-        "SWE-smith, ShareGPT, LangChain, SkyRL",
+        title="any rows with messages, or prompt and answer, in any dialect: OpenAI-style, "
+        "tau-bench, SWE-smith, ShareGPT, LangChain, SkyRL, Agent-R1, Atropos",
         tried_on="real files of tau-bench and mini-swe-agent 1",
         is_row=chat_rows.is_row,
         read=chat_rows.read,
+        aside=row_messages.ASIDE,
     ),
 )
 """Recognised in this order: the most particular first."""

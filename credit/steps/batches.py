@@ -17,8 +17,8 @@ from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, 
 BATCH_ROWS = 1 << 17
 """Rows of a batch, a compromise: caches like small ones, numpy and pyarrow large ones."""
 
-BATCH_BYTES = 1 << 30
-"""Of state texts in a batch, each as often as its file has it: pyarrow's texts end at 2 GiB."""
+BATCH_BYTES = 1 << 28
+"""Of state texts in a batch, each as often as its file has it; a batch needs several times that."""
 
 _LONG_TEXTS = frozenset({"state", "next_state"})
 

@@ -46,8 +46,21 @@ REASONS: tuple[str, ...] = (
 )
 """Why a trajectory gets no credit; the first that applies is counted."""
 
-_OUT_OF_RANGE = 1
-"""Place of the reason that is about numbers."""
+_REMEDIES: tuple[str, ...] = (
+    "fill it, or leave the trajectory out",
+    "scale or clip it",
+    "number the steps of a trajectory from 0, and give each trajectory a name of its own",
+    "number them from 0 without gaps; in a table without step_index, the order of the rows counts",
+    "log the state of the next step there; a table without next_state takes it from there",
+    "terminated, truncated and success belong on the last step: what follows it needs a "
+    "trajectory_id of its own",
+    "set terminated or truncated there",
+    "set success there to true or false",
+)
+"""What to do about each."""
+
+_NULL, _OUT_OF_RANGE = 0, 1
+"""Places of the reasons that are about a value."""
 
 _RANGES = {
     "reward": (-LARGEST_NUMBER, LARGEST_NUMBER),
@@ -272,16 +285,28 @@ def _left_out(table: pa.Table, steps: Steps, broken: Ints, reason: Ints) -> Left
         first = left_out[(reason[left_out] != _OUT_OF_RANGE).argmin()]
         start, stop = steps.trajectory_start[first : first + 2].tolist()
         why = int(reason[first])
-        place = int(start + np.flatnonzero(broken[start:stop] == why)[0])
+        places = start + np.flatnonzero(broken[start:stop] == why)
+        nulls = [_nulls(table, int(steps.row[at])) for at in places] if why == _NULL else []
+        # A state that is null makes the next state of the step before null, too.
+        first_null = next((n for n, names in enumerate(nulls) if set(names) - {"next_state"}), 0)
+        place = int(places[first_null])
         task, name, step = (table[column][int(steps.row[place])].as_py() for column in _PLACE)
         example = f"{name!r} of task {task!r}, step {step}: {REASONS[why]}"
         if why == _OUT_OF_RANGE:
             example += _number_out_of_range(steps, place)
+        if why == _NULL:
+            example += f" ({', '.join(nulls[first_null])})"
+        example += f". Remedy: {_REMEDIES[why]}"
     return LeftOut(
         num_trajectories=np.bincount(reason[left_out], minlength=len(REASONS)),
         num_steps=int(np.diff(steps.trajectory_start)[left_out].sum()),
         example=example,
     )
+
+
+def _nulls(table: pa.Table, row: int) -> list[str]:
+    """Return the columns that are null in a row and must not be."""
+    return [name for name in COLUMNS if name != "success" and not table[name][row].is_valid]
 
 
 def _is_out_of_range(steps: Steps, name: str) -> Bools:

@@ -330,8 +330,19 @@ def _cast(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray
     except pa.ArrowException as error:
         raise SchemaError(
             f"{where}: column {column.name!r} must be {column.type}, found {array.type}: {error}"
+            f"{_first_bad(array, column.type)}"
         ) from error
     return cast
+
+
+def _first_bad(array: pa.ChunkedArray, wanted: pa.DataType) -> str:
+    """Say which row of a column cannot be cast; nothing if none can be told."""
+    for row, value in enumerate(array):
+        try:
+            value.cast(wanted)
+        except (pa.ArrowException, NotImplementedError):
+            return f". The first such value is in row {row} (from 0): {value.as_py()!r}"
+    return ""
 
 
 def _num_infinite(array: pa.ChunkedArray) -> int:

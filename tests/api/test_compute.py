@@ -182,3 +182,33 @@ def test_no_rows_give_no_rows():
     credit = graphcredit.compute(FRAME.clear(), estimators="grpo")
     assert credit.columns == ["trajectory_id", "step_index"]
     assert credit.height == 0
+
+
+def test_a_score_is_no_verdict():
+    steps = FRAME.with_columns(success=pl.Series([None, 0.9, 0.2]))
+    with pytest.raises(SchemaError, match=r"row 1 \(from 0\) has 0.9.*`steps.success >= 1`"):
+        graphcredit.compute(steps, estimators="grpo")
+
+
+def test_a_failure_before_the_end_is_none():
+    """gymnasium says of every step whether it ended, and whether it was a success."""
+    steps = FRAME.with_columns(
+        terminated=pl.Series([False, True, False]),
+        truncated=pl.Series([False, False, True]),
+        success=pl.Series([False, True, False]),
+    )
+    credit = graphcredit.compute(steps, estimators="gigpo", on_incomplete="raise")
+    assert advantages(credit) == pytest.approx(ADVANTAGES, rel=1e-4)
+
+
+def test_messages_about_rows_name_the_row_and_the_remedy():
+    with pytest.raises(SchemaError, match=r"column 'reward'.* is in row 1 \(from 0\): 'x'"):
+        graphcredit.compute(
+            FRAME.with_columns(reward=pl.Series(["0", "x", "0"])), estimators="grpo"
+        )
+    unnamed = FRAME.with_columns(trajectory_id=pl.Series(["x", "x", None]))
+    with pytest.raises(SchemaError, match=r"trajectory_id must not be null: it is in row 2"):
+        graphcredit.compute(unnamed, estimators="grpo")
+    nowhere = FRAME.with_columns(state=pl.Series(["hall", None, "hall"]))
+    with pytest.raises(InputError, match=r"'x' of task 't0', step 1: .*\(state.*\. Remedy: fill"):
+        graphcredit.compute(nowhere, estimators="grpo", on_incomplete="raise")

@@ -33,22 +33,25 @@ def by_sql(store: Store, sql: str) -> pl.DataFrame:
         return pl.DataFrame(connection.sql(sql).to_arrow_table())
 
 
-@pytest.mark.parametrize("view", VIEW_NAMES)
-def test_every_view_has_the_rows_and_types_of_sql(store: Store, view: str):
-    lazy = graphcredit.scan(store, view)
-    expected = by_sql(store, f"FROM {view}")
-    assert lazy.collect_schema() == expected.schema
-    assert_frame_equal(lazy.collect(), expected, check_row_order=False)
-
-
-@pytest.mark.parametrize("view", VIEW_NAMES)
-def test_a_run_or_an_iteration_can_be_asked_for(store: Store, view: str):
-    for run_id, iteration in (("r1", None), (None, 12), ("r0", 12)):
-        with connect(store, run_id=run_id, iteration=iteration) as connection:
+def test_every_view_has_the_rows_and_types_of_sql(store: Store):
+    with connect(store) as connection:
+        for view in VIEW_NAMES:
+            lazy = graphcredit.scan(store, view)
             expected = pl.DataFrame(connection.sql(f"FROM {view}").to_arrow_table())
-        found = graphcredit.scan(store, view, run_id=run_id, iteration=iteration)
-        shared = [name for name in expected.columns if name in found.collect_schema()]
-        assert_frame_equal(found.collect().select(shared), expected, check_row_order=False)
+            assert lazy.collect_schema() == expected.schema, view
+            assert_frame_equal(lazy.collect(), expected, check_row_order=False)
+
+
+@pytest.mark.parametrize(("run_id", "iteration"), [("r1", None), (None, 12), ("r0", 12)])
+def test_a_run_or_an_iteration_can_be_asked_for(
+    store: Store, run_id: str | None, iteration: int | None
+):
+    with connect(store, run_id=run_id, iteration=iteration) as connection:
+        for view in VIEW_NAMES:
+            expected = pl.DataFrame(connection.sql(f"FROM {view}").to_arrow_table())
+            found = graphcredit.scan(store, view, run_id=run_id, iteration=iteration)
+            shared = [name for name in expected.columns if name in found.collect_schema()]
+            assert_frame_equal(found.collect().select(shared), expected, check_row_order=False)
 
 
 def test_a_filter_reaches_the_files(store: Store):

@@ -21,7 +21,7 @@ GAME = ["--env", "textworld", "--games", "coin-l105-s1", "--policy", "random"]
 
 @pytest.fixture(autouse=True)
 def _cache(games_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir.parents[1]))
 
 
 def _run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":

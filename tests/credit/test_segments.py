@@ -104,6 +104,14 @@ def test_structures_are_parsed(text: str, lines: list[str]):
     assert shown(text) == lines
 
 
+@pytest.mark.parametrize(
+    ("opened", "closed"), [("<a>", "</b>"), ("<a x=", "")], ids=["never closed", "never ended"]
+)
+def test_many_tags_that_do_not_match_are_text(opened: str, closed: str):
+    """Each took the time of all before it: minutes, for one text."""
+    assert shown(opened * 50_000 + closed * 50_000) == [f"|{opened * 50_000}"]
+
+
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_can_be_parsed_and_keeps_its_letters(text: str):

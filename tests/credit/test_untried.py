@@ -4,10 +4,11 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from graphcredit.credit.inputs.analogies import jaccard
+from graphcredit.credit.inputs.analogies import jaccard, text_slices
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
 from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import assemble
@@ -141,6 +142,34 @@ def test_the_size_of_a_block_changes_nothing(rows: list[Row]):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jaccard, "_BLOCK", 1)
         assert imagined(rows) == whole
+
+
+@pytest.mark.parametrize("success", [True, False], ids=["imagined", "new"])
+@pytest.mark.parametrize("has_lists", [True, False], ids=["lists", "words"])
+def test_texts_are_split_some_groups_at_a_time_and_it_changes_nothing(
+    success: bool, has_lists: bool, monkeypatch: pytest.MonkeyPatch
+):
+    rows = [
+        row
+        | {"trajectory_id": f"{task}-{row['trajectory_id']}"}
+        | ({} if has_lists else {"admissible_actions": None})
+        for task in "abc"
+        for row in example(task_id=task, success=success)
+    ]
+    whole, new = imagined(rows), found(rows).novelty.tolist()
+    assert any(new) != success
+    monkeypatch.setattr(text_slices, "_BYTES", 1)
+    assert (imagined(rows), found(rows).novelty.tolist()) == (whole, new)
+
+
+def test_a_slice_of_texts_is_of_whole_groups():
+    texts = pa.array(["word" * 10] * 5 + [None])
+    starts = np.array([0, 2, 3, 6])
+    assert list(text_slices.text_slices(texts, starts)) == [range(6)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_slices, "_BYTES", 100)
+        assert list(text_slices.text_slices(texts, starts)) == [range(3), range(3, 6)]
+    assert list(text_slices.text_slices(texts[:0], starts[:1])) == []
 
 
 @pytest.mark.parametrize("few", [1, 16, 10_000])

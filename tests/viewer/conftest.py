@@ -2,9 +2,12 @@
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 
 from graphcredit.store import Store
 from tests.viewer.stores import Rows, Shared, credited
@@ -16,6 +19,14 @@ def main_module() -> Iterator[None]:
     main = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = main
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scanned_once() -> Iterator[None]:
+    """Search the installed packages for components once; each app of a test would, in .2 CPU s."""
+    once = cache(manifest_scanner.scan_component_manifests)
+    with patch.object(manifest_scanner, "scan_component_manifests", once):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphcredit.collector.importers.formats.harbor import (
     continued_steps,
@@ -12,7 +12,8 @@ from graphcredit.collector.importers.formats.harbor import (
     with_rollout_details,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.chat import joined_answer, seen, tool_call
+from graphcredit.collector.importers.messages.answers import joined_answer
+from graphcredit.collector.importers.messages.chat import seen
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -25,6 +26,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Omission,
     Rollouts,
 )
+from graphcredit.collector.importers.messages.shapes import tool_call
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_list,
@@ -35,17 +37,48 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     short,
+    without,
 )
 
 _ROLES = {"system": SYSTEM, "user": USER, "agent": ASSISTANT}
 _OF_TRIAL = ("trial_name", "task_name", "verifier_result", "exception_info")
 _OF_ROOT = ("schema_version", "agent", "notes", "final_metrics")
 
+ASIDE = (
+    *(
+        "left_out",
+        "schema_version",
+        "agent",
+        "notes",
+        "final_metrics",
+        "extra",
+        "subagent_trajectories",
+    ),
+    *(f"steps.*.{name}" for name in ("source", "extra", "metrics", "reasoning_effort")),
+    *("steps.*.observation.results.*.extra", "steps.*.tool_calls.*.extra", "result"),
+    *(
+        "left_out",
+        "continued_trajectory_ref",
+        "steps.*.observation.results.*.subagent_trajectory_ref",
+    ),
+)
+"""What describes the run, and trajectories of sub-agents."""
+
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is an ATIF trajectory."""
     version = fields_of(value).get("schema_version")
     return isinstance(version, str) and version.startswith("ATIF-v1.")
+
+
+def gather(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield the records with the steps apart that are left out: side-chains and copies."""
+    for record in records:
+        steps = fields_of(record.value).get("steps")
+        if isinstance(steps, list):
+            kept, apart = _sorted([fields_of(step) for step in cast("list[object]", steps)])
+            record = replace(record, value={**record.value, "steps": kept, "left_out": apart})
+        yield record
 
 
 def read(record: Record) -> Rollouts:
@@ -56,34 +89,32 @@ def read(record: Record) -> Rollouts:
     if reason is not None:
         yield Omission(reason=reason)
         return
-    steps = [as_mapping(step, "a step") for step in as_list(root.get("steps"), "steps")]
-    steps += continued_steps(root, record.path)
-    yield from _left_out(root, steps)
+    kept = [as_mapping(step, "a step") for step in as_list(root.get("steps"), "steps")]
+    more, apart = _sorted(list(continued_steps(root, record.path)))
+    for name, steps in (*fields_of(root.get("left_out")).items(), *apart.items()):
+        yield Omission(reason=name, count=len(steps))
+    subagents = root.get("subagent_trajectories") or ()
+    if subagents:
+        yield Omission(reason="trajectory of a sub-agent", count=len(subagents))
     failure = as_text(field_at(trial.result, "exception_info.exception_type"))
     is_timeout = failure is not None and "timeout" in failure.lower()
     if failure is not None and not is_timeout and not trial.rewards:
         yield Omission(reason=f"trial that ended in {failure}, without a reward")
         return
-    kept = [step for step in steps if _why_left_out(step) is None]
-    messages, notes = with_rollout_details(list(_messages(kept)), trial.result)
+    messages, notes = with_rollout_details(list(_messages([*kept, *more])), trial.result)
     described = ((trial.result, _OF_TRIAL), (root, _OF_ROOT))
     yield LoggedRollout(
         messages=tuple(messages),
-        record={**root, "result": trial.result},
+        record={**without(root, ("left_out",)), "result": trial.result},
         trajectory_id=trial.id,
         label=trial.name or as_text(first_of(root, ("trajectory_id", "session_id"))) or "",
         task=trial.task,
-        reward=_total(trial.rewards),
+        reward=trial.reward,
         rewards=trial.rewards,
         truncated=is_timeout,
         info={n: x[n] for x, names in described for n in names if x.get(n) is not None},
         notes=notes,
     )
-
-
-def _total(rewards: Mapping[str, float]) -> float | None:
-    """Return the reward called `reward`, or the only one; several have no agreed total."""
-    return rewards.get("reward", next(iter(rewards.values())) if len(rewards) == 1 else None)
 
 
 def _why_left_out(step: Mapping[str, Any]) -> str | None:
@@ -94,13 +125,16 @@ def _why_left_out(step: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _left_out(root: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> Iterator[Omission]:
-    reasons = [reason for step in steps if (reason := _why_left_out(step)) is not None]
-    for reason in dict.fromkeys(reasons):
-        yield Omission(reason=reason, count=reasons.count(reason))
-    subagents = root.get("subagent_trajectories") or ()
-    if subagents:
-        yield Omission(reason="trajectory of a sub-agent", count=len(subagents))
+def _sorted(
+    steps: Sequence[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], dict[str, list[Mapping[str, Any]]]]:
+    """Return the steps of the conversation, and the others by the reason to leave them out."""
+    kept: list[Mapping[str, Any]] = []
+    apart: dict[str, list[Mapping[str, Any]]] = {}
+    for step in steps:
+        reason = _why_left_out(step)
+        (kept if reason is None else apart.setdefault(reason, [])).append(step)
+    return kept, apart
 
 
 def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[Message]:

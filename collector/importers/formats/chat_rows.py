@@ -1,13 +1,22 @@
 """Rows with a list of messages: OpenAI-style, tau-bench, SWE-smith, ShareGPT."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from graphcredit.collector.importers.formats.row_columns import rows_in
+from graphcredit.collector.importers.formats.row_messages import (
+    LISTS,
+    answers_in,
+    chat_of,
+    list_of,
+    messages_in,
+    pair_of,
+)
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.chat import chat_messages, is_chat
-from graphcredit.collector.importers.messages.responses import answers_of, is_call, is_result
+from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
@@ -19,97 +28,86 @@ from graphcredit.collector.importers.messages.rollout import (
 )
 from graphcredit.collector.importers.messages.row_images import with_images_placed
 from graphcredit.collector.importers.messages.values import (
-    RecordError,
+    NESTED,
     as_list,
     as_mapping,
     as_number,
     as_text,
     as_verdict,
-    field_at,
     fields_of,
     first_of,
     is_limit,
     joined,
     no_verdict,
     numbers_of,
-    parse_json,
+    parse_number,
     without,
 )
 
-LISTS = ("messages", "traj", "conversations", "conversation", "trajectory", "history", "chat")
-"""Fields that may have all messages of a rollout."""
-
-PAIRS = (
-    *(("prompt", "completion"), ("input", "output"), ("prompt", "response")),
-    *(("input_prompt", "output_response"), ("instruction", "response")),
-)
-"""Fields that may have a prompt and what the policy answered."""
-
 GROUPS = (
     *("group_id", "task_id", "instance_id", "example_id", "prompt_id", "problem_id"),
-    *("item_id", "question_id", "game_file", "task_name"),
+    *("item_id", "question_id", "game_file", "task_name", "dataset_item_id", "datasetItemId"),
+    *("reference_example_id", "scenario_id", "scenario", "task", "env_id", "uid"),
 )
-"""Fields that name the task; rollouts that share it form a group."""
+"""Fields that name the task, the surest first; rollouts that share it form a group."""
 
-REWARDS = ("reward", "score", "total_reward", "final_reward", "final_score", "return")
+REWARDS = ("reward", "score", "total_reward", "final_reward", "final_score", "return", "grade")
 TURN_REWARDS = ("rewards", "turn_rewards", "step_rewards")
 """Fields that may have a list with the reward of each turn."""
 
-SUCCESSES = ("success", "is_success", "resolved", "is_correct", "solved", "passed", "correct")
+SUCCESSES = (
+    "success",
+    "is_success",
+    "resolved",
+    "is_correct",
+    "solved",
+    "passed",
+    "correct",
+    "won",
+)
 STOPS = ("stop_reason", "finish_reason", "termination_reason", "terminate_reason", "exit_status")
-NESTED = ("meta", "metadata", "info", "result")
-"""Fields whose own fields may name task, reward and success."""
 
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record has messages, or a prompt with its completion."""
-    row = fields_of(value)
-    return is_chat(value) or _list_of(row) is not None or _pair_of(row) is not None
-
-
-def _chat(value: object) -> object:
-    """Return a list of messages, also where a data set has it as JSON text."""
-    return parse_json(value) if isinstance(value, str) and value.startswith("[") else value
-
-
-def _list_of(row: Mapping[str, Any]) -> str | None:
-    """Return the name of the field with all messages."""
-    return next((name for name in LISTS if is_chat(_chat(row.get(name)))), None)
-
-
-def _pair_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the names of the fields with a prompt and its completion."""
-    for prompt, completion in PAIRS:
-        pair = (row.get(prompt), row.get(completion))
-        if all(isinstance(value, str) or is_chat(value) for value in pair):
-            return prompt, completion
-    return None
+    if is_chat(value):
+        return True
+    row = rows_in(fields_of(value))[0]
+    return list_of(row) is not None or pair_of(row) is not None
 
 
 def read(record: Record) -> Rollouts:
-    """Yield the rollout of a row, or of a file that is one list of messages."""
-    is_list = is_chat(record.value)
-    source = {"messages": record.value} if is_list else as_mapping(record.value, "a row")
-    lists = [_chat(source[name]) for name in LISTS if source.get(name) is not None]
-    if lists and all(each == [] for each in lists) and _pair_of(source) is None:
+    """Yield the rollouts of a row, or of a file that is one list of messages."""
+    if is_chat(record.value):
+        yield from _read_row({"messages": record.value})
+        return
+    for row in rows_in(as_mapping(record.value, "a row")):
+        yield from _read_row(row)
+
+
+def _read_row(source: Mapping[str, Any]) -> Rollouts:
+    lists = [chat_of(source[name]) for name in LISTS if source.get(name) is not None]
+    if lists and all(each == [] for each in lists) and pair_of(source) is None:
         yield Omission(reason="row without messages")  # as of a failed rollout
         return
     row, unplaced = images_placed(source)
     policy = as_text(row.get("policy_version"))
     sampling = NO_SAMPLING if policy is None else LoggedSampling(policy_version=policy)
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
-    task = as_text(_named(row, GROUPS))
+    task = task_of(row)
     success = success_of(row)
     is_truncated = row.get("truncated")
+    messages = messages_of_row(row, sampling)
+    messages, agreed = without_agreement(messages) if task is None else (messages, {})
     yield LoggedRollout(
-        messages=_with_turn_rewards(messages_of_row(row, sampling), row),
+        messages=_with_turn_rewards(messages, row),
         record=source,
         label=joined(task, trial),
         task=task,
         reward=_total(_named(row, REWARDS)),
         rewards=_named_rewards(row),
         success=as_verdict(success[1]),
-        left_out={**no_verdict(*success), **unplaced},
+        left_out={**no_verdict(*success), **unplaced, **agreed},
         truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(row, STOPS)),
         info=info_of(row),
         notes=(_HAS_ERROR,) if row.get("error") else (),
@@ -121,14 +119,27 @@ _HAS_ERROR = "some rows have an `error`; they are trajectories like the others"
 
 def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, int]]:
     """Return a row whose images beside the messages are in them, and what is left out of it."""
-    name = _list_of(row)
+    name, pair = list_of(row), pair_of(row)
     if name is not None:
-        lists = {name: as_list(_chat(row[name]), name)}
+        lists = {name: as_list(chat_of(row[name]), name)}
+    elif pair is not None:
+        given = row[pair[0]]
+        prompt = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        lists = {pair[0]: prompt, pair[1]: answers_in(row[pair[1]])}
     else:
-        roles = zip(_pair_of(row) or (), ("user", "assistant"), strict=False)
-        lists = {field: as_list(_as_chat(row[field], role), field) for field, role in roles}
+        lists = {}
     placed, num_left = with_images_placed(row, lists)
     return placed, {"image of a row without a place in its messages": num_left} if num_left else {}
+
+
+def task_of(*parts: Mapping[str, Any]) -> str | None:
+    """Return the name of the task, of a row or of what it nests: the surest name in any of them."""
+    parts = tuple(
+        each for part in parts for each in (part, *(fields_of(part.get(name)) for name in NESTED))
+    )
+    values = (part.get(name) for name in GROUPS for part in parts)
+    names = (first_of(fields_of(v), ("id", *GROUPS, "name")) or v for v in values)
+    return next((as_text(name) for name in names if name not in (None, "", {}, [])), None)
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -148,6 +159,8 @@ def _total(reward: object) -> float | None:
     """Return the sum of a list of rewards, of tokens or of turns; named ones have no agreed sum."""
     if isinstance(reward, list):
         return sum(as_number(each, "a reward") or 0.0 for each in cast("list[Any]", reward))
+    if isinstance(reward, str):  # as in OpenAI's metadata, which has texts only
+        reward = parse_number(reward)
     return None if isinstance(reward, Mapping) else as_number(reward, "the reward")
 
 
@@ -172,37 +185,12 @@ def _with_turn_rewards(
 
 
 def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[Message, ...]:
-    """Return the messages of a row; those of a prompt are context.
+    """Return the messages of a row, as sampled so; those of a prompt are context.
 
     Raises:
         RecordError: The row has none.
     """
-    name = _list_of(row)
-    pair = _pair_of(row) if name is None else None
-    if name is None and pair is None:  # the error says what is wrong with a list
-        name = next((name for name in LISTS if name in row), None)
-    if name is not None:
-        return _messages_of_list(as_list(_chat(row[name]), name), name, sampling)
-    if pair is None:
-        names = ", ".join(row) or "none"
-        raise RecordError(
-            f"a row must have a list of messages ({', '.join(LISTS)}), or prompt and completion: "
-            f"found none in its fields: {names}"
-        )
-    prompt = chat_messages(_as_chat(row[pair[0]], "user"), pair[0], is_context=True)
-    answers = chat_messages(_as_chat(row[pair[1]], "assistant"), pair[1])
-    return (*prompt, *(with_sampling(message, sampling) for message in answers))
-
-
-def _messages_of_list(items: list[Any], name: str, sampling: LoggedSampling) -> tuple[Message, ...]:
-    """Return the messages of a list, which may be items of the Responses API."""
-    try:
-        messages = chat_messages(items, name)
-    except RecordError:
-        kinds = [field_at(item, "type") for item in items]
-        if any(is_call(kind) or is_result(kind) for kind in kinds):
-            return tuple(answers_of([as_mapping(item, name) for item in items], sampling))
-        raise
+    messages = messages_in(row)
     # An answer that the log excludes from training is context: an example, or a stub.
     excluded = [m.source.get("loss") is False or m.source.get("weight") == 0 for m in messages]
     if any(excluded):
@@ -213,8 +201,27 @@ def _messages_of_list(items: list[Any], name: str, sampling: LoggedSampling) -> 
     return tuple(with_sampling(message, sampling) for message in messages)
 
 
-def _as_chat(value: object, role: str) -> object:
-    return [{"role": role, "content": value}] if isinstance(value, str) else value
+_AGREED = re.compile(
+    r"(?i)\W*(ok(ay)?|understood|got it|sure|yes|of course|certainly|i understand|ready|alright)"
+    r"(\W*|\b[^?:\n]{0,60}\b(instructions?|rules?|the task|ready|understand|understood|my best)\b"
+    r"[^?:\n]{0,60})"
+)
+"""An answer that only agrees; one that acts has another line, or names its action."""
+
+
+def without_agreement(
+    messages: tuple[Message, ...],
+) -> tuple[tuple[Message, ...], dict[str, int]]:
+    """Return messages whose first answer is context if it only agrees, as to rules of a game."""
+    turns = [number for number, message in enumerate(messages) if message.is_answer]
+    if len(turns) < 2 or turns[1] == turns[0] + 1:
+        return messages, {}
+    first = messages[turns[0]]
+    if first.tool_calls or not _AGREED.fullmatch(first.text):
+        return messages, {}
+    context = replace(first, is_context=True)
+    changed = (*messages[: turns[0]], context, *messages[turns[0] + 1 :])
+    return changed, {"opening answer that only agrees: it is context": 1}
 
 
 def _named_rewards(row: Mapping[str, Any]) -> dict[str, float]:
@@ -239,4 +246,5 @@ def success_of(row: Mapping[str, Any]) -> tuple[str, Any]:
 
 def info_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a row says besides its messages."""
-    return without(row, {*LISTS, *(name for pair in PAIRS for name in pair)})
+    name, pair = list_of(row), pair_of(row)
+    return without(row, {name or "", *(pair or ())})

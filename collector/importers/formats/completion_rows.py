@@ -3,6 +3,7 @@
 verifiers' are in `results.jsonl`, TRL's in `completions_*.parquet`, a column for each reward.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ from graphcredit.collector.importers.formats.chat_rows import (
     info_of,
     messages_of_row,
 )
+from graphcredit.collector.importers.formats.row_columns import rows_in
 from graphcredit.collector.importers.logs.files import Record, json_file
 from graphcredit.collector.importers.messages.rollout import (
     LoggedRollout,
@@ -35,6 +37,7 @@ from graphcredit.collector.importers.messages.values import (
 
 _metadata = lru_cache(maxsize=16)(json_file)
 
+_NO_TRL_REWARDS = frozenset({"step", "gen_step", "advantage"})
 _NO_REWARDS = frozenset(
     {"id", "example_id", "reward", "generation_ms", "scoring_ms", "total_ms", "num_turns"}
 )
@@ -100,23 +103,29 @@ def _is_all_text(prompt: object) -> bool:
 
 
 def is_trl(value: object, path: Path) -> bool:
-    """Return whether a record is a row of TRL's `completions_*.parquet`."""
-    return {"step", "prompt", "completion", "advantage"} <= fields_of(value).keys()
+    """Return whether a record is a row of TRL's `completions_*.parquet`, or a batch of ms-swift."""
+    return {"step", "prompt", "completion", "advantage"} <= rows_in(fields_of(value))[0].keys()
 
 
 def read_trl(record: Record) -> Rollouts:
-    """Yield the rollout of a row; its rewards are columns, without a total."""
-    row = as_mapping(record.value, "a row")
+    """Yield the rollouts of a row; their rewards are columns, without a total."""
+    for row in rows_in(as_mapping(record.value, "a row")):
+        yield _trl(row)
+
+
+def _trl(row: Mapping[str, Any]) -> LoggedRollout:
     step = row.get("step")
+    if isinstance(step, str) and step.isdecimal():
+        step = int(step)
     if not isinstance(step, int):
         raise RecordError(f"step must be a whole number: got {short(step)}")
     shown, unplaced = images_placed(row)
-    rewards = numbers_of({k: v for k, v in row.items() if k not in ("step", "advantage")})
+    rewards = numbers_of({k: v for k, v in row.items() if k not in _NO_TRL_REWARDS})
     no_total = (
         "TRL logs no total: the reward is the sum of its numeric columns, unless --reward weighs "
         "them"
     )
-    yield LoggedRollout(
+    return LoggedRollout(
         messages=messages_of_row(shown, LoggedSampling(policy_version=f"step-{step}")),
         record=row,
         label=f"step-{step}",

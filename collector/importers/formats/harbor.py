@@ -12,6 +12,7 @@ from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record, json_file
 from graphcredit.collector.importers.messages.rollout import (
+    LoggedRollout,
     LoggedSampling,
     Message,
     Omission,
@@ -39,6 +40,12 @@ class Trial:
     name: str | None = None
     task: str | None = None
     rewards: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def reward(self) -> float | None:
+        """The reward called `reward`, or the only one; several have no agreed total."""
+        only = next(iter(self.rewards.values())) if len(self.rewards) == 1 else None
+        return self.rewards.get("reward", only)
 
 
 def trial_of(path: Path) -> Trial:
@@ -86,6 +93,37 @@ def part_of(path: Path) -> str | None:
     if continued != path and continued.exists():
         return "continuation, which was read with its trajectory"
     return None
+
+
+def is_native(path: Path, root: Path) -> bool:
+    """Return whether a file is the own log of an agent, whose ATIF trajectory is in `root`, too."""
+    folder = _agent_folder(path, root)
+    each = path if folder is None else folder / "trajectory.json"
+    return path != each and "schema_version" in json_file(each)
+
+
+def in_trial(rollout: LoggedRollout, path: Path, root: Path) -> LoggedRollout:
+    """Return a rollout of an agent's own log with what its trial says of it."""
+    folder = _agent_folder(path, root)
+    trial = Trial() if folder is None else trial_of(folder / path.name)
+    if trial.task is None or rollout.trajectory_id == trial.id:
+        return rollout
+    return replace(
+        rollout,
+        label=trial.name or rollout.label,
+        task=trial.task,
+        group=None,
+        reward=trial.reward,
+        rewards=trial.rewards,
+    )
+
+
+def _agent_folder(path: Path, root: Path) -> Path | None:
+    """Return the folder `agent` of a trial that a file is in."""
+    if "agent" not in path.parts:
+        return None
+    folders = (folder for folder in path.parents if folder.is_relative_to(root))
+    return next((folder for folder in folders if folder.name == "agent"), None)
 
 
 def continued_steps(root: Mapping[str, Any], path: Path) -> Iterator[Mapping[str, Any]]:
@@ -141,7 +179,8 @@ def is_result(value: object, path: Path) -> bool:
 def read_result(record: Record) -> Rollouts:
     """Yield what is left out: a trial that has no trajectory in ATIF."""
     result = as_mapping(record.value, "a result")
-    if "trial_name" in result and not any(record.path.parent.rglob("*trajectory*.json")):
+    logs = (record.path.parent.rglob(name) for name in ("*trajectory*.json", "*.jsonl"))
+    if "trial_name" in result and not any(map(any, logs)):
         failure = as_text(field_at(result, "exception_info.exception_type"))
         ended = f" that ended in {failure}," if failure is not None else ""
         yield Omission(reason=f"trial{ended} without a trajectory")

@@ -32,7 +32,12 @@ _REFUSALS = ("parsing", "approval")
 _ATTACHMENT = "attachment://"
 _INFO = ("id", "epoch", "target", "scores", "metadata", "limit", "total_time")
 
-_OF_SAMPLE = ("events", "attachments", "scores", "metadata", "store", "messages.*.error")
+_MESSAGES = ("messages.*", "message_pool.*", "output.choices.*.message")
+_OF_SAMPLE = (
+    *("events", "attachments", "scores", "metadata", "store", "target", "messages.*.error"),
+    *(f"{each}.{name}" for each in _MESSAGES for name in ("source", "function")),
+    *(f"{each}.tool_calls.*.view" for each in _MESSAGES),
+)
 ASIDE = (
     *("header", "eval", "plan", "results", "stats"),
     *(f"sample.{name}" for name in _OF_SAMPLE),

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.chat import chat_messages, seen
+from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.content import text_of_content
-from graphcredit.collector.importers.messages.responses import answers_of, is_result
+from graphcredit.collector.importers.messages.responses import answers_of
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     NO_SAMPLING,
-    TOOL,
     USER,
     LoggedRollout,
     LoggedSampling,
@@ -89,20 +88,12 @@ def _is_placeholder(item: Mapping[str, Any]) -> bool:
     return tokens == _PLACEHOLDER and not text_of_content(item.get("content"))
 
 
-def _prompt(params: Mapping[str, Any]) -> Iterator[Message]:
+def _prompt(params: Mapping[str, Any]) -> tuple[Message, ...]:
     given = params.get("input") or []
     items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
     if params.get("instructions"):
         items = [{"role": "system", "content": params["instructions"]}, *items]
-    for item in items:
-        kind = as_mapping(item, "an input item").get("type", "message")
-        if kind == "message":
-            yield from chat_messages([item], "input", is_context=True)
-        elif is_result(kind):
-            yield seen(TOOL, item.get("output"), item)
-        else:
-            text = text_of_content(first_of(item, ("content", "arguments", "summary")))
-            yield Message(role=ASSISTANT, text=text, is_context=True, source=dict(item))
+    return chat_messages(items, "input", is_context=True)
 
 
 def _items(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -1,11 +1,14 @@
-"""OpenHands: `output.jsonl` of its evaluations, whose rows have a history of events."""
+"""OpenHands: `output.jsonl` of its evaluations, saved trajectories, and folders of events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.openhands_events import Events, is_event
-from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.formats.sessions.folders import with_folder
+from graphcredit.collector.importers.formats.sessions.lines import opening_name
+from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -35,12 +38,67 @@ _VERDICTS = (
 )
 
 
+ASIDE = (
+    *("error", "metadata", "instance", "test_result", "metrics", "result_explanation", "issue"),
+    *(
+        f"{history}.*.{name}"
+        for history in ("history", "trajectory", "events")
+        for name in (
+            *("source", "action", "message", "summary", "key", "value", "extras"),
+            *("tool_call_metadata", "llm_metrics", "critic_result", "tool_call.origin"),
+            *("kernel_init_code", "is_confirmed", "security_risk", "args.kernel_init_code"),
+            *("args.confirmation_state", "args.security_risk", "observation.metadata"),
+            *("observation.command", "observation.kind", "observation.path"),
+            *("observation.old_content", "observation.new_content", "tool_name"),
+            *("thinking_blocks.*.signature", "activated_skills", "responses_reasoning_item"),
+        )
+    ),
+)
+"""What describes a run or a call of a model, and what a person is shown of an event."""
+
+_HISTORIES = ("history", "trajectory", "events")
+
+
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record has a history of events."""
-    history = fields_of(value).get("history")
-    return isinstance(history, list) and any(
-        map(is_event, _flat(cast("list[Any]", history)[:1])[:1])
+    return _history_of(value) is not None
+
+
+def _history_of(value: object) -> str | None:
+    """Return the name of the field with a history of events."""
+    for name in _HISTORIES:
+        history = fields_of(value).get(name)
+        if isinstance(history, list):
+            first = _flat(cast("list[Any]", history)[:1])[:1]
+            if any(map(is_event if name == "history" else _is_logged_event, first)):
+                return name
+    return None
+
+
+def is_event_row(value: object, path: Path) -> bool:
+    """Return whether a record is an event of its own, of a list or of a folder of files."""
+    return _is_logged_event(value)
+
+
+def _is_logged_event(value: object) -> bool:
+    """Return whether a value is an event, and not a step of anybody that has an `action`."""
+    event = fields_of(value)
+    return (
+        "source" in event and bool({"args", "content", "kind"} & event.keys()) and is_event(event)
     )
+
+
+def gather_events(records: Iterator[Record]) -> Iterator[Record]:
+    """Put together the events of a file, or of the folder that it is the first file of."""
+    events: list[Record] = []
+    for record in with_folder(records, _is_logged_event):
+        if isinstance(record.value, RowError):
+            yield record
+        else:
+            events.append(record)
+    if events:
+        value = {"history": [event.value for event in events]}
+        yield replace(events[0], place="", value=value, share=1.0)
 
 
 def read(record: Record) -> Rollouts:
@@ -54,19 +112,22 @@ def read(record: Record) -> Rollouts:
         yield Omission(reason="run with an error and without a verdict")
         return
     events = Events()
-    for number, event in enumerate(_flat(as_list(row.get("history"), "history"))):
-        events.add(as_mapping(event, f"history[{number}]"))
+    name = _history_of(row) or "history"
+    for number, event in enumerate(_flat(as_list(row.get(name), name))):
+        events.add(as_mapping(event, f"{name}[{number}]"))
     task, results = _task(row), fields_of(row.get("test_result"))
+    messages = _with_instruction(events.messages, row)
     yield LoggedRollout(
-        messages=_with_instruction(events.messages, row),
+        messages=messages,
         record=row,
         label=joined(task, row.get("attempt")),
         task=task,
+        group=None if task else opening_name(messages),
         reward=as_number(first_of({**results, **row}, ("reward", "score")), "the reward"),
         rewards=numbers_of(results),
         success=success,
         truncated=is_truncated,
-        info=without(row, ("history", "instruction")),
+        info=without(row, (*_HISTORIES, "instruction")),
         left_out=events.left_out,
     )
 

@@ -8,11 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphcredit.collector.importers.messages.chat import (
-    chat_message,
-    seen,
-    tool_call,
-)
+from graphcredit.collector.importers.messages.chat import chat_message, seen
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -22,6 +18,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     ToolCall,
 )
+from graphcredit.collector.importers.messages.shapes import tool_call
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_text,
@@ -107,20 +104,24 @@ class Events:
     def _add_sdk(self, event: Mapping[str, Any]) -> None:
         match event["kind"]:
             case "SystemPromptEvent":
-                prompt = event.get("system_prompt")
-                self._see(SYSTEM, field_at(prompt, "text") or prompt, event)
+                parts = (event.get("system_prompt"), event.get("dynamic_context"))
+                self._see(SYSTEM, [part for part in parts if part], event)
             case "MessageEvent":
-                message = chat_message(event.get("llm_message"), "llm_message")
+                raw = fields_of(event.get("llm_message"))
+                more = event.get("extended_content") or []  # what skills add
+                if more and isinstance(raw.get("content"), list):
+                    raw = {**raw, "content": [*raw["content"], *more]}
+                message = chat_message(raw, "llm_message")
                 is_answer = message.role == ASSISTANT
                 response = event.get("llm_response_id") if is_answer else None
                 self._answer(replace(message, source=dict(event)), response)
             case "ActionEvent":
                 self._answer(_sdk_action(event), event.get("llm_response_id"))
             case "ObservationEvent":
-                content = event.get("observation")
-                if isinstance(content, Mapping):
-                    content = first_of(fields_of(content), ("content", "output", "text"))
-                self._see(TOOL, content, event)
+                content, result = event.get("observation"), fields_of(event.get("observation"))
+                if result:
+                    content = first_of(result, ("content", "output", "text"))
+                self._see(TOOL, _whole(content, result.get("metadata")), event)
             case "AgentErrorEvent" | "UserRejectObservation":
                 text = first_of(event, ("error", "rejection_reason"))
                 self._see(TOOL, text, event, is_refused=True)
@@ -160,7 +161,16 @@ class Events:
         if kind in _UNSEEN:
             self._leave_out()
         else:
-            self._see(TOOL, event.get("content"), event, is_refused=kind == "user_rejected")
+            content = _whole(event.get("content"), field_at(event, "extras.metadata"))
+            self._see(TOOL, content, event, is_refused=kind == "user_rejected")
+
+
+def _whole(content: object, metadata: object) -> object:
+    """Return a result with what the model is told of it around it, such as an exit code."""
+    before, after = (fields_of(metadata).get(name) for name in ("prefix", "suffix"))
+    if not (before or after):
+        return content
+    return f"{before or ''}{text_of_content(content)}{after or ''}"
 
 
 def _sdk_action(event: Mapping[str, Any]) -> Message:

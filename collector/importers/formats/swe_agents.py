@@ -26,6 +26,7 @@ from graphcredit.collector.importers.messages.rollout import (
 from graphcredit.collector.importers.messages.values import (
     as_list,
     as_mapping,
+    as_objects,
     as_text,
     field_at,
     fields_of,
@@ -41,26 +42,42 @@ _LIMITS = (
 _MINI_LIMITS = ("TimeExceeded", "ContextWindowExceededError")
 _COMMAND = re.compile(r"```(?:bash|sh|mswea_bash_command)[ \t]*\n(.*?)\n?```", re.DOTALL)
 
+_OF_ATTEMPT = (
+    *("info", "environment", "replay_config", "trajectory.*.state", "trajectory.*.query"),
+    *("trajectory.*.extra_info", "trajectory.*.messages", "history.*.agent"),
+)
+ASIDE = (*_OF_ATTEMPT, *(f"attempts.*.{name}" for name in _OF_ATTEMPT))
+"""What describes the run; the state, for `--state column:state`; and what the steps have."""
+
 
 def is_swe_agent(value: object, path: Path) -> bool:
     """Return whether a record is a `.traj` file of actions and observations."""
-    trajectory = fields_of(value).get("trajectory")
-    first: object = trajectory[0] if isinstance(trajectory, list) and trajectory else None
-    return {"action", "observation"} <= fields_of(first).keys()
+    names = ("trajectory.0", "attempts.0.trajectory.0")
+    return any({"action", "observation"} <= fields_of(field_at(value, n)).keys() for n in names)
 
 
 def read_swe_agent(record: Record) -> Rollouts:
-    """Yield the rollout of a file."""
+    """Yield the rollout of a file, or those of all attempts, of which its own is one."""
     log = as_mapping(record.value, "a trajectory")
+    attempts = as_objects(log.get("attempts"), "attempts", "an attempt")
     instance = as_text(log.get("instance_id")) or stem_of(record.path)
+    for number, attempt in enumerate(attempts):
+        is_chosen = attempt.get("trajectory") == log.get("trajectory")
+        label = instance if is_chosen else f"{instance}:attempt-{number}"
+        yield _swe_agent_rollout({**log, **attempt}, instance, label)
+    if not attempts:
+        yield _swe_agent_rollout(log, instance, instance)
+
+
+def _swe_agent_rollout(log: Mapping[str, Any], instance: str, label: str) -> LoggedRollout:
     config = log.get("replay_config")  # some versions have it as JSON text
     model = field_at(parse_json(config) if isinstance(config, str) else config, "agent.model")
     exit_status = as_text(field_at(log, "info.exit_status")) or ""
     kept = {name: log[name] for name in log if name in ("info", "environment")}
-    yield LoggedRollout(
+    return LoggedRollout(
         messages=(*_prompt(log), *_steps(log, sampling_of(model))),
         record=log,
-        label=instance,
+        label=label,
         task=instance,
         truncated=any(word in exit_status for word in _LIMITS),
         info={**without(kept, ()), "model": field_at(model, "name")},

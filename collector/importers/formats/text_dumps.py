@@ -46,7 +46,9 @@ def is_verl(value: object, path: Path) -> bool:
     """Return whether a record is a row of verl."""
     row = fields_of(value)
     texts = row.get("input"), row.get("output")
-    return {"score", "step"} <= row.keys() and all(isinstance(text, str) for text in texts)
+    has_turns = isinstance(row.get("steps"), list)  # Agent-R1
+    is_like = {"score", "step"} <= row.keys() and not has_turns
+    return is_like and all(isinstance(text, str) for text in texts)
 
 
 def read_verl(record: Record) -> Rollouts:

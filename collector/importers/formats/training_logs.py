@@ -42,6 +42,13 @@ FILTERED = (
     "and advantages of groups are wrong. Turn its filter off before you trust them"
 )
 
+RLLM_ASIDE = (
+    *("task", "task_hash", "termination_reason", "info", "metadata", "trajectories.*.name"),
+    *("trajectories.*.uid", "trajectories.*.info", "trajectories.*.task"),
+    *("trajectories.*.steps.*.info", "trajectories.*.steps.*.chat_completions.*.reasoning"),
+)
+"""What describes an episode."""
+
 
 def is_rllm(value: object, path: Path) -> bool:
     """Return whether a record is an episode of rLLM."""
@@ -61,6 +68,8 @@ def read_rllm(record: Record) -> Rollouts:
         trajectory = as_mapping(item, f"trajectories[{number}]")
         name = as_text(trajectory.get("name")) or str(number)
         role = f"/{name}" if len(trajectories) > 1 else ""
+        reward = as_number(trajectory.get("reward"), "reward")
+        is_judged = bool(role) and reward is not None  # the episode's verdict is on all its roles
         yield LoggedRollout(
             messages=tuple(_rllm_messages(as_list(trajectory.get("steps"), "steps"))),
             record={**episode, "trajectories": [trajectory]},
@@ -69,9 +78,9 @@ def read_rllm(record: Record) -> Rollouts:
             run=run_of_evaluation(None) if is_evaluation else None,
             iteration=as_integer(episode.get("training_step")),
             notes=(EVALUATED,) if is_evaluation else (),
-            reward=as_number(trajectory.get("reward"), "reward"),
+            reward=reward,
             rewards=numbers_of(episode.get("metrics")),
-            success=as_verdict(correct),
+            success=None if is_judged else as_verdict(correct),
             left_out=no_verdict("is_correct", correct),
             truncated=is_limit(as_text(episode.get("termination_reason"))),
             info=without(episode, ("trajectories",)),

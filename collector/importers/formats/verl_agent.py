@@ -13,7 +13,7 @@ from typing import Any
 from graphcredit.collector.importers.formats.text_dumps import is_verl
 from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.messages.chat import split_thinking
+from graphcredit.collector.importers.messages.answer_fields import split_thinking
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     USER,

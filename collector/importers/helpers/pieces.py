@@ -8,6 +8,7 @@ from pathlib import Path
 from graphcredit.collector.importers.batches import TrajectoryBatch, one_batch
 from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES
 from graphcredit.collector.importers.logs.jsonl import LineBlock, records_of_block
+from graphcredit.collector.importers.logs.names import renamed
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import trajectories_of_record
 from graphcredit.collector.importers.report import Tally
@@ -91,7 +92,9 @@ def _read(piece: Piece, options: ImportOptions) -> PieceRead:
     trajectories = (
         imported
         for record in records_of_block(piece.file.path, block, options.record_bytes)
-        for imported in trajectories_of_record(record, piece.file, row, rules, tally)
+        for imported in trajectories_of_record(
+            renamed(record, options.names), piece.file, row, rules, tally
+        )
     )
     return PieceRead(batch=one_batch(trajectories), tally=tally)
 

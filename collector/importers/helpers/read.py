@@ -10,6 +10,7 @@ from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
 from graphcredit.collector.importers.helpers.pieces import Piece, pieces_of, read_pieces
 from graphcredit.collector.importers.logs.files import LINES
 from graphcredit.collector.importers.logs.jsonl import is_indented
+from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     format_to_read,
@@ -36,7 +37,7 @@ def with_threshold(log: LogSource) -> LogSource:
     """Return a log whose relative rule of success is a threshold; the log is read for it.
 
     Raises:
-        OptionError: The rule is none.
+        OptionError: The share of `top:SHARE` is not between 0 and 1.
         InputError: No record has a reward.
     """
     rule = log.options.success
@@ -72,7 +73,8 @@ def _known_in_pieces(file: LogFile, log: LogSource) -> Recognised | None:
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
     if not is_long or is_indented(file.path):
         return None
-    known = recognised(read_records(file.path, log.options.record_bytes), log)
+    records = named(read_records(file.path, log.options.record_bytes), log.names)
+    known = recognised(records, log)
     is_whole = known.format is None or known.format.gather or known.field is not None
     return None if is_whole else known
 

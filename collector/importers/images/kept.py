@@ -22,7 +22,8 @@ from graphcredit.collector.importers.images.image_types import (
     image_type,
 )
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder, read_file
-from graphcredit.collector.importers.messages.content import address_of, text_of_content
+from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.image_parts import address_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

@@ -16,8 +16,17 @@ from graphcredit.store.errors import InputError
 
 COMPRESSIONS = (".gz", ".zst")
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".traj", ".parquet", ".eval")
+SUFFIXES = (
+    *(".jsonl", ".ndjson", ".json", ".traj", ".eval", ".parquet", ".arrow", ".feather", ".ipc"),
+    *(".csv", ".tsv"),
+)
 """Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
+
+ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".zip")
+"""Files of other files."""
+
+_OF_DATASETS = {"dataset_info.json", "state.json"}
+"""What `save_to_disk` of datasets writes beside its rows."""
 
 LINES = (".jsonl", ".ndjson")
 """Files with a record a line."""
@@ -52,6 +61,8 @@ class Record:
     """What JSON has there, or a RowError."""
     share: float
     """How much of the file has been read, 0 to 1."""
+    places: tuple[str, ...] = ()
+    """Where its parts are, if it was put together from several records."""
 
     @property
     def where(self) -> str:
@@ -135,7 +146,9 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
     for folder, _, names in os.walk(source, onerror=unreadable.append):
         for name in names:
             path = Path(folder, name)
-            if kind_of(path) not in SUFFIXES or name.startswith("."):
+            is_known = kind_of(path) in SUFFIXES or name.lower().endswith(ARCHIVES)
+            is_of_dataset = name in _OF_DATASETS and set(names) >= _OF_DATASETS
+            if not is_known or is_of_dataset or name.startswith("."):
                 continue
             if path.is_file():
                 files.append(path)

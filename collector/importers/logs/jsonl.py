@@ -42,14 +42,14 @@ def is_indented(path: Path) -> bool:
 def lines_of(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
     """Yield the records of a file with a record a line, each of at most some bytes."""
     for block in _blocks(path, limit):
-        if block.first_line == 1 and block.lines.startswith(_UTF_16):
-            yield Record(path=path, place="", value=RowError(_NOT_UTF_8), share=1.0)
+        if block.first_line == 1 and block.lines.startswith(UTF_16):
+            yield Record(path=path, place="", value=RowError(NOT_UTF_8), share=1.0)
             return
         yield from records_of_block(path, block, limit)
 
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_NOT_UTF_8 = (
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+NOT_UTF_8 = (
     "it must be UTF-8: its first bytes are those of UTF-16, which PowerShell writes. "
     "`iconv -f UTF-16 -t UTF-8 FILE > NEW.jsonl` converts it"
 )

@@ -1,4 +1,4 @@
-"""Read the rows of a Parquet file, a few at a time."""
+"""Read the rows of a Parquet or Arrow file, a few at a time."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,9 +11,16 @@ from graphcredit.collector.importers.logs.files import (
     MOST_CONTAINERS,
     MOST_VALUES,
     Record,
+    kind_of,
     too_long,
     too_many,
 )
+
+ARROW = (".arrow", ".feather", ".ipc")
+"""Files of Arrow's own format; `datasets` writes streams of it."""
+
+_ARROW_MAGIC = b"ARROW1"
+"""How a file begins; a stream does not."""
 
 _ROWS_AT_A_TIME = 64
 """Rows in memory as Python objects."""
@@ -27,20 +34,43 @@ _BATCH_BYTES = 128 << 20
 
 def rows_of(path: Path, limit: int) -> Iterator[Record]:
     """Yield the rows of a file; a RowError for one with more than a record may have."""
+    batches = _arrow_batches(path) if kind_of(path) in ARROW else _parquet_batches(path)
+    number = 0
+    for read, share in batches:
+        batch = _decoded(read)
+        is_small = batch.nbytes <= min(_SMALL_BYTES, limit)
+        is_small = is_small and _num_values(batch.columns) <= _SMALL
+        for value in batch.to_pylist() if is_small else _long_rows(batch, limit):
+            number += 1
+            yield Record(path=path, place=f"row {number}", value=value, share=share)
+
+
+def _parquet_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """Yield some rows at a time, and how much of the file has been read with them."""
     with pq.ParquetFile(path.absolute()) as file:  # a relative path with a colon is a URL to it
         number, total = 0, max(file.metadata.num_rows, 1)
         for group in range(file.num_row_groups):
             size = _num_rows(file.metadata.row_group(group))
-            for read in file.iter_batches(batch_size=size, row_groups=[group]):
-                batch = _decoded(read)
-                is_small = batch.nbytes <= min(_SMALL_BYTES, limit)
-                is_small = is_small and _num_values(batch.columns) <= _SMALL
-                rows = batch.to_pylist() if is_small else _long_rows(batch, limit)
-                for value in rows:
-                    number += 1
-                    yield Record(
-                        path=path, place=f"row {number}", value=value, share=number / total
-                    )
+            for batch in file.iter_batches(batch_size=size, row_groups=[group]):
+                number += batch.num_rows
+                yield batch, number / total
+
+
+def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """Yield the rows of an Arrow file or stream, as `_parquet_batches`."""
+    with pa.memory_map(str(path)) as file:
+        size = max(file.size(), 1)
+        is_file = file.read(len(_ARROW_MAGIC)) == _ARROW_MAGIC
+        file.seek(0)
+        if is_file:
+            reader = pa.ipc.open_file(file)
+            total = reader.num_record_batches
+            batches = ((reader.get_batch(n), (n + 1) / total) for n in range(total))
+        else:
+            batches = ((batch, file.tell() / size) for batch in pa.ipc.open_stream(file))
+        for batch, share in batches:
+            for start in range(0, batch.num_rows, _ROWS_AT_A_TIME):
+                yield batch.slice(start, _ROWS_AT_A_TIME), share
 
 
 def _num_rows(group: pq.RowGroupMetaData) -> int:

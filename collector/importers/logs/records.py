@@ -1,4 +1,4 @@
-"""Read records from files: JSONL, JSON and Parquet, plain or compressed, one record at a time."""
+"""Read records from files of any kind, plain or compressed, one record at a time."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from graphcredit.collector.importers.logs.archives import samples_of
+from graphcredit.collector.importers.logs.csv_rows import CSV, csv_rows
 from graphcredit.collector.importers.logs.files import (
     LINES,
     MAX_RECORD_BYTES,
@@ -27,7 +28,8 @@ from graphcredit.collector.importers.logs.jsonl import (
     is_lines,
     lines_of,
 )
-from graphcredit.collector.importers.logs.parquet import rows_of
+from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
+from graphcredit.collector.importers.logs.plain import plain
 
 WHOLE_BYTES = 32 << 20
 """Bytes of a JSON file, after decompression, from which a list is read item by item."""
@@ -50,7 +52,7 @@ def read_records(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
         limit: Most bytes of a record after decompression.
     """
     try:
-        yield from _records(path, limit)
+        yield from plain(_records(path, limit))
     except Exception as error:
         if is_mistake(error):
             error.add_note(f"while reading {path}")
@@ -65,8 +67,10 @@ def _records(path: Path, limit: int) -> Iterator[Record]:
         yield Record(path=path, place="", value=RowError(f"{error.strerror}"), share=1.0)
         return
     kind = kind_of(path)
-    if kind == ".parquet":
+    if kind in (".parquet", *ARROW):
         yield from rows_of(path, limit)
+    elif kind in CSV:
+        yield from csv_rows(path, limit)
     elif kind == ".eval":
         yield from samples_of(path, limit)
     elif kind in LINES and not is_indented(path):

@@ -1,41 +1,52 @@
 """Read chat messages: OpenAI's with tool calls, and dialects of it."""
 
-import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from graphcredit.collector.importers.messages.answer_fields import (
+    plain_answer,
+    split_thinking,
+    with_fields,
+)
+from graphcredit.collector.importers.messages.answers import joined_answer, joined_answers
 from graphcredit.collector.importers.messages.content import images_of, text_of_content
+from graphcredit.collector.importers.messages.parts import (
+    CALL,
+    RESULT,
+    RULES,
+    STEP,
+    TEXT,
+    THOUGHT,
+    Piece,
+    pieces_of,
+)
+from graphcredit.collector.importers.messages.roles import (
+    CALLS,
+    CALLS_TEXT,
+    ROLES,
+    content_of,
+    opened,
+    role_of,
+)
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,
     TOOL,
-    USER,
     Message,
-    ToolCall,
 )
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_list,
     as_mapping,
-    canonical_text,
     fields_of,
-    first_of,
-    parse_json,
     short,
 )
 
-_ROLES = {
-    **dict.fromkeys(("assistant", "gpt", "ai", "model", "agent", "bot"), ASSISTANT),
-    **dict.fromkeys(("system", "developer"), SYSTEM),
-    **dict.fromkeys(("user", "human", "environment"), USER),
-    **dict.fromkeys(("tool", "function", "observation", "ipython"), TOOL),
-    **dict.fromkeys(("tool_response", "tool_result", "function_response"), TOOL),
-}
-_CALLS = ("function_call", "tool_call")
-"""Roles of messages that are a call, as JSON text."""
+_PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
+"""Fields of an answer as OpenAI has it, which is read without looking for others."""
 
-_THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
+_ROLES = {RESULT: TOOL, RULES: SYSTEM}
+"""Kinds of pieces that nobody says but another role: each is a message of its own."""
 
 
 def is_chat(value: object) -> bool:
@@ -43,27 +54,37 @@ def is_chat(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
     first = fields_of(cast("list[object]", value)[0])
-    return _role_of(_translated(first)) is not None
+    role = first.get("role")
+    if isinstance(role, str) and role in ROLES:
+        return True
+    return role_of(opened(first)) is not None
 
 
 def chat_messages(value: object, what: str, *, is_context: bool = False) -> tuple[Message, ...]:
-    """Return the messages of a list.
+    """Return the messages of a list; those of one answer are one, results in an answer are apart.
 
     Args:
-        value: A list of messages.
+        value: A list of messages, or of items of the Responses API.
         what: What the list is called in the record, for messages of errors.
         is_context: Whether it is a prompt, whose assistant messages are no steps.
 
     Raises:
         RecordError: An item is no message, or its role is unknown.
     """
-    items = enumerate(as_list(value, what))
-    return tuple([_message(item, what, number, is_context=is_context) for number, item in items])
+    messages: list[Message] = []
+    for number, item in enumerate(as_list(value, what)):
+        messages += _messages(item, what, number, is_context=is_context)
+    return tuple(joined_answers(messages))
 
 
 def chat_message(value: object, what: str, *, is_context: bool = False) -> Message:
     """Return one message; see `chat_messages`."""
-    return _message(value, what, None, is_context=is_context)
+    return joined_answer(*_messages(value, what, None, is_context=is_context))
+
+
+def said_alike(one: Message, other: Message) -> bool:
+    """Return whether two messages of a role have the same text and the same calls."""
+    return (one.role, one.text, one.tool_calls) == (other.role, other.text, other.tool_calls)
 
 
 def seen(role: str, content: object, source: Mapping[str, Any], **more: Any) -> Message:
@@ -85,152 +106,115 @@ def answer(text: str, source: Mapping[str, Any], **more: Any) -> Message:
     return Message(role=ASSISTANT, text=spoken, thought=thought, source=source, **more)
 
 
-def joined_answer(first: Message, *others: Message) -> Message:
-    """Return the messages of one answer as one: texts, reasoning, calls and images in order."""
-    if not others:
-        return first
-    messages = (first, *others)
-    return replace(
-        first,
-        text="\n\n".join(message.text for message in messages if message.text),
-        thought="\n\n".join(message.thought for message in messages if message.thought),
-        tool_calls=tuple(call for message in messages for call in message.tool_calls),
-        image_parts=tuple(part for message in messages for part in message.image_parts),
-    )
-
-
-def _message(value: object, what: str, number: int | None, *, is_context: bool) -> Message:
-    """Return an item of a list; its name is made only for messages of errors."""
+def _messages(value: object, what: str, number: int | None, *, is_context: bool) -> list[Message]:
+    """Return what an item of a list says; its name is made only for messages of errors."""
     raw = cast("Mapping[str, Any]", value)
     if not isinstance(value, dict):
         raw = as_mapping(value, _name(what, number))
     if None in raw.values():
         raw = {k: v for k, v in raw.items() if v is not None}
+    if raw.keys() <= _PLAIN and raw.get("role") == ASSISTANT:
+        message = plain_answer(raw)
+        if message is not None:
+            message.is_context = is_context
+            return [message]
     source, role = raw, raw.get("role")
-    role = _ROLES.get(role) if isinstance(role, str) else None
+    role = ROLES.get(role) if isinstance(role, str) else None
+    if role is None or "additional_kwargs" in raw:
+        raw = opened(raw)
+        role = role_of(raw)
     if role is None:
-        raw = _translated(raw)
-        role = _role_of(raw)
-    if role is None:
-        roles = ", ".join((*_ROLES, *_CALLS))
-        raise RecordError(f"{_name(what, number)} must have a role ({roles}): got {short(raw)}")
-    content = raw.get("content")
-    if content is None:
-        content = first_of(raw, ("value", "text", "parts"))
-    text = content if isinstance(content, str) else text_of_content(content)
-    images = images_of(content)
-    if role != ASSISTANT:
-        return Message(
-            role=role, text=text, is_context=is_context, image_parts=images, source=source
-        )
-    inline, text = split_thinking(text) if text else ("", "")
-    reasoning = first_of(raw, _REASONING)
-    apart = "" if reasoning is None else text_of_content(reasoning)
-    if isinstance(content, list) and not apart:
-        parts = map(fields_of, cast("list[object]", content))
-        spoken = [part for part in parts if part.get("type") in ("reasoning", "thinking")]
-        apart = "\n".join(text_of_content(first_of(each, _REASONING[1:])) for each in spoken)
-    return Message(
-        role=role,
-        text=text,
-        thought="\n\n".join((apart, inline)) if apart and inline else apart or inline,
-        tool_calls=_tool_calls(raw, content, what, number),
-        is_context=is_context,
-        image_parts=images,
-        source=source,
-    )
+        return _part_alone(raw, what, number, is_context=is_context)
+    content = content_of(raw)
+    if isinstance(content, str) and role != ASSISTANT:
+        text = _without_id(content) if role == TOOL else content
+        return [Message(role=role, text=text, is_context=is_context, source=source)]
+    pieces = [Piece(TEXT, content)] if isinstance(content, str) else list(pieces_of(content))
+    is_data = role == TOOL and not any(piece.kind == RESULT for piece in pieces)
+    if is_data or (isinstance(content, Mapping) and any(piece.is_unread for piece in pieces)):
+        pieces = [Piece(TEXT, text_of_content(content), images=images_of(content))]
+    if role == ASSISTANT:
+        pieces = with_fields(raw, pieces, _name(what, number))
+    messages = _cut(role, pieces, source, is_context=is_context)
+    if CALLS_TEXT in raw:
+        messages[0].calls_text = raw[CALLS_TEXT]
+    return messages
 
 
-_REASONING = ("reasoning_content", "reasoning", "thinking")
+def _without_id(result: str) -> str:
+    """Return a result without the id that smolagents puts before it."""
+    return result.partition("\n")[2] if result.startswith("Call id: ") else result
 
 
 def _name(what: str, number: int | None) -> str:
     return what if number is None else f"{what}[{number}]"
 
 
-def _role_of(raw: Mapping[str, Any]) -> str | None:
-    role = raw.get("role")
-    if role is None:
-        role = raw.get("from")
-    if role is None:
-        role = raw.get("type")
-    if not isinstance(role, str):
-        return None
-    return _ROLES.get(role.lower().removesuffix("chunk").removesuffix("message"))
-
-
-def _translated(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message of LangChain, or one whose role says that it is a call, as OpenAI has it.
-
-    LangChain has the fields in `data`, or in `kwargs` beside the path of a class.
-    """
-    inner = first_of(raw, ("data", "kwargs"))
-    if isinstance(inner, Mapping):
-        fields, path = fields_of(inner), raw.get("id")
-        kind = path[-1] if isinstance(path, list) and path else raw.get("type")
-        return {
-            "type": kind,
-            **(fields.get("additional_kwargs") or {}),
-            **{name: value for name, value in fields.items() if value not in (None, [])},
-        }
-    if first_of(raw, ("role", "from")) in _CALLS:
-        content = first_of(raw, ("content", "value"))
-        calls = parse_json(content) if isinstance(content, str) else content
-        if isinstance(calls, list | dict):
-            return {"role": ASSISTANT, "tool_calls": calls if isinstance(calls, list) else [calls]}
-        return {**raw, "role": ASSISTANT}
-    return raw
-
-
-def split_thinking(text: str) -> tuple[str, str]:
-    """Return the reasoning in <think> tags that a text begins with, and the rest."""
-    match = _THINKING.match(text) if text and text[0] in "< \n\t\r" else None
-    return (match[1].strip(), text[match.end() :]) if match else ("", text)
-
-
-def _tool_calls(
-    raw: Mapping[str, Any], content: object, what: str, number: int | None
-) -> tuple[ToolCall, ...]:
-    calls = raw.get("tool_calls")
-    if isinstance(calls, str):
-        calls = parse_json(calls)
-    listed: list[object] = []
-    if calls is not None:
-        is_list = isinstance(calls, list)
-        listed += calls if is_list else as_list(calls, f"{_name(what, number)}.tool_calls")
-    if raw.get("function_call"):
-        listed.append(raw["function_call"])
-    if isinstance(content, list):
-        parts = map(fields_of, cast("list[object]", content))
-        listed += [part for part in parts if part.get("type") == "tool_use"]
-    return tuple([_tool_call(call, what, number) for call in listed])
-
-
-def tool_call(value: object, what: str) -> ToolCall:
-    """Return a tool call; verifiers' older logs have it as JSON text.
+def _part_alone(
+    raw: Mapping[str, Any], what: str, number: int | None, *, is_context: bool
+) -> list[Message]:
+    """Return an item without a role: a call, its result, or reasoning, as Responses has them.
 
     Raises:
-        RecordError: It is no tool call.
+        RecordError: It is none of them.
     """
-    return _tool_call(value, what, None)
+    if raw.get("type") == "mcp_list_tools":
+        return [Message(role=SYSTEM, text="", source=dict(raw))]
+    pieces = list(pieces_of(raw))
+    if not any(piece.kind != TEXT for piece in pieces):
+        roles = ", ".join((*ROLES, *CALLS))
+        raise RecordError(f"{_name(what, number)} must have a role ({roles}): got {short(raw)}")
+    return _cut(ASSISTANT, pieces, raw, is_context=is_context)
 
 
-def _tool_call(value: object, what: str, number: int | None) -> ToolCall:
-    call: object = parse_json(value) if isinstance(value, str) else value
-    if not isinstance(call, dict):
-        raise RecordError(f"{_name(what, number)}: a call must be a JSON object: got {short(call)}")
-    function = call.get("function")
-    if function is None:
-        function = call.get("custom")
-    inner: Mapping[str, Any] = function if isinstance(function, dict) else call
-    name = inner.get("name")
-    if name is None:
-        name = first_of(inner, ("function", "function_name"))
-    if not isinstance(name, str):
-        raise RecordError(
-            f"{_name(what, number)}: a call must have the name of its tool: got {short(call)}"
-        )
-    arguments = inner.get("arguments")
-    if arguments is None:
-        arguments = first_of(inner, ("input", "args"))
-    return ToolCall(name, canonical_text(arguments))
+def _cut(
+    role: str, pieces: Sequence[Piece], source: Mapping[str, Any], *, is_context: bool
+) -> list[Message]:
+    """Return the messages of an item, which the results within it cut."""
+    runs: list[list[Piece]] = []
+    for piece in _in_steps(pieces):
+        if runs and piece.kind not in _ROLES and runs[-1][-1].kind not in _ROLES:
+            runs[-1].append(piece)
+        else:
+            runs.append([piece])
+    if len(runs) <= 1:
+        return [_message(role, pieces, source, is_context=is_context)]
+    return [
+        _message(role, run, {"role": role, "content": [p.part for p in run]}, is_context=is_context)
+        for run in runs
+    ]
+
+
+def _in_steps(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield pieces in the order of their steps, if the log marks them: calls before results."""
+    step: list[Piece] = []
+    for piece in pieces:
+        if piece.kind == STEP:
+            yield from sorted(step, key=_is_result)
+            step = []
+        else:
+            step.append(piece)
+    yield from sorted(step, key=_is_result) if len(step) < len(pieces) else step
+
+
+def _is_result(piece: Piece) -> bool:
+    return piece.kind == RESULT
+
+
+def _message(
+    role: str, pieces: Sequence[Piece], source: Mapping[str, Any], *, is_context: bool
+) -> Message:
+    role = next((_ROLES[piece.kind] for piece in pieces if piece.kind in _ROLES), role)
+    said = [piece for piece in pieces if piece.kind not in (THOUGHT, CALL)]
+    thoughts = [piece.text for piece in pieces if piece.kind == THOUGHT and piece.text]
+    text = "\n".join(piece.text for piece in said if piece.text)
+    return Message(
+        role=role,
+        text=_without_id(text) if role == TOOL else text,
+        thought="\n\n".join(thoughts) if role == ASSISTANT else "",
+        tool_calls=tuple([p.call for p in pieces if p.call]) if role == ASSISTANT else (),
+        is_context=is_context,
+        image_parts=tuple(image for piece in said for image in piece.images),
+        num_unread=sum(piece.is_unread for piece in said),
+        source=source,
+    )

@@ -27,6 +27,8 @@ class ToolCall:
     name: str
     arguments: str
     """JSON with sorted keys, so that equal calls have equal texts; the log's text if not JSON."""
+    id: str | None = field(default=None, compare=False)
+    """Tells whether two places of a log have one call. No part of an action."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"
@@ -83,6 +85,8 @@ class Message:
     thought: str = ""
     """Reasoning that the log keeps apart from the text."""
     tool_calls: tuple[ToolCall, ...] = ()
+    calls_text: str = ""
+    """The text that its calls were read from, where the log has them in words."""
     action: str | None = None
     """The action that was run, where the log names it; by default it is made from the message."""
     is_context: bool = False
@@ -97,7 +101,11 @@ class Message:
     """The images of its content as the log has them; each has a mark in the text."""
     images: tuple["KeptImage", ...] = ()
     """Those of them that are kept."""
+    num_unread: int = 0
+    """Parts of its content that no reader knows: each has a mark in the text."""
     sampling: LoggedSampling = NO_SAMPLING
+    state: str | None = None
+    """The state that it shows, where the log names it beside the text."""
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""
 
@@ -145,6 +153,9 @@ class LoggedRollout:
     """What the reader left out of this rollout: reason to number."""
     notes: tuple[str, ...] = ()
     """What the reader decided, for the report; each note is shown once."""
+    is_steps: bool = False
+    """Whether the log is one of steps: each has its own reward, and messages after the last one
+    show the state that it led to."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

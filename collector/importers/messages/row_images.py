@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from graphcredit.collector.importers.messages.content import address_of, is_image
+from graphcredit.collector.importers.messages.image_parts import address_of, is_image
 from graphcredit.collector.importers.messages.values import fields_of
 
 _FIELDS = ("images", "image")

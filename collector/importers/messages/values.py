@@ -18,6 +18,10 @@ MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, Recurs
 """What a reader may raise of a record whose parts have other types than its format says."""
 
 
+NESTED = ("meta", "metadata", "info", "result")
+"""Fields whose own fields may name task, reward and success."""
+
+
 def fields_of(value: object) -> Mapping[str, Any]:
     """Return a JSON object; an empty one for every other value."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
@@ -60,6 +64,7 @@ def without(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
+_encode_as_is = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _quoted = json.encoder.encode_basestring
 _NAME = itemgetter(0)
 
@@ -75,6 +80,11 @@ def canonical(value: object) -> str:
             return _encode(value)
         fields.append(f"{_quoted(name)}: {_quoted(field) if type(field) is str else field}")
     return f"{{{', '.join(fields)}}}"
+
+
+def json_text(value: object) -> str:
+    """Return JSON text with the fields in their order, as a tool writes it."""
+    return _encode_as_is(value)
 
 
 def canonical_text(value: object) -> str:
@@ -109,6 +119,14 @@ def as_number(value: object, what: str) -> float | None:
     if isinstance(value, int | float) and _is_finite(value):
         return float(value)
     raise RecordError(f"{what} must be a finite number: got {short(value)}")
+
+
+def parse_number(text: str) -> float | str:
+    """Return the number that a text is; the text if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def as_integer(value: object) -> int | None:

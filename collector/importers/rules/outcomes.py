@@ -9,6 +9,7 @@ from typing import Any
 
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Turns, prompt_name
 from graphcredit.collector.importers.messages.values import (
+    NESTED,
     RecordError,
     as_number,
     as_text,
@@ -20,6 +21,7 @@ from graphcredit.collector.importers.messages.values import (
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.rules.relative import is_relative
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
+from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of
 from graphcredit.store.errors import OptionError
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -48,15 +50,14 @@ class Verdict:
     """None if neither the log nor the rule says so."""
     by: str
     """What decided, for the report."""
+    judged_as: str | None = None
+    """The id that it has in the file of `--verdicts`."""
 
 
 _NO_VERDICT = Verdict(success=None, by="nothing")
 
 BY_PROMPT = "the prompt"
 """What makes a group where the log names none."""
-
-NESTED = ("meta", "metadata", "info", "result")
-"""Fields whose own fields may name task, reward and success."""
 
 _MOST_LABELS, _LABEL_CHARACTERS = 40, 100
 
@@ -71,6 +72,7 @@ class Rules:
     """What the options decide, ready for use."""
 
     state: StateRule
+    verdicts: Verdicts | None
     success: SuccessRule
     group: GroupRule
     group_option: str
@@ -109,7 +111,8 @@ def rules_of(options: ImportOptions) -> Rules:
         OptionError: One is not a rule.
     """
     return Rules(
-        state=state_rule(options.state),
+        state=state_rule(options.state, options.decimals),
+        verdicts=None if options.verdicts is None else verdicts_of(options.verdicts),
         success=success_rule(options.success),
         group=group_rule(options.group),
         group_option=options.group,
@@ -225,7 +228,9 @@ def reward_rule(text: str) -> RewardRule:
         OptionError: A weight is not a number.
     """
     if text == "end":
-        return lambda rollout, turns: _at_end(rollout.reward, turns)
+        return lambda rollout, turns: (
+            _of_turns(rollout, turns) if rollout.is_steps else _at_end(rollout.reward, turns)
+        )
     if text == "turns":
         return _of_turns
     terms = list(_terms(text))

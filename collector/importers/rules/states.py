@@ -36,12 +36,38 @@ _RULES = (
 )
 
 
-def state_rule(text: str) -> StateRule:
+def state_rule(text: str, decimals: int | None = None) -> StateRule:
     """Return the rule that `--state` names.
+
+    Args:
+        text: The rule.
+        decimals: Decimals of the numbers in its states; None leaves them as they are.
 
     Raises:
         OptionError: There is none of that name, or its argument is not right.
     """
+    rule = _rule(text)
+    if decimals is None:
+        return rule
+
+    def rounded(turns: Sequence[Turn]) -> States:
+        states = rule(turns)
+        texts = tuple(_NUMBER.sub(lambda m: _rounded(m[0], decimals), t) for t in states.texts)
+        return States(texts=texts, num_missed=states.num_missed)
+
+    return rounded
+
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+(?:[eE][-+]?\d+)?|[eE][-+]?\d+)(?!\w|\.\d)")
+"""A number that is not whole; no part of a version or an address."""
+
+
+def _rounded(number: str, decimals: int) -> str:
+    value = round(float(number), decimals) + 0.0  # -0.0 becomes 0.0
+    return str(int(value)) if value.is_integer() else str(value)
+
+
+def _rule(text: str) -> StateRule:
     kind, _, argument = text.partition(":")
     if text == "last":
         return lambda turns: States(texts=tuple(last_seen(turns)))
@@ -75,7 +101,8 @@ def last_seen(turns: Sequence[Turn]) -> list[str]:
     """
     texts: list[str] = []
     for turn in turns:
-        text = text_of(turn.seen)
+        named = turn.seen[-1].state if turn.seen else None
+        text = text_of(turn.seen) if named is None else named
         texts.append(text or (texts[-1] if texts else NOTHING_SEEN))
     return texts
 

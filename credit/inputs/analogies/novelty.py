@@ -15,11 +15,14 @@ are used where all steps of a group have a list, the lists tell its states apart
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.credit.inputs.analogies.jaccard import Sets
+from graphcredit.credit.inputs.analogies.text_slices import text_slices
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.credit.steps.complete import Steps
@@ -62,7 +65,7 @@ def novelty(
     )
     for node, seen in (
         _actions(nodes, untried.at(by_actions), action),
-        _words(steps, nodes, texts, by_words),
+        *_words(steps, nodes, texts, by_words),
     ):
         values += np.bincount(node, (1.0 + seen) ** -2, len(values))
     last = steps.trajectory_start[1:] - 1
@@ -88,24 +91,38 @@ def _actions(nodes: Nodes, untried: Sets, action: Ints) -> tuple[Ints, Ints]:
     return untried.node, np.where(is_taken, np.append(times, 0)[place], 0)
 
 
-def _words(steps: Steps, nodes: Nodes, texts: pa.Array, is_asked: Bools) -> tuple[Ints, Ints]:
-    """Return nodes, each with how many visits of its group's states show one of its words."""
+def _words(
+    steps: Steps, nodes: Nodes, texts: pa.Array, is_asked: Bools
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield nodes, each with how many visits of its group's states show one of its words."""
+    visits = _visits(steps, nodes)
     known = np.flatnonzero(is_asked & (nodes.text_of_node >= 0))
     asked = texts.take(pa.array(known))
-    plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(asked, r"[^\pL\pN_]+", " "))
+    for part in text_slices(asked, np.searchsorted(known, nodes.node_start)):
+        of_part = slice(part.start, part.stop)
+        node, thing = _things(asked[of_part], known[of_part])
+        of_group, _, _ = factorise_pairs(nodes.group_of_node[node], thing)
+        yield node, np.bincount(of_group, visits[node])[of_group].astype(np.int64)
+
+
+def _things(texts: pa.Array, nodes: Ints) -> tuple[Ints, Ints]:
+    """Return each word and each pair of neighbouring words of each node once.
+
+    Args:
+        texts: [n] texts.
+        nodes: [n] whose.
+    """
+    plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"[^\pL\pN_]+", " "))
     split = pc.utf8_split_whitespace(plain)
     words = encode(pa.chunked_array([pc.list_flatten(split)]))
     is_word = pc.not_equal(words.texts, "").to_numpy(zero_copy_only=False)[words.code]
-    node = known[pc.list_parent_indices(split).to_numpy()][is_word]
+    node = nodes[pc.list_parent_indices(split).to_numpy()][is_word]
     code = words.code[is_word]
     is_pair = node[1:] == node[:-1]
     pair, _, _ = factorise_pairs(code[:-1][is_pair], code[1:][is_pair])
-    node = np.concatenate([node, node[1:][is_pair]])
     thing = np.concatenate([code, pair + len(words.texts)])
-    _, node, thing = factorise_pairs(node, thing)
-    of_group, _, _ = factorise_pairs(nodes.group_of_node[node], thing)
-    visits = _visits(steps, nodes)
-    return node, np.bincount(of_group, visits[node])[of_group].astype(np.int64)
+    _, node, thing = factorise_pairs(np.concatenate([node, node[1:][is_pair]]), thing)
+    return node, thing
 
 
 def _visits(steps: Steps, nodes: Nodes) -> Ints:

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from graphcredit.credit.inputs.analogies.action_lists import ActionLists, Worth, judge_lists
 from graphcredit.credit.inputs.analogies.jaccard import Block, Sets, compare
 from graphcredit.credit.inputs.analogies.novelty import novelty
+from graphcredit.credit.inputs.analogies.text_slices import text_slices
 from graphcredit.credit.merging.admissible import UNKNOWN, signatures
 from graphcredit.credit.steps.arrays import (
     Bools,
@@ -116,7 +117,7 @@ def _imagine(
     group = nodes.group_of_node[untried.node]
     run = taken.run(group, untried.code)
     known = np.flatnonzero((run >= 0) & (nodes.goal_of_group[group] >= 0))
-    kinds = (possible, _words(texts)) if len(known) else ()
+    kinds = (possible, _words(texts, nodes.node_start)) if len(known) else ()
     rows = [_NOTHING] + [
         _most_alike(block, untried.node[known], run[known], taken)
         for block in compare(kinds, nodes.node_start, np.unique(group[known]))
@@ -242,13 +243,24 @@ def _actions(
     return _sets(node[first[owner[is_known]]], of_list[is_known]), of_text[steps.action]
 
 
-def _words(texts: pa.Array) -> Sets:
-    """Return the words of each node's text: what white space separates."""
-    split = pc.utf8_split_whitespace(texts)
-    words = encode(pa.chunked_array([pc.list_flatten(split)]))
-    node = pc.list_parent_indices(split).to_numpy().astype(np.int64)
-    is_word = pc.not_equal(words.texts, "").to_numpy(zero_copy_only=False)[words.code]
-    return _sets(node[is_word], words.code[is_word])
+def _words(texts: pa.Array, node_start: Ints) -> Sets:
+    """Return the words of each node's text: what white space separates.
+
+    A word may have another code in another group: nobody compares the words of two groups.
+    """
+    parts = [_sets(np.empty(0, np.int64), np.empty(0, np.int64))]
+    num_before = 0
+    for nodes in text_slices(texts, node_start):
+        split = pc.utf8_split_whitespace(texts[nodes.start : nodes.stop])
+        words = encode(pa.chunked_array([pc.list_flatten(split)]))
+        node = nodes.start + pc.list_parent_indices(split).to_numpy().astype(np.int64)
+        is_word = pc.not_equal(words.texts, "").to_numpy(zero_copy_only=False)[words.code]
+        parts.append(_sets(node[is_word], num_before + words.code[is_word]))
+        num_before += len(words.texts)
+    return Sets(
+        node=np.concatenate([part.node for part in parts]),
+        code=np.concatenate([part.code for part in parts]),
+    )
 
 
 def _sets(node: Ints, code: Ints) -> Sets:

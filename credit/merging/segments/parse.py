@@ -7,6 +7,7 @@ and of attributes in a tag, gaps between elements, and empty lines.
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,8 +15,10 @@ from graphcredit.credit.merging.segments.tokens import ESCAPE, SLOT, Line, split
 from graphcredit.store.files.parse import json_in
 
 _TAG = re.compile(
-    r"<(/?)([A-Za-z][\w:-]*)((?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?)*)\s*(/?)>"
+    r"<(/?)([A-Za-z][\w:-]*)"
+    r"((?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"<]*\"|'[^'<]*'|[^\s\"'<>]+))?)*)\s*(/?)>"
 )
+"""No value of an attribute has a `<`, as in XML: so each `<` is looked at once."""
 _ATTRIBUTE = re.compile(r"([\w:@.-]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
 _JSON = re.compile(r"\{\s*[\"}]|\[\s*[\"{\d]")
 ATTRIBUTE = " @"
@@ -118,6 +121,7 @@ def _markup(text: str, address: str) -> Iterator[Line]:
     tags = [tag for tag in _TAG.finditer(text) if tag[2].lower() in ending or tag[4]]
     yield from _plain(text[: tags[0].start() if tags else len(text)].splitlines(), address)
     stack: list[str] = []
+    num_open = Counter[str]()
     is_empty = False
     for tag, following in zip(tags, [*tags[1:], None], strict=False):
         closes, name, attributes, is_void = tag.groups()
@@ -126,12 +130,15 @@ def _markup(text: str, address: str) -> Iterator[Line]:
             yield from _attributes(inner, attributes)
         if closes and is_empty:
             yield Line(inner, ("",), ())
-        if closes and inner in stack:
-            del stack[len(stack) - 1 - stack[::-1].index(inner) :]
+        if closes and num_open[inner]:
+            while stack[-1] != inner:
+                num_open[stack.pop()] -= 1
+            num_open[stack.pop()] -= 1
         elif is_void or name.lower() in _VOID:
             yield Line(inner, ("",), ())
         elif not closes:
             stack.append(inner)
+            num_open[inner] += 1
         between = text[tag.end() : following.start() if following else len(text)]
         is_empty = not closes and not (between.strip() or attributes.strip())
         yield from _plain(html.unescape(between).splitlines(), stack[-1] if stack else address)

@@ -160,6 +160,35 @@ ROWS: dict[str, tuple[object, str]] = {
     "swe-agent": (SWE_TRAJ, "django-1.traj"),
     "mini-swe-agent": (mini_swe_agent(), "django-1.traj.json"),
     "openhands": (openhands_row(openhands_action("ls", "")), "output.jsonl"),
+    "openhands-events": (
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "Fix it."}},
+        "trajectory.json",
+    ),
+    "openhands-completions": (
+        {
+            "messages": [said("user", "q")],
+            "response": said("assistant", "a"),
+            "cost": 0.1,
+            "timestamp": 1.5,
+            "kwargs": {},
+        },
+        "gpt-1769035075.json",
+    ),
+    "claude-code": (
+        {"type": "user", "uuid": "u", "sessionId": "s", "message": said("user", "Fix it.")},
+        "5f0c.jsonl",
+    ),
+    "codex": ({"type": "session_meta", "payload": {"id": "c"}}, "rollout-2026.jsonl"),
+    "gemini-cli": ({"sessionId": "s", "projectHash": "p"}, "session-2026.jsonl"),
+    "smolagents": (
+        {"step_number": 1, "model_output": "I look.", "observations": "a.py"},
+        "steps.json",
+    ),
+    "trae-agent": ({"task": "Fix it.", "llm_interactions": [], "agent_steps": []}, "t.json"),
+    "browser-use": (
+        {"history": [{"model_output": None, "result": [], "state": {"url": "about:blank"}}]},
+        "history.json",
+    ),
     "tau2": (tau2_results(tau2_simulation()), "results.json"),
     "rllm": ({"episode_id": "h:0", "task": {}, "trajectories": []}, "episode_hashh_id0.json"),
     "art": ({"group_index": 0, "reward": 1.0, "messages": [said("user", "q")]}, "0007.parquet"),
@@ -171,7 +200,13 @@ ROWS: dict[str, tuple[object, str]] = {
     "verl-agent": (verl_agent_row(now="hall", action="east"), "7.jsonl"),
     "verl": (verl_row(), "4.jsonl"),
     "areal": (areal_row(), "42.jsonl"),
-    "spans": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
+    "traces": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
+    "calls": (
+        {"request": {"messages": [said("user", "q")]}, "response": said("assistant", "a")},
+        "calls.jsonl",
+    ),
+    "message-lines": (said("user", "hall"), "chat.jsonl"),
+    "steps": ({"episode": 0, "t": 0, "obs": 3, "action": 1, "reward": 0.0}, "walks.jsonl"),
     "messages": ({**WALKS[0], "messages": [said("user", "hall"), called("go", to="x")]}, "w.jsonl"),
 }
 """Name of a format to a record of it, and what its file is called."""

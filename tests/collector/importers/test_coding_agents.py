@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from graphcredit.collector.importers.table import candidates
 from tests.collector.importers.logs import called, said, write_json, write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
 from tests.collector.importers.rows import (
@@ -47,6 +50,22 @@ def test_mini_swe_agent_with_calls_and_with_responses(tmp_path: Path):
         ("b", "Fix.", "bash({})"),
         ("b", "bin", "bash({})"),
     ]
+
+
+@pytest.mark.parametrize("chosen", [0, None])
+def test_the_attempts_of_a_retry_are_trajectories(tmp_path: Path, chosen: int | None):
+    attempts = [
+        {"trajectory": [{"action": action, "observation": "ok"}], "info": {"exit_status": status}}
+        for action, status in (("submit", "submitted"), ("ls", "exit_cost"))
+    ]
+    own = {} if chosen is None else attempts[chosen]
+    log = write_json(tmp_path / "a-1.traj", {"attempts": attempts, **own})
+    imported(log, tmp_path / "store", success="info.exit_status==submitted")
+    found = brief(tmp_path / "store", "task_id", "trajectory_id", "action", "success")
+    labels = {action: name.rpartition("-")[0] for _, name, action, _ in found}
+    first = "a-1" if chosen == 0 else "a-1:attempt-0"
+    assert labels == {"submit": first, "ls": "a-1:attempt-1"}
+    assert {(action, success) for *_, action, success in found} == {("submit", True), ("ls", False)}
 
 
 def test_openhands_events_are_actions_and_observations(tmp_path: Path):
@@ -148,3 +167,77 @@ def test_openhands_runs_with_errors(tmp_path: Path):
     report = imported(write_lines(tmp_path / "output.jsonl", *rows), tmp_path / "store")
     assert report.left_out == {"run with an error and without a verdict": 1}
     assert (report.num_truncated, report.num_bad_rows) == (1, 1)
+
+
+SDK = [
+    {
+        "kind": "SystemPromptEvent",
+        "source": "agent",
+        "system_prompt": {"type": "text", "text": "s"},
+    },
+    {"kind": "MessageEvent", "source": "user", "llm_message": said("user", "Fix it.")},
+    {
+        "kind": "ActionEvent",
+        "source": "agent",
+        "llm_response_id": "r",
+        "tool_name": "terminal",
+        "thought": [{"type": "text", "text": "Look."}],
+        "action": {"command": "ls"},
+    },
+    {
+        "kind": "ObservationEvent",
+        "source": "environment",
+        "observation": {"content": "a.py", "metadata": {"prefix": "", "suffix": " [exit 0]"}},
+    },
+    {"kind": "MessageEvent", "source": "agent", "llm_message": said("assistant", "Done.")},
+]
+
+
+def test_a_folder_of_events_is_a_trajectory_in_the_order_of_its_numbers(tmp_path: Path):
+    for number, event in enumerate(SDK, start=8):
+        write_json(tmp_path / "c1" / "events" / f"event-{number}-x{number}.json", event)
+    write_json(tmp_path / "c1" / "base_state.json", {"id": "c1", "agent": {}})
+    report = imported(tmp_path, tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP) == [
+        ("Fix it.", 'terminal({"command": "ls"})', "Look."),
+        ("a.py [exit 0]", "Done.", None),
+    ]
+    assert (report.num_trajectories, report.num_unjudged) == (1, 1)
+
+
+@pytest.mark.parametrize("around", [None, "trajectory", "events"])
+def test_saved_trajectories_are_lists_of_events(tmp_path: Path, around: str | None):
+    events = [
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "Fix it."}},
+        {"id": 1, **openhands_action("ls", "Look.")},
+        {"id": 2, **openhands_result("a.py")},
+        {"id": 3, "source": "agent", "action": "finish", "args": {"thought": "Done."}},
+    ]
+    log = write_json(tmp_path / "a.json", events if around is None else {around: events})
+    imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "thought") == [
+        ("Fix it.", "Look."),
+        ("a.py", "Done."),
+    ]
+
+
+def test_steps_with_an_action_are_no_events_of_openhands():
+    row = {"episode": 1, "observation": "hall", "action": "go", "source": "me"}
+    assert "openhands-events" not in [each.name for each in candidates(row, Path("a.jsonl"))]
+
+
+def test_the_completions_of_a_folder_are_one_conversation(tmp_path: Path):
+    folder = tmp_path / "llm_completions" / "repo-1"
+    messages = [said("user", "Fix it.")]
+    answers = [called("ls", dir="."), said("assistant", "Done.")]
+    for number, answer in enumerate(answers):
+        response = {"id": f"r{number}", "choices": [{"message": answer}]}
+        call = {"messages": messages, "response": response, "cost": 0.1, "timestamp": 9.5 + number}
+        write_json(folder / f"m-{9 + number}.5.json", call)
+        messages = [*messages, answer, {**said("tool", "a.py"), "tool_call_id": "c1"}]
+    report = imported(tmp_path, tmp_path / "store")
+    assert brief(tmp_path / "store", "task_id", "state", "action") == [
+        ("repo-1", "Fix it.", 'ls({"dir": "."})'),
+        ("repo-1", "a.py", "Done."),
+    ]
+    assert report.num_trajectories == 1

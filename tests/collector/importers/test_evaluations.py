@@ -166,6 +166,22 @@ def test_harbor_counts_trials_without_a_trajectory(tmp_path: Path):
     assert steps_of(tmp_path / "store")[0]["task_id"] == "find#abcdef01"
 
 
+def test_the_own_log_of_an_agent_is_no_second_trajectory_of_its_trial(tmp_path: Path):
+    won = {"verifier_result": {"rewards": {"reward": 1.0}}}
+    trial(tmp_path / "job", "find__1", PLAIN, **won)
+    agent = tmp_path / "job" / "find__1" / "agent"
+    native = {"messages": [said("user", "find it"), said("assistant", "one")]}
+    own = write_json(agent / "sessions" / "mini.trajectory.json", native)
+    report = imported(tmp_path / "job", tmp_path / "store")
+    assert report.left_out == {"log of an agent beside its trajectory in ATIF": 1}
+    assert (report.num_trajectories, report.num_success) == (1, 1)
+    assert imported(own, tmp_path / "alone").num_trajectories == 1
+    (agent / "trajectory.json").unlink()
+    report = imported(tmp_path / "job", tmp_path / "native")
+    assert (report.num_trajectories, report.num_success, report.left_out) == (1, 1, {})
+    assert steps_of(tmp_path / "native")[0]["task_id"] == "find"
+
+
 def test_harbor_has_tokens_in_the_result_and_the_reward_in_a_file(tmp_path: Path):
     details = {
         "prompt_token_ids": [[1], [1, 2, 3]],

@@ -115,7 +115,8 @@ def test_what_may_have_an_image(name: str, tmp_path: Path):
     report = imported(log, tmp_path / "store")
     assert (report.num_images, report.bad_images) == (1, [])
     assert shown(tmp_path / "store") == [[A]]
-    assert brief(tmp_path / "store", "state") == [(f"Look.\n{mark_of(A)}",)]
+    apart = "\n\n" if name == "tool result" else "\n"
+    assert brief(tmp_path / "store", "state") == [(f"Look.{apart}{mark_of(A)}",)]
 
 
 def test_several_urls_of_one_part_are_several_images(tmp_path: Path):

@@ -238,8 +238,8 @@ def test_calls_that_a_server_of_mcp_ran_have_their_result(tmp_path: Path):
 
 
 def test_spans_and_pickles_are_refused_with_the_reason(tmp_path: Path):
-    report = imported(write_lines(tmp_path / "s.jsonl", ROWS["spans"][0]), tmp_path / "store")
-    assert report.bad_rows[0].reason.startswith("spans cannot be imported: they tell which calls")
+    report = imported(write_lines(tmp_path / "s.jsonl", ROWS["traces"][0]), tmp_path / "store")
+    assert "no span has an answer" in report.bad_rows[0].reason
     (tmp_path / "rollout_3.pt").write_bytes(b"PK\x03\x04")
     report = imported(tmp_path / "rollout_3.pt", tmp_path / "store")
     assert "torch.load(path, weights_only=True)" in report.bad_rows[0].reason

@@ -80,9 +80,9 @@ def test_the_field_of_the_groups_and_others_are_named(tmp_path: Path):
 
 
 def test_an_answer_that_all_begin_with_is_named(tmp_path: Path):
-    rows = [row(n % 2, "play", "OK", f"task {n % 2}", "go") for n in range(4)]
+    rows = [row(n % 2, "play", "look", f"task {n % 2}", "go") for n in range(4)]
     notes = notes_of(tmp_path, *rows)
-    assert "all 4 trajectories begin with the same answer, 'OK'" in notes
+    assert "all 4 trajectories begin with the same answer, 'look'" in notes
     assert "falls into 2 classes that saw different things after the same first act" in notes
-    mixed = [row(n % 2, "play", "OK", f"task {n}", "go") for n in range(4)]
+    mixed = [row(n % 2, "play", "look", f"task {n}", "go") for n in range(4)]
     assert "classes" not in notes_of(tmp_path / "2", *mixed)

@@ -80,6 +80,16 @@ def test_a_verdict_of_rllm_may_be_text(tmp_path: Path, correct: object, counts: 
     assert (report.num_success, report.num_failed, unclear) == counts
 
 
+def test_a_role_of_rllm_is_judged_by_its_own_reward(tmp_path: Path):
+    steps = [{"observation": "2+2?", "action": "4"}]
+    roles = [{"name": "solver", "reward": 0, "steps": steps}, {"name": "judge", "steps": steps}]
+    episode = {"episode_id": "h:0", "task": "?", "task_hash": "h", "is_correct": True}
+    log = write_json(tmp_path / "e.json", {**episode, "trajectories": roles})
+    imported(log, tmp_path / "store")
+    found = brief(tmp_path / "store", "task_id", "success")
+    assert found == [("h/judge", True), ("h/solver", False)]  # the judge has the episode's
+
+
 def test_art_groups_by_index_and_keeps_context(tmp_path: Path):
     def row(index: int, reward: float) -> dict[str, Any]:
         call = json.dumps(called("look")["tool_calls"])

@@ -8,7 +8,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.error import URLError
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -72,7 +71,7 @@ def _wait(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
         assert server.poll() is None, log.read_text()
         try:
             urllib.request.urlopen(address, timeout=5).close()
-        except URLError:
+        except OSError:  # nobody is there yet, or too slow
             time.sleep(0.1)
         else:
             return

@@ -1,5 +1,6 @@
 """What holds on every page: nothing leaves the machine, text stays text, any window, no mouse."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,13 @@ from playwright.sync_api import Browser, Page, expect
 from graphcredit.viewer.sitemap import PAGES
 from tests.viewer.flows.screen import (
     acted,
+    click_in_graph,
     download,
     expect_at,
     in_graph,
     is_drawn,
     main,
+    marked,
     open_page,
     tab_to,
 )
@@ -78,18 +81,27 @@ def _assert_fits_a_narrow_window(page: Page) -> None:
 @pytest.mark.parametrize(
     ("name", "button"), [("graph", "Export as HTML"), ("trajectory", "As HTML")]
 )
-def test_an_exported_file_obeys_no_log(
+def test_an_exported_file_obeys_no_log_and_needs_no_network(
     page: Page, browser: Browser, tmp_path: Path, name: str, button: str
 ):
     open_page(page, name, run="hostile", estimator="graphgpo")
     file = download(page, button, tmp_path)
     watch = Watch()
-    with browser.new_context() as context:
+    with browser.new_context(offline=True) as context:
         alone = context.new_page()
         watch.over(alone)
         alone.goto(file.as_uri())
         expect(alone.get_by_text("<script>alert(1)</script>").first).to_be_attached()
-        assert name == "trajectory" or is_drawn(alone)
+        if name == "trajectory":
+            heights = alone.locator("nav i").evaluate_all("bars => bars.map(b => b.offsetHeight)")
+            assert max(heights) > 0
+            alone.locator("nav a").last.click()
+            expect(alone).to_have_url(re.compile(rf"^{re.escape(file.as_uri())}#step-\d+$"))
+        else:
+            assert is_drawn(alone)
+            click_in_graph(alone, "e0-2")
+            expect(alone.locator("pre").last).to_contain_text("graphgpo_advantage")
+            assert marked(alone, "chosen") == {"e0-2"}
         _assert_nothing_was_obeyed(alone)
     watch.must_be_calm(file.as_uri())
     assert watch.requests == [file.as_uri()]

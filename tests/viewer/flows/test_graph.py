@@ -1,9 +1,7 @@
 """A task's state graph under the mouse."""
 
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from graphcredit.store import Store
 from graphcredit.viewer.widgets.colours import colour_limit, diverging
@@ -14,15 +12,12 @@ from tests.viewer.flows.screen import (
     choose,
     click_in_graph,
     column,
-    download,
     expect_at,
     expect_same_after_reload,
     in_graph,
-    is_drawn,
     marked,
     open_page,
 )
-from tests.viewer.flows.watch import Watch
 
 pytestmark = pytest.mark.browser
 
@@ -116,23 +111,3 @@ def test_a_trajectory_is_laid_over_the_graph_and_stays_there(page: Page, store: 
     expect_same_after_reload(page)
     assert marked(page, "path") == on_the_way
     assert marked(page, "chosen") == {"n1"}
-
-
-@pytest.mark.slow
-def test_the_exported_graph_needs_no_network(page: Page, browser: Browser, tmp_path: Path):
-    open_page(page, "graph", **_HERE, estimator="graphgpo", trajectory="y")
-    in_graph(page, "cy => cy.nodes().length")
-    file = download(page, "Export as HTML", tmp_path)
-    watch = Watch()
-    with browser.new_context(offline=True) as context:
-        alone = context.new_page()
-        watch.over(alone)
-        alone.goto(file.as_uri())
-        assert in_graph(alone, "cy => cy.nodes().length") == 5
-        assert is_drawn(alone)
-        assert marked(alone, "path") == {"n0", "n2", "n3", "e0-2", "e2-3"}
-        click_in_graph(alone, "e0-2")
-        expect(alone.locator("pre")).to_contain_text("graphgpo_advantage")
-        assert marked(alone, "chosen") == {"e0-2"}
-    watch.must_be_calm(file.as_uri())
-    assert watch.requests == [file.as_uri()]

@@ -1,0 +1,181 @@
+"""Runs of agents that log their own objects: smolagents, trae-agent, browser-use.
+
+Each is translated to a row with messages, which `chat_rows` reads.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from graphcredit.collector.importers.formats import chat_rows
+from graphcredit.collector.importers.logs.files import Record, RowError, stem_of
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Rollouts
+from graphcredit.collector.importers.messages.values import (
+    as_mapping,
+    as_objects,
+    field_at,
+    fields_of,
+    without,
+)
+
+Raw = dict[str, Any]
+
+_CLAIMED = "success is what the agent says of itself: --success names a verdict of others"
+
+SMOLAGENTS_ASIDE = (
+    *("*.model_input_messages", "*.model_output_message", "*.code_action", "*.action_output"),
+    *("*.tool_calls.*.type", "*.error.type", "state", "output"),
+    *(f"steps.*.{name}" for name in ("model_input_messages", "model_output_message")),
+    *(f"steps.*.{name}" for name in ("code_action", "action_output", "tool_calls.*.type")),
+    "steps.*.error.type",
+)
+"""Copies of what the steps have."""
+
+TRAE_ASIDE = (
+    *("agent_steps", "final_result", "provider", "llm_interactions.*.provider"),
+    *("llm_interactions.*.tools_available", "llm_interactions.*.input_messages.*.tool_call"),
+)
+"""Copies of the interactions, and settings."""
+
+BROWSER_USE_ASIDE = tuple(
+    f"history.*.{name}"
+    for name in (
+        "state.screenshot",
+        "state.screenshot_path",
+        "state.interacted_element",
+        "metadata",
+    )
+)
+"""Screenshots, which are no part of a state, and what an action turned out to be about."""
+
+
+def is_smolagents(value: object, path: Path) -> bool:
+    """Return whether a record is a step of smolagents, or has a list of them."""
+    steps = value if isinstance(value, list) else fields_of(value).get("steps")
+    items = cast("list[object]", steps) if isinstance(steps, list) else [value]
+    return any(
+        {"step_number", "model_output", "observations"} <= fields_of(i).keys() for i in items
+    )
+
+
+def gather_smolagents(records: Iterator[Record]) -> Iterator[Record]:
+    """Put together the steps of a file that is a list of them."""
+    steps: list[Record] = []
+    for record in records:
+        is_step = isinstance(record.value, Mapping) and "steps" not in record.value
+        if is_step and not isinstance(record.value, RowError):
+            steps.append(record)
+        else:
+            yield record
+    if steps:
+        yield replace(steps[-1], place="", value=[step.value for step in steps])
+
+
+def read_smolagents(record: Record) -> Rollouts:
+    """Yield the rollout of a run."""
+    is_list = isinstance(record.value, list)
+    run = {"steps": record.value} if is_list else as_mapping(record.value, "a run")
+    messages: list[Raw] = []
+    for step in as_objects(run.get("steps"), "steps", "a step"):
+        messages += _smolagents_messages(step, is_first=not messages)
+    yield from _rollout(record, {**without(run, ("steps",)), "messages": messages})
+
+
+def _smolagents_messages(step: Mapping[str, Any], *, is_first: bool) -> Iterator[Raw]:
+    for name, role in (("system_prompt", "system"), ("task", "user"), ("plan", "assistant")):
+        if step.get(name) is not None:
+            yield {"role": role, "content": step[name]}
+    if "step_number" not in step:
+        return
+    output = step.get("model_output")
+    yield {"role": "assistant", "content": output, "tool_calls": step.get("tool_calls") or None}
+    failure = fields_of(step.get("error")).get("message") or step.get("error")
+    for text in (step.get("observations"), failure):
+        if text is not None:
+            yield {"role": "tool", "content": text}
+
+
+def is_trae(value: object, path: Path) -> bool:
+    """Return whether a record is a trajectory of trae-agent."""
+    return {"llm_interactions", "agent_steps"} <= fields_of(value).keys()
+
+
+def read_trae(record: Record) -> Rollouts:
+    """Yield the rollout of a trajectory: what each call was given, and its answer."""
+    run = as_mapping(record.value, "a trajectory")
+    messages: list[Raw] = []
+    given: list[Mapping[str, Any]] = []
+    for call in as_objects(run["llm_interactions"], "llm_interactions", "an interaction"):
+        before, given = given, as_objects(call.get("input_messages"), "input_messages", "a message")
+        is_whole = bool(before) and given[:1] == before[:1]  # not only what is new
+        messages += map(_trae_message, given[len(before) + 1 :] if is_whole else given)
+        messages.append({"role": "assistant", **as_mapping(call.get("response"), "response")})
+    results = field_at(run, f"agent_steps.{len(run['agent_steps']) - 1}.tool_results")
+    messages += [_trae_result(each) for each in as_objects(results, "tool_results", "a result")]
+    row = {**without(run, ("llm_interactions", "agent_steps")), "messages": messages}
+    yield from _rollout(record, row, _CLAIMED)
+
+
+def _trae_message(message: Mapping[str, Any]) -> Raw:
+    if isinstance(message.get("tool_result"), Mapping):
+        return _trae_result(message["tool_result"])
+    # What the agent reflects on its results is given to the model, and no answer of it.
+    return {**message, "tool_call": None, "loss": False}
+
+
+def _trae_result(result: Mapping[str, Any]) -> Raw:
+    texts = (result.get("result"), result.get("error"))
+    return {"role": "tool", "content": "\n".join(str(text) for text in texts if text)}
+
+
+def is_browser_use(value: object, path: Path) -> bool:
+    """Return whether a record is a history of browser-use."""
+    first = field_at(value, "history.0")
+    return {"model_output", "result", "state"} <= fields_of(first).keys()
+
+
+def read_browser_use(record: Record) -> Rollouts:
+    """Yield the rollout of a history: the page, the actions on it, and what they brought."""
+    run = as_mapping(record.value, "a history")
+    history = as_objects(run["history"], "history", "a step")
+    messages = [message for step in history for message in _browser_messages(step)]
+    ends = as_objects(history[-1].get("result"), "result", "a result")
+    verdicts = (field_at(ends[-1:], path) for path in ("0.judgement.verdict", "0.success"))
+    success = next((verdict for verdict in verdicts if verdict is not None), None)
+    named = {"success": success, "task_id": run.get("task") or stem_of(record.path)}
+    row = {**named, **without(run, ("history",)), "messages": messages}
+    yield from _rollout(record, row, _CLAIMED)
+
+
+def _browser_messages(step: Mapping[str, Any]) -> Iterator[Raw]:
+    state, output = fields_of(step.get("state")), fields_of(step.get("model_output"))
+    tabs = [tab.get("url") for tab in as_objects(state.get("tabs"), "tabs", "a tab")]
+    page = [state.get("url"), state.get("title"), *(u for u in tabs if u != state.get("url"))]
+    yield {"role": "user", "content": "\n".join(str(each) for each in page if each)}
+    if output:
+        brain = {**output, **fields_of(output.get("current_state"))}
+        thoughts = [v for k, v in brain.items() if k != "action" and isinstance(v, str) and v]
+        actions = as_objects(output.get("action"), "action", "an action")
+        calls = [
+            {"name": name, "arguments": without(fields_of(value), ())}
+            for action in actions
+            for name, value in action.items()
+            if isinstance(value, Mapping)
+        ]
+        yield {
+            "role": "assistant",
+            "reasoning_content": "\n".join(thoughts),
+            "tool_calls": calls,
+        }
+    for result in as_objects(step.get("result"), "result", "a result"):
+        texts = [result.get(n) for n in ("extracted_content", "long_term_memory", "error")]
+        text = "\n".join(dict.fromkeys(str(text) for text in texts if text))
+        yield {"role": "tool", "content": text}
+
+
+def _rollout(record: Record, row: Mapping[str, Any], *notes: str) -> Rollouts:
+    for item in chat_rows.read(replace(record, value=row)):
+        if isinstance(item, LoggedRollout) and item.success is not None:
+            item = replace(item, notes=(*item.notes, *notes))
+        yield item

@@ -1,0 +1,1 @@
+"""Calls of a model, joined to conversations: logs of calls, and what traces have of them."""

@@ -1,0 +1,62 @@
+"""Rows of several rollouts, whose fields are columns: ms-swift's batches, groups of Atropos."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from graphcredit.collector.importers.formats.row_messages import (
+    ANSWERS,
+    LISTS,
+    known_list_of,
+    list_of,
+    pair_of,
+)
+from graphcredit.collector.importers.messages.chat import is_chat
+
+_COLUMNS = (*LISTS, *ANSWERS)
+_SINGLE = {
+    "scores": "score",
+    "rewards": "reward",
+    "advantages": "advantage",
+    "prompts": "prompt",
+    "completions": "completion",
+    "responses": "response",
+}
+
+
+def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the rollouts of a row whose fields are columns, a value for each; else the row.
+
+    The messages may be in the one object of a row that has some, as in LangGraph's `values`.
+    """
+    if list_of(row) is None and pair_of(row) is None:
+        inner = [
+            name for name in row if isinstance(row[name], Mapping) and known_list_of(row[name])
+        ]
+        if len(inner) == 1:
+            row = {**row[inner[0]], **{name: row[name] for name in row if name != inner[0]}}
+    name = next((name for name in _COLUMNS if row.get(name) and _is_column(name, row[name])), None)
+    if name is None:
+        return [row]
+    size = len(row[name])
+    spread = {
+        field
+        for field, value in row.items()
+        if isinstance(value, list)
+        and len(cast("list[Any]", value)) == size
+        and (field == name or not is_chat(value))
+    }
+    if len(spread) == 1 and isinstance(row[name][0], str):  # the texts may be its turns
+        return [row]
+    whole = {name: value for name, value in row.items() if name not in spread}
+    return [{**whole, **{_SINGLE.get(n, n): row[n][i] for n in spread}} for i in range(size)]
+
+
+def _is_column(name: str, value: object) -> bool:
+    """Return whether a value has several rollouts: lists of messages, or texts of answers."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    if name == "choices":
+        return len(items) > 1
+    if not items or is_chat(value):
+        return False
+    are_texts = name in ANSWERS and all(isinstance(item, str) for item in items)
+    return are_texts or all(map(is_chat, items))

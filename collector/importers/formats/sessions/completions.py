@@ -1,0 +1,42 @@
+"""OpenHands: folders of completions, with a file for each call of a model."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from graphcredit.collector.importers.formats.calls import log, rows
+from graphcredit.collector.importers.formats.sessions.folders import with_folder
+from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.messages.rollout import Rollouts
+from graphcredit.collector.importers.messages.values import fields_of
+
+ASIDE = (*rows.ASIDE, *(f"calls.*.{name}" for name in ("kwargs", "args", "fncall_response")))
+
+_FOLDER = "llm_completions"
+"""Its folders are called after instances."""
+
+
+def is_row(value: object, path: Path) -> bool:
+    """Return whether a record is a call of a model as OpenHands logs it."""
+    return _is_call(value)
+
+
+def _is_call(value: object) -> bool:
+    return {"messages", "response", "cost", "timestamp"} <= fields_of(value).keys()
+
+
+def gather(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield a record for each conversation that the calls of a file or of its folder are."""
+    yield from log.gather(map(_named, with_folder(records, _is_call)))
+
+
+def _named(record: Record) -> Record:
+    folder = record.path.parent
+    if isinstance(record.value, RowError) or folder.parent.name != _FOLDER:
+        return record
+    return replace(record, value={"instance_id": folder.name, **record.value})
+
+
+def read(record: Record) -> Rollouts:
+    """Yield the rollouts of a conversation."""
+    return log.read(record)

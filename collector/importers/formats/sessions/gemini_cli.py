@@ -1,0 +1,109 @@
+"""Gemini CLI: sessions of `~/.gemini/tmp/*/chats`, as one object or as lines that change it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from graphcredit.collector.importers.formats.sessions.lines import (
+    OF_SUBAGENT,
+    UNSEEN,
+    rollouts_of,
+)
+from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
+from graphcredit.collector.importers.messages.values import (
+    as_mapping,
+    as_objects,
+    as_text,
+    fields_of,
+    without,
+)
+
+ASIDE = (
+    *("summary", "projectHash", "directories", "memoryScratchpad", "kind"),
+    *("startTime", "lastUpdated"),
+    *(
+        f"messages.*.{name}"
+        for name in (
+            *("displayContent", "tokens", "toolCalls.*.resultDisplay", "toolCalls.*.description"),
+            *("toolCalls.*.displayName", "toolCalls.*.result.*.functionResponse.name"),
+        )
+    ),
+)
+"""What a person is shown, and what describes the session."""
+
+
+def is_row(value: object, path: Path) -> bool:
+    """Return whether a record is a session, or the first line of one."""
+    return isinstance(fields_of(value).get("sessionId"), str) and "projectHash" in fields_of(value)
+
+
+def gather(records: Iterator[Record]) -> Iterator[Record]:
+    """Put together the lines of a session: a message may be written again, and be taken back."""
+    begin: Record | None = None
+    session: dict[str, Any] = {}
+    messages: dict[str, Mapping[str, Any]] = {}
+    for record in records:
+        line = fields_of(record.value)
+        if isinstance(record.value, RowError) or ("projectHash" in line and "messages" in line):
+            yield _sorted(record, line)
+        elif "projectHash" in line:
+            begin = begin or record
+            session |= line
+        elif isinstance(line.get("$rewindTo"), str):
+            names = list(messages)
+            at = names.index(line["$rewindTo"]) if line["$rewindTo"] in messages else 0
+            for name in names[at:]:
+                del messages[name]
+        elif isinstance(line.get("$set"), Mapping):
+            changed = dict(fields_of(line["$set"]))
+            whole = as_objects(changed.pop("messages", None), "messages", "a message")
+            session |= changed
+            messages = {str(each.get("id")): each for each in whole} or messages
+        else:
+            messages[str(line.get("id"))] = line
+    if begin is not None:
+        yield _sorted(begin, {**session, "messages": list(messages.values())})
+
+
+def _sorted(record: Record, session: Mapping[str, Any]) -> Record:
+    """Return the record of a session, with what the model did not see apart."""
+    logged = as_objects(session.get("messages"), "messages", "a message")
+    kept = [each for each in logged if each.get("type") in ("user", "gemini")]
+    unseen = [each for each in logged if each.get("type") not in ("user", "gemini")]
+    apart = {"left_out": {UNSEEN: unseen}} if unseen else {}
+    return replace(record, value={**session, "messages": kept, **apart})
+
+
+def read(record: Record) -> Rollouts:
+    """Yield the rollout of a session."""
+    session = as_mapping(record.value, "a session")
+    if session.get("kind") == "subagent":
+        yield Omission(reason=OF_SUBAGENT)
+        return
+    logged = as_objects(session.get("messages"), "messages", "a message")
+    messages = [message for each in logged for message in _messages(each)]
+    info = without(session, ("messages", "left_out"))
+    yield from rollouts_of(record, messages, as_text(session.get("sessionId")), info)
+
+
+def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a message, and the results of its calls."""
+    content = message.get("content")
+    if message.get("type") == "user":
+        # Results stand at their calls, too.
+        parts = cast("list[object]", content) if isinstance(content, list) else [content]
+        kept = [part for part in parts if "functionResponse" not in fields_of(part)]
+        yield {"role": "user", "content": kept if isinstance(content, list) else content}
+        return
+    calls = as_objects(message.get("toolCalls"), "toolCalls", "a call")
+    thoughts = as_objects(message.get("thoughts"), "thoughts", "a thought")
+    texts = (text for t in thoughts for n in ("subject", "description") if (text := t.get(n)))
+    yield {
+        "role": "assistant",
+        "content": content,
+        "reasoning_content": "\n".join(map(str, texts)) or None,
+        "tool_calls": [without(call, ("result",)) for call in calls] or None,
+    }
+    yield from ({"role": "tool", "content": call["result"]} for call in calls if call.get("result"))

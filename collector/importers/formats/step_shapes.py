@@ -1,0 +1,214 @@
+"""The shapes of logs of steps: a row a step, an episode with its steps, or one with arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from graphcredit.collector.importers.formats.chat_rows import GROUPS, REWARDS, SUCCESSES
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    fields_of,
+    first_of,
+    parse_json,
+)
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "task_id": ("task_id", *GROUPS, "env_name", "env", "environment", "game"),
+    "trajectory_id": (
+        *("trajectory_id", "traj_id", "traj_uid", "episode_id", "episode", "episode_index"),
+        *("episode_idx", "episode_num", "ep", "ep_id", "traj", "trajectory", "traj_idx"),
+        *("rollout_id", "rollout", "rollout_idx", "rollout_index", "session_id"),
+    ),
+    "step_index": (
+        *("step_index", "step", "step_id", "step_idx", "step_num", "t", "timestep", "time_step"),
+        *("frame_index", "turn", "turn_index", "time", "index", "i"),
+    ),
+    "state": ("state", "states", "s"),
+    "observation": ("observation", "obs", "ob", "observations", "observation.state"),
+    "next_state": (
+        *("next_state", "next_states", "next_observation", "next_obs", "next_ob", "obs_next"),
+        *("next_observations", "new_state", "new_obs", "new_observation", "s_next", "s2"),
+    ),
+    "action": ("action", "actions", "act", "acts", "a"),
+    "reward": ("reward", "rewards", "rew", "rews", "r", "next.reward"),
+    "done": (
+        *("done", "dones", "terminal", "terminals", "is_terminal", "is_last", "is_done"),
+        *("finished", "next.done"),
+    ),
+    "terminated": ("terminated", "terminations", "termination", "term"),
+    "truncated": ("truncated", "truncations", "truncation", "timeouts", "timeout", "trunc"),
+    "thought": ("thought", "thoughts", "reasoning", "thinking", "rationale"),
+    "admissible_actions": (
+        *("admissible_actions", "admissible_commands", "available_actions", "valid_actions"),
+        *("legal_actions",),
+    ),
+    "is_action_valid": ("is_action_valid", "action_is_valid", "is_valid", "action_valid"),
+}
+"""Part of a step to the fields that may have it, those of an episode's arrays among them."""
+
+STEP_LISTS = ("steps", "trajectory", "transitions", "episode", "rollout", "history", "frames")
+"""Fields of an episode that may have its steps."""
+
+ENDS = ("done", "terminated", "truncated")
+_SIGNS = ("reward", *ENDS, "trajectory_id", "step_index", "next_state")
+"""Parts without which a state and an action are no log of steps."""
+
+Row = Mapping[str, Any]
+
+
+@lru_cache(maxsize=1024)
+def _present(fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the fields that may have each part, of those that a row has."""
+    return {name: tuple(f for f in names if f in fields) for name, names in NAMES.items()}
+
+
+def fields_for(row: Row, name: str) -> tuple[str, ...]:
+    """Return the fields of a row that are for a part, though they may be null there."""
+    return _present(tuple(row))[name]
+
+
+def part(row: Row, name: str) -> Any:
+    """Return a part of a step; None if no field has it."""
+    return first_of(row, fields_for(row, name))
+
+
+def has_part(row: Row, name: str) -> bool:
+    """Return whether a field of a row is for a part, even if it is null there."""
+    return bool(fields_for(row, name))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shape:
+    """Steps of a record."""
+
+    said: Row
+    """What is said of their episode beside them."""
+    rows: list[Row]
+    is_row: bool = False
+    """Whether the record is a step, and others are of the same episode."""
+
+
+def shape_of(value: object, *, among: bool = False) -> Shape | None:
+    """Return the steps of a record; None if it is no log of steps.
+
+    Args:
+        value: The record.
+        among: Whether it is in a log of steps. A row that lacks a state or an action is one then:
+            that of a reset, or one to be refused with its episode.
+
+    Raises:
+        RecordError: Arrays of an episode have other lengths.
+    """
+    if _are_steps(value, {}):
+        return Shape(said={}, rows=cast("list[Row]", value))
+    row = fields_of(value)
+    if any(isinstance(each, list | dict) or name in STEP_LISTS for name, each in row.items()):
+        shape = _of_lists(_with_lists(row))
+        if shape is not None:
+            return shape
+    is_step = (among or _is_step(row)) and _has_sign(row)
+    return Shape(said={}, rows=[row], is_row=True) if is_step else None
+
+
+def _of_lists(row: Row) -> Shape | None:
+    """Return the steps of an episode, which has them as objects or as arrays."""
+    for name in STEP_LISTS:
+        steps = row.get(name)
+        steps = parse_json(steps) if isinstance(steps, str) else steps
+        if not isinstance(steps, list):
+            continue
+        others = {field: other for field, other in row.items() if field != name}
+        if _are_steps(steps, others):
+            return Shape(said=others, rows=cast("list[Row]", steps))
+    return _of_arrays(row) if _has_arrays(row) else None
+
+
+def _are_steps(value: object, others: Row) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    items = [fields_of(item) for item in cast("list[Any]", value)]
+    is_judged = any(others.get(name) is not None for name in (*REWARDS, *SUCCESSES))
+    return all(map(_is_step, items)) and (is_judged or any(map(_has_sign, items)))
+
+
+def _is_step(row: Row) -> bool:
+    seen = ("state", "observation", "next_state")
+    return has_part(row, "action") and any(part(row, name) is not None for name in seen)
+
+
+def _with_lists(row: Row) -> Row:
+    """Return the columns that pandas writes: as objects of numbers, or names beside the rows."""
+    if not isinstance(next(iter(row.values()), None), Mapping | list):
+        return row
+    columns, data = row.get("columns"), row.get("data")
+    if isinstance(columns, list) and isinstance(data, list):
+        lines = cast("list[Any]", data)
+        if all(isinstance(line, list) and len(line) == len(columns) for line in lines):
+            names = map(str, cast("list[Any]", columns))
+            return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
+    objects = [fields_of(value) for value in row.values()]
+    numbers = [str(number) for number in range(len(objects[0]))] if objects else []
+    if numbers and all(list(each) == numbers for each in objects):
+        return {name: list(each.values()) for name, each in zip(row, objects, strict=True)}
+    return row
+
+
+def _has_sign(row: Row) -> bool:
+    return any(has_part(row, name) for name in _SIGNS)
+
+
+def _has_arrays(row: Row) -> bool:
+    """Return whether a row has all actions and states of an episode; an action may be an array."""
+    actions = part(row, "action")
+    if not isinstance(actions, list):
+        return False
+    states = first_of(row, (*NAMES["state"], *NAMES["observation"]))
+    if not isinstance(states, list | Mapping):
+        return False
+    length = len(cast("list[Any]", actions))
+    if _length(states) not in (length, length + 1) or isinstance(part(row, "step_index"), int):
+        return False
+    others = [_length(part(row, name)) for name in ("reward", *ENDS)]
+    are_texts = all(isinstance(action, str) for action in cast("list[Any]", actions))
+    return are_texts or length in others or any(name in row for name in ("actions", "acts"))
+
+
+def _of_arrays(row: Row) -> Shape:
+    length = len(part(row, "action"))
+    for name in ("action", "reward", *ENDS):
+        values = part(row, name)
+        if isinstance(values, list) and len(cast("list[Any]", values)) not in (length, length + 1):
+            raise RecordError(
+                f"the arrays of an episode must have a value for each of its {length} actions: "
+                f"{name} has {len(cast('list[Any]', values))}"
+            )
+    cut = {name: value for name, value in row.items() if _length(value) in (length, length + 1)}
+    rows: list[dict[str, Any]] = []
+    for number in range(length):
+        rows.append({name: _at(value, number) for name, value in cut.items()})
+        for name in {"infos", "info"} & cut.keys():  # the first is that of the reset
+            rows[-1]["info"] = _at(cut[name], number + (_length(cut[name]) or 0) - length)
+    seen = next((n for n in (*NAMES["state"], *NAMES["observation"]) if n in cut), None)
+    if seen is not None and _length(cut[seen]) == length + 1:
+        rows.append({**_no_action(row), seen: _at(cut[seen], length)})
+    said = {name: value for name, value in row.items() if name not in cut}
+    return Shape(said=said, rows=[*rows])
+
+
+def _no_action(row: Row) -> Row:
+    return {name: None for name in NAMES["action"] if name in row}
+
+
+def _length(value: object) -> int | None:
+    """Return the number of steps that an array, or an object of arrays, is about."""
+    if isinstance(value, Mapping):
+        lengths = {_length(each) for each in cast("Row", value).values()}
+        return lengths.pop() if len(lengths) == 1 else None
+    return len(cast("list[Any]", value)) if isinstance(value, list) else None
+
+
+def _at(value: Any, number: int) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _at(each, number) for name, each in cast("Row", value).items()}
+    return value[number]

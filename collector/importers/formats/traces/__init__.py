@@ -1,0 +1,1 @@
+"""Traces of OpenTelemetry, OpenInference, Langfuse, LangSmith and OpenAI's Agents."""

@@ -1,0 +1,80 @@
+"""Scores of Langfuse, feedback of LangSmith, evaluations of OpenTelemetry, and annotations."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from graphcredit.collector.importers.formats.calls.rollouts import as_score
+from graphcredit.collector.importers.messages.values import as_text, field_at, fields_of, first_of
+
+LISTS = (
+    *("scores", "feedback", "feedback_stats", "feedback_scores", "annotations", "evaluations"),
+    *("span_annotations", "assessments", "info.assessments"),
+)
+_TARGETS = (
+    *("observationId", "observation_id", "run_id", "traceId", "trace_id", "sessionId"),
+    "session_id",
+)
+_NAMES = ("name", "key", "gen_ai.evaluation.name", "metric", "assessment_name")
+_VALUES = (
+    "score",
+    "value",
+    "avg",
+    "gen_ai.evaluation.score.value",
+    "result.score",
+    "feedback.value",
+)
+_WORDS = ("label", "stringValue", "gen_ai.evaluation.score.label", "result.label")
+
+
+def is_score(value: object) -> bool:
+    """Return whether a record is a score of a trace, in a row of its own."""
+    row = fields_of(value)
+    has_target = target_of(row) is not None
+    has_name = any(row.get(name) for name in _NAMES)
+    return has_target and has_name and _number(row) is not None and "input" not in row
+
+
+def target_of(row: Mapping[str, Any]) -> str | None:
+    """Return the id of what a score is of: a span, a trace, or a session."""
+    return as_text(first_of(row, _TARGETS))
+
+
+def scores_of(
+    row: Mapping[str, Any], attributes: Mapping[str, Any], events: Iterable[Mapping[str, Any]]
+) -> dict[str, float]:
+    """Return the scores of a span by name."""
+    found: dict[str, float] = {}
+    for name in LISTS:
+        for given in (field_at(row, name), attributes.get(name)):
+            found |= dict(_named(given))
+    evaluated = (event["attributes"] for event in events if "gen_ai" in event["attributes"])
+    return found | dict(_named([each for each in evaluated if field_at(each, _NAMES[2])]))
+
+
+def _named(given: object) -> Iterator[tuple[str, float]]:
+    """Yield the names and numbers of scores: items of a list, or an object of them by name."""
+    if isinstance(given, Mapping):
+        for name, value in cast("Mapping[str, Any]", given).items():
+            number = _number(value if isinstance(value, Mapping) else {"value": value})
+            if number is not None:
+                yield name, number
+    for item in cast("list[object]", given) if isinstance(given, list) else []:
+        fields = fields_of(item)
+        name = next((n for path in _NAMES if (n := field_at(fields, path)) is not None), None)
+        number = _number(fields)
+        if name is not None and number is not None:
+            yield str(name), number
+
+
+def _number(item: object) -> float | None:
+    """Return the number of a score; of several their mean, of a word whether it says yes."""
+    found = (field_at(item, path) for path in (*_VALUES, *_WORDS))
+    for value in found:
+        if isinstance(value, list) and value:
+            scores = map(as_score, cast("list[object]", value))
+            numbers = [number for number in scores if number is not None]
+            return sum(numbers) / len(numbers) if numbers else None
+        number = as_score(value)
+        if number is not None:
+            return number
+    return None

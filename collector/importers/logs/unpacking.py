@@ -1,0 +1,78 @@
+"""Unpack tar and zip archives of logs into a folder that is removed afterwards."""
+
+import errno
+import lzma
+import shutil
+import tarfile
+import weakref
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+from graphcredit.collector.importers.logs.files import ARCHIVES, SUFFIXES, decompressed, kind_of
+
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+
+_SPARE_BYTES = 1 << 30
+"""Bytes of the disk that unpacking leaves free."""
+
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
+"""What the readers of archives raise; a RuntimeError of a password."""
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is an archive of others, by its name."""
+    return path.name.lower().endswith(ARCHIVES)
+
+
+class UnpackedArchives:
+    """Archives in a folder of their own, which is removed with this object."""
+
+    def __init__(self) -> None:
+        self._folder = Path(mkdtemp(prefix="graphcredit-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._number = 0
+
+    def add(self, archive: Path) -> tuple[Path, OSError | None]:
+        """Unpack an archive.
+
+        Returns:
+            The folder with its logs and images, and why not all of them are there.
+        """
+        self._number += 1
+        folder = self._folder / str(self._number) / archive.name
+        folder.mkdir(parents=True)
+        try:
+            for size in _unpacked(archive, folder):
+                if size > shutil.disk_usage(folder).free - _SPARE_BYTES:
+                    raise OSError(errno.ENOSPC, "no space left to unpack it", str(archive))
+        except (*_DAMAGE, OSError) as error:
+            reason = f"it cannot be unpacked to its end: {' '.join(str(error).split())[:200]}"
+            return folder, OSError(errno.EINVAL, reason, str(archive))
+        return folder, None
+
+
+def _unpacked(archive: Path, folder: Path) -> Iterator[int]:
+    """Yield the size of each file before it is unpacked."""
+    if archive.suffix.lower() == ".zip":
+        with zipfile.ZipFile(archive) as packed:
+            for info in packed.infolist():
+                if not info.is_dir() and _is_wanted(info.filename):
+                    yield info.file_size
+                    packed.extract(info, folder)
+        return
+    with (
+        archive.open("rb") as raw,
+        tarfile.open(fileobj=decompressed(raw, archive), mode="r|*") as packed,
+    ):
+        for member in packed:
+            if member.isfile() and _is_wanted(member.name):
+                yield member.size
+                packed.extract(member, folder, filter="data")
+
+
+def _is_wanted(name: str) -> bool:
+    path = Path(name)
+    return kind_of(path) in SUFFIXES or path.suffix.lower() in _IMAGES

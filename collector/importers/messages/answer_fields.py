@@ -1,0 +1,119 @@
+"""What an answer says beside its content: reasoning, and calls of tools."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from graphcredit.collector.importers.messages.parts import (
+    CALL,
+    RESULT,
+    TEXT,
+    THOUGHT,
+    Piece,
+    pieces_of,
+)
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message
+from graphcredit.collector.importers.messages.shapes import openai_call, tool_call
+from graphcredit.collector.importers.messages.values import (
+    as_list,
+    fields_of,
+    first_of,
+    parse_json,
+)
+
+_THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
+_REASONING = (
+    *("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks"),
+    "tool_plan",
+)
+_WITH_RESULTS = "toolInvocations"
+"""Vercel's calls, which have their results themselves; a text beside them follows them."""
+
+_CALLS = (
+    *("tool_calls", "toolCalls", "function_call", "functionCall", "tool_call"),
+    "invalid_tool_calls",
+)
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Return the reasoning in <think> tags that a text begins with, and the rest."""
+    match = _THINKING.match(text) if text and text[0] in "< \n\t\r" else None
+    return (match[1].strip(), text[match.end() :]) if match else ("", text)
+
+
+def plain_answer(raw: Mapping[str, Any]) -> Message | None:
+    """Return an answer whose fields are texts and calls, quickly; None if they are more."""
+    content, apart = raw.get("content", ""), raw.get("reasoning_content", "")
+    calls = [openai_call(call) for call in raw.get("tool_calls", ())]
+    if not (isinstance(content, str) and isinstance(apart, str) and all(calls)):
+        return None
+    inline, text = split_thinking(content)
+    thought = "\n\n".join((apart, inline)) if apart and inline else apart or inline
+    sound = tuple([call for call in calls if call])
+    return Message(role=ASSISTANT, text=text, thought=thought, tool_calls=sound, source=raw)
+
+
+def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[Piece]:
+    """Return the pieces of an answer with what its fields say: reasoning and calls, once each.
+
+    Args:
+        raw: The answer.
+        pieces: Those of its content.
+        what: What it is called in messages of errors.
+
+    Raises:
+        RecordError: A call is none.
+    """
+    reasoning = first_of(raw, _REASONING)
+    if reasoning is not None:
+        words = "\n".join(piece.text for piece in pieces_of(reasoning) if not piece.is_unread)
+        is_apart = bool(words)  # then the content has it once more
+        kept = [piece for piece in pieces if piece.kind != THOUGHT or not is_apart]
+        pieces = [Piece(THOUGHT, words), *kept]
+    for at, piece in enumerate(pieces):
+        if piece.kind == TEXT:
+            inline, text = split_thinking(piece.text)
+            if inline:
+                pieces[at : at + 1] = [Piece(THOUGHT, inline), piece._replace(text=text)]
+            break
+    calls = [] if any(piece.kind == RESULT for piece in pieces) else list(_finished(raw, what))
+    return _once([*calls, *pieces], list(_calls(raw, what)))
+
+
+def _once(pieces: list[Piece], calls: list[Piece]) -> list[Piece]:
+    """Return pieces with further calls; of a call that is in both places, the fields are whole."""
+    if not calls:
+        return pieces
+    has_results = any(piece.kind == RESULT for piece in pieces)
+    given, others = (pieces, calls) if has_results else (calls, pieces)
+    known = {text for piece in given if piece.call for text in (piece.call.id, str(piece.call))}
+    kept = [p for p in others if not (p.call and known & {p.call.id, str(p.call)})]
+    return [*pieces, *kept] if has_results else [*kept, *calls]
+
+
+def _calls(raw: Mapping[str, Any], what: str) -> Iterator[Piece]:
+    """Yield the calls in the fields of an answer; one that two fields have, once."""
+    known: set[str | None] = set()
+    for name in _CALLS:
+        value = raw.get(name)
+        if not value:
+            continue
+        value = parse_json(value) if isinstance(value, str) else value
+        listed = [value] if isinstance(value, Mapping) else as_list(value, f"{what}.{name}")
+        found = [(tool_call(each, what), each) for each in listed]
+        yield from (
+            Piece(CALL, call=call, part=part)
+            for call, part in found
+            if not known & {call.id, str(call)}
+        )
+        known |= {text for call, _ in found for text in (call.id, str(call)) if text}
+
+
+def _finished(raw: Mapping[str, Any], what: str) -> Iterator[Piece]:
+    """Yield calls with their results, step by step."""
+    values = [
+        fields_of(v) for v in as_list(raw.get(_WITH_RESULTS) or [], f"{what}.{_WITH_RESULTS}")
+    ]
+    for _, step in groupby(values, key=lambda value: value.get("step")):
+        yield from pieces_of([*step, {"type": "step-start"}])

@@ -1,0 +1,111 @@
+"""Messages of one answer of the model become one message."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphcredit.collector.importers.messages.roles import is_call_role
+from graphcredit.collector.importers.messages.rollout import (
+    ASSISTANT,
+    TOOL,
+    Message,
+)
+from graphcredit.collector.importers.messages.shapes import is_call, is_thought
+
+
+def joined_answer(first: Message, *others: Message) -> Message:
+    """Return the messages of one answer as one: texts, reasoning, calls and images in order."""
+    if not others:
+        return first
+    messages = (first, *others)
+    return replace(
+        first,
+        text="\n\n".join(message.text for message in messages if message.text),
+        thought="\n\n".join(message.thought for message in messages if message.thought),
+        tool_calls=tuple(call for message in messages for call in message.tool_calls),
+        calls_text="\n".join(message.calls_text for message in messages if message.calls_text),
+        image_parts=tuple(part for message in messages for part in message.image_parts),
+        num_unread=sum(message.num_unread for message in messages),
+    )
+
+
+def joined_answers(messages: Sequence[Message]) -> list[Message]:
+    """Return messages in which those of one answer are one, also with results between them.
+
+    They share an id; or the log has reasoning and calls apart, and they follow each other as an
+    answer goes on: reasoning, text, calls.
+    """
+    joined: list[Message] = []
+    last = -1  # where the answer is that may go on
+    for message in messages:
+        if message.role == ASSISTANT:
+            is_next = last == len(joined) - 1
+            may_go_on = last >= 0 and (is_next or "id" in message.source)
+            if may_go_on and _goes_on(joined[last], message, messages, is_next=is_next):
+                joined[last] = _with(joined[last], message)
+                continue
+            last = len(joined)
+        elif message.role != TOOL:
+            last = -1
+        joined.append(message)
+    return joined
+
+
+def _goes_on(
+    answer: Message, message: Message, messages: Iterable[Message], *, is_next: bool
+) -> bool:
+    if answer.is_context != message.is_context or tokens_of(answer) is not None:
+        return False
+    ids = _id_of(answer), _id_of(message)
+    if None not in ids:
+        if ids[0] != ids[1] or is_next:
+            return ids[0] == ids[1]
+        # An id that all answers have is a name.
+        return any(_id_of(m) != ids[0] for m in messages if m.role == ASSISTANT)
+    stages, further = _stages(answer), _stages(message)
+    num_parts = _is_part(answer) + _is_part(message)
+    if not (is_next and stages and further and num_parts):
+        return False
+    return stages[-1] < further[0] or (stages[-1] == further[0] != _SPOKEN and num_parts > 1)
+
+
+_SPOKEN = 1
+
+
+def _stages(message: Message) -> list[int]:
+    """Return which stages of an answer a message has: 0 reasoning, 1 text, 2 calls."""
+    parts = (message.thought, message.text, message.tool_calls)
+    return [stage for stage, part in enumerate(parts) if part] or [0] * _is_part(message)
+
+
+def sources_of(message: Message) -> list[Mapping[str, Any]]:
+    """Return the objects of the log that a message is made of."""
+    return message.source.get("items") or [message.source]
+
+
+def tokens_of(message: Message) -> Mapping[str, Any] | None:
+    """Return the object of a message that has its tokens, as NeMo writes them."""
+    return next((item for item in sources_of(message) if item.get("generation_token_ids")), None)
+
+
+def _id_of(message: Message) -> str | None:
+    """Return the id of an answer; parts of an answer have ids of their own."""
+    ids = (item.get("id") for item in sources_of(message) if "role" in item)
+    return next((each for each in ids if isinstance(each, str)), None)
+
+
+def _is_part(message: Message) -> bool:
+    """Return whether the end of a message is a call or reasoning alone, and no whole message."""
+    last = sources_of(message)[-1]
+    return is_call_role(last) or ("role" not in last and (is_call(last) or is_thought(last)))
+
+
+def _with(answer: Message, message: Message) -> Message:
+    """Return an answer with what a further message of it says."""
+    known = {(call.id, str(call)) for call in answer.tool_calls if call.id}
+    calls = tuple(call for call in message.tool_calls if (call.id, str(call)) not in known)
+    items = [*sources_of(answer), message.source]
+    if answer.text and message.text.startswith(answer.text):  # it was logged while it grew
+        answer = replace(answer, text="")
+    joined = joined_answer(answer, replace(message, tool_calls=calls))
+    return replace(joined, source={"items": [dict(item) for item in items]})

@@ -1,0 +1,104 @@
+"""What a part of a message looks like: a call, a result, reasoning; and what a call says."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from graphcredit.collector.importers.messages.rollout import ToolCall
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    canonical_text,
+    first_of,
+    parse_json,
+    short,
+)
+
+KINDS = ("type", "part_kind", "kind", "block_type")
+_NAMES = ("name", "tool_name", "toolName", "function_name", "function", "tool")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "tool_input", "toolInput")
+_UNNAMED = ("action", "code", "queries", "query", "operation")
+"""Fields with the arguments of a call whose tool only its type names."""
+
+_CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "callId")
+IDS = (*_CALL_IDS, "id")
+RESULTS = ("output", "outputs", "result", "results", "response", "content")
+ERRORS = ("error", "errorText")
+_IS_CALL = re.compile(r"(^|_)(call|use|invocation)$|^executable_code$")
+_IS_RESULT = re.compile(r"(result|response|output|outputs|return)$")
+_IS_THOUGHT = re.compile(r"thinking|reasoning|^thought$")
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")
+
+
+@lru_cache(maxsize=512)
+def _snake(kind: str) -> str:
+    return _WORDS.sub("_", kind).lower()
+
+
+def kind_of(part: Mapping[str, Any]) -> str:
+    """Return what a part calls itself, such as `tool_call`; empty if it does not say."""
+    kind = first_of(part, KINDS)
+    return _snake(kind) if isinstance(kind, str) else ""
+
+
+def is_call(part: Mapping[str, Any]) -> bool:
+    """Return whether a part is a call of a tool."""
+    kind = kind_of(part)
+    if _IS_RESULT.search(kind) or _IS_THOUGHT.search(kind):
+        return False
+    if _IS_CALL.search(kind):
+        return first_of(part, (*_NAMES, *_ARGUMENTS, *_UNNAMED)) is not None
+    if kind.startswith("tool_") and "toolCallId" in part:  # Vercel: `tool-weather`
+        return True
+    return isinstance(first_of(part, _NAMES), str) and first_of(part, _ARGUMENTS) is not None
+
+
+def is_thought(part: Mapping[str, Any]) -> bool:
+    """Return whether a part is reasoning."""
+    return bool(_IS_THOUGHT.search(kind_of(part))) or part.get("thought") is True
+
+
+def is_result(part: Mapping[str, Any]) -> bool:
+    """Return whether a part is the result of a call."""
+    is_named = _IS_RESULT.search(kind_of(part)) or first_of(part, _CALL_IDS) is not None
+    return bool(is_named) and first_of(part, (*RESULTS, *ERRORS)) is not None
+
+
+def openai_call(value: object) -> ToolCall | None:
+    """Return a call as OpenAI has it, quickly; None if it is another."""
+    if not isinstance(value, dict):
+        return None
+    call = cast("dict[str, Any]", value)
+    function = call.get("function")
+    if not isinstance(function, dict):
+        return None
+    fields = cast("dict[str, Any]", function)
+    name, arguments, call_id = fields.get("name"), fields.get("arguments"), call.get("id")
+    if not isinstance(name, str) or arguments is None:
+        return None
+    return ToolCall(
+        name, canonical_text(arguments) or "{}", call_id if isinstance(call_id, str) else None
+    )
+
+
+def tool_call(value: object, what: str) -> ToolCall:
+    """Return a tool call; verifiers' older logs have it as JSON text.
+
+    Raises:
+        RecordError: It is no tool call.
+    """
+    call: object = parse_json(value) if isinstance(value, str) else value
+    if not isinstance(call, Mapping):
+        raise RecordError(f"{what}: a call must be a JSON object: got {short(call)}")
+    outer = cast("Mapping[str, Any]", call)
+    inner = first_of(outer, ("function", "custom"))
+    fields = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else outer
+    name = first_of(fields, _NAMES)
+    if not isinstance(name, str):
+        kind = first_of(fields, KINDS)
+        if not isinstance(kind, str) or kind == "function":
+            raise RecordError(f"{what}: a call must have the name of its tool: got {short(call)}")
+        name = kind.removesuffix("_call").removeprefix("tool-")
+    arguments = canonical_text(first_of(fields, (*_ARGUMENTS, *_UNNAMED))) or "{}"
+    call_id = first_of(outer, IDS)
+    return ToolCall(name, arguments, call_id if isinstance(call_id, str) else None)

@@ -1,0 +1,74 @@
+"""`record`: a table of steps becomes a store, whatever its columns are called."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import graphcredit
+from graphcredit.store.errors import InputError, OptionError
+
+ROWS = [
+    {"env": "mug", "ep": 1, "obs": "hall", "move": "north", "r": 0.0, "done": False},
+    {"env": "mug", "ep": 1, "obs": "kitchen", "move": "take", "r": 1.0, "done": True},
+    {"env": "mug", "ep": 2, "obs": "hall", "move": "south", "r": 0.0, "done": True},
+]
+FRAME = pl.DataFrame(ROWS)
+
+STEPS = [
+    ("mug", "hall", "north", 0.0, "kitchen"),
+    ("mug", "kitchen", "take", 1.0, "[end: success]"),
+    ("mug", "hall", "south", 0.0, "[end: failure]"),
+]
+
+
+KINDS: dict[str, Any] = {
+    "polars": lambda: FRAME,
+    "lazy": FRAME.lazy,
+    "pandas": FRAME.to_pandas,
+    "pandas with an index": lambda: FRAME.to_pandas().set_index(["ep"]),
+    "arrow": FRAME.to_arrow,
+}
+
+
+def steps_of(store: Path) -> list[tuple[Any, ...]]:
+    steps = graphcredit.scan(store, "steps").sort("trajectory_id", "step_index")
+    return steps.select("task_id", "state", "action", "reward", "next_state").collect().rows()
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_a_frame_of_any_kind_becomes_a_store(make: Any, tmp_path: Path):
+    store = tmp_path / "store"
+    report = graphcredit.record(make(), store, task="env", action="move")
+    assert (report.num_trajectories, report.num_bad_rows) == (2, 0)
+    assert steps_of(store) == STEPS
+    assert graphcredit.record(make(), store, task="env", action="move").num_already_there == 2
+
+
+def test_states_that_are_lists_are_rounded(tmp_path: Path):
+    frame = FRAME.with_columns(obs=pl.Series([[0.101, 1.0], [-0.04, 2.0], [0.099, 1.0]]))
+    options = graphcredit.ImportOptions(decimals=1)
+    graphcredit.record(frame, tmp_path / "store", action="move", options=options)
+    assert [row[1] for row in steps_of(tmp_path / "store")] == ["[0.1, 1]", "[0, 2]", "[0.1, 1]"]
+
+
+def test_what_is_wrong_is_named_by_row_and_column(tmp_path: Path):
+    store = tmp_path / "store"
+    with pytest.raises(InputError, match=r"lacks moves, and has env, ep"):
+        graphcredit.record(FRAME, store, action="moves")
+    with pytest.raises(OptionError, match=r"record names task, .*: got mode"):
+        graphcredit.record(FRAME, store, mode="move")
+    with pytest.raises(
+        InputError,
+        match=r"row 1 has no action. --columns action=FIELD names it, of its fields env, ep",
+    ):
+        graphcredit.record(FRAME, store)
+    with pytest.raises(InputError, match="it is empty"):
+        graphcredit.record(FRAME.head(0), store, action="move")
+    endless = FRAME.with_columns(r=pl.Series([0.0, float("inf"), 1.0]))
+    report = graphcredit.record(endless, store, action="move")
+    assert [(bad.where, bad.reason) for bad in report.bad_rows] == [
+        ("row 1 to row 2", "the reward of row 2 must be a finite number: got inf")
+    ]
+    assert report.num_trajectories == 1

@@ -1,0 +1,98 @@
+"""Runs that agents log as their own objects become the steps that their models took."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.collector.importers.logs import said, write_json, write_lines
+from tests.collector.importers.read_back import brief, imported
+
+STEP = ("state", "action", "thought")
+
+TASK = {"task": "How many?", "task_images": None}
+
+
+def smolagents(number: int, name: str, arguments: Any, seen: str | None, **more: Any) -> Any:
+    call = {"id": f"c{number}", "type": "function"}
+    return {
+        "step_number": number,
+        "model_output": f"I use {name}.",
+        "observations": seen,
+        "model_input_messages": [said("user", "How many? All of it.")],
+        "tool_calls": [{**call, "function": {"name": name, "arguments": arguments}}],
+        **more,
+    }
+
+
+STEPS = [
+    TASK,
+    {"plan": "Count them.", "model_output_message": said("assistant", "Count them.")},
+    smolagents(1, "python", "count()", None, error={"type": "Error", "message": "no count"}),
+    smolagents(2, "final_answer", {"answer": 2}, "2", action_output=2, is_final_answer=True),
+]
+
+
+@pytest.mark.parametrize("is_row", [False, True])
+def test_smolagents(tmp_path: Path, is_row: bool):
+    row = {"steps": STEPS, "output": 2, "state": "success", "task_id": "t", "reward": 0.0}
+    log = write_lines(tmp_path / "a.jsonl", row) if is_row else write_json(tmp_path / "a", STEPS)
+    report = imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP) == [
+        ("How many?", "Count them.", None),
+        ("How many?", "python(count())", "I use python."),
+        ("no count", 'final_answer({"answer": 2})', "I use final_answer."),
+    ]
+    assert (report.num_unjudged, report.num_failed) == ((0, 1) if is_row else (1, 0))
+    assert not [note for note in report.notes if "in no step" in note]
+
+
+def trae(*inputs: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    calls = [{"call_id": "c1", "name": "bash", "arguments": {"command": "ls"}}]
+    answers = [
+        {"content": "I look.", "tool_calls": calls},
+        {"content": "Done.", "tool_calls": None},
+    ]
+    interactions = [
+        {"input_messages": given, "response": answer, "tools_available": ["bash"]}
+        for given, answer in zip(inputs, answers, strict=True)
+    ]
+    return {"task": "Fix it.", "llm_interactions": interactions, "agent_steps": [{}], **more}
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_trae_agent_logs_what_is_new_or_all(tmp_path: Path, is_whole: bool):
+    begin = [said("system", "You fix."), said("user", "Fix it.")]
+    result = {"role": "user", "content": None, "tool_result": {"result": "a.py", "error": None}}
+    call = {"call_id": "c1", "name": "bash", "arguments": {"command": "ls"}}
+    said_before = {"role": "assistant", "content": "I look.", "tool_call": call}
+    new = [result, said("assistant", "That went well.")]
+    log = trae(begin, [*begin, said_before, *new] if is_whole else new, success=False)
+    report = imported(write_json(tmp_path / "trajectory.json", log), tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP) == [
+        ("Fix it.", 'bash({"command": "ls"})', "I look."),
+        ("a.py\n\nThat went well.", "Done.", None),
+    ]
+    assert report.num_failed == 1
+    assert any(note.startswith("success is what the agent says") for note in report.notes)
+
+
+def test_browser_use_sees_pages_and_what_its_actions_brought(tmp_path: Path):
+    def step(url: str, action: dict[str, Any] | None, **result: Any) -> dict[str, Any]:
+        output = {"memory": "none yet", "next_goal": f"leave {url}", "action": [action]}
+        tabs = [{"url": url, "title": "T", "page_id": 1}, {"url": "other", "page_id": 2}]
+        state = {"url": url, "title": "T", "tabs": tabs, "screenshot": "abc", "x": None}
+        return {"model_output": output if action else None, "result": [result], "state": state}
+
+    history = [
+        step("a", None, error="no answer"),
+        step("a", {"click": {"index": 3, "xpath": None}}, extracted_content="clicked"),
+        step("b", {"done": {"text": "2"}}, is_done=True, success=True, extracted_content="2"),
+    ]
+    report = imported(write_json(tmp_path / "h.json", {"history": history}), tmp_path / "store")
+    first, last = brief(tmp_path / "store", "task_id", *STEP, "success")
+    seen = "a\nT\nother\n\nno answer\n\na\nT\nother"
+    assert first == ("h", seen, 'click({"index": 3})', "none yet\nleave a", None)
+    seen = "clicked\n\nb\nT\nother"
+    assert last == ("h", seen, 'done({"text": "2"})', "none yet\nleave b", True)
+    assert not [note for note in report.notes if "in no step" in note]

@@ -1,0 +1,58 @@
+"""Logs in archives: each is read as a folder, and nothing leaves the folder that it is given."""
+
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.collector.importers.logs import WALKS, write_lines
+from tests.collector.importers.read_back import imported
+
+
+def packed(path: Path, member: str, content: bytes) -> Path:
+    """Write an archive of one file."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(member, content)
+        return path
+    with tarfile.open(path, f"w:{'bz2' if path.suffix == '.bz2' else 'gz'}") as archive:
+        info = tarfile.TarInfo(member)
+        info.size = len(content)
+        archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.tgz", "a.tar.bz2", "a.zip"])
+def test_a_log_in_an_archive_is_read(name: str, tmp_path: Path):
+    content = write_lines(tmp_path / "w.jsonl", *WALKS).read_bytes()
+    archive = packed(tmp_path / name, "deep/w.jsonl", content)
+    assert imported(archive, tmp_path / "store").num_trajectories == len(WALKS)
+    assert imported(tmp_path, tmp_path / "both").left_out == {
+        "copy of a trajectory that was read before": len(WALKS)
+    }
+
+
+def test_a_damaged_archive_is_named_and_the_others_are_read(tmp_path: Path):
+    content = write_lines(tmp_path / "w.jsonl", *WALKS).read_bytes()
+    whole = packed(tmp_path / "b.tar.gz", "w.jsonl", content).read_bytes()
+    (tmp_path / "a.tar.gz").write_bytes(whole[:40])
+    report = imported(tmp_path, tmp_path / "store")
+    assert [bad.where for bad in report.bad_rows] == [str(tmp_path / "a.tar.gz")]
+    assert "it cannot be unpacked to its end" in report.bad_rows[0].reason
+    assert report.num_trajectories == len(WALKS)
+
+
+@pytest.mark.parametrize("name", ["../out.jsonl", "/out.jsonl"])
+@pytest.mark.parametrize("kind", ["evil.tar.gz", "evil.zip"])
+def test_no_file_is_written_outside(name: str, kind: str, tmp_path: Path):
+    content = write_lines(tmp_path / "w.jsonl", *WALKS).read_bytes()
+    archive = packed(tmp_path / kind, name, content)
+    before = sorted(tmp_path.rglob("*"))
+    imported(archive, tmp_path / "store")
+    after = {
+        path for path in tmp_path.rglob("*") if tmp_path / "store" not in (path, *path.parents)
+    }
+    assert sorted(after) == before
+    assert not Path("/out.jsonl").exists()

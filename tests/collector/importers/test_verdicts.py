@@ -1,0 +1,85 @@
+"""`--verdicts`: how trajectories ended, from another file, and what of it is of none of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.store.errors import InputError, PathError
+from tests.collector.importers.logs import said, write_lines
+from tests.collector.importers.read_back import brief, imported
+
+LOG = [
+    {"instance_id": f"r-{n}", "messages": [said("user", "fix"), said("assistant", f"patch {n}")]}
+    for n in range(3)
+]
+
+FILES: dict[str, Any] = {
+    "report.json": {
+        "total_instances": 3,
+        "schema_version": 2,
+        "submitted_ids": ["r-0", "r-1", "r-2"],
+        "resolved_ids": ["r-0"],
+        "unresolved_ids": ["r-1"],
+        "empty_patch_ids": ["r-2"],
+    },
+    "results.json": {"resolved": ["r-0"], "no_generation": ["r-1"], "applied": ["r-0", "r-2"]},
+    "instances.json": {f"r-{n}": {"patch_exists": True, "resolved": n == 0} for n in range(3)},
+    "map.json": {f"r-{n}": n == 0 for n in range(3)},
+    "scores.json": {"accuracy": 0.3, "scores": {"r-0": 1, "r-1": 0.5, "r-2": 0}},
+    "list.json": [{"id": f"r-{n}", "score": float(n == 0)} for n in range(3)],
+    "table.csv": "instance,mine\nr-0,pass\nr-1,fail\nr-2,fail\n",
+    "openhands.jsonl": "\n".join(
+        json.dumps({"instance_id": f"r-{n}", "test_result": {"report": {"resolved": n == 0}}})
+        for n in range(3)
+    ),
+}
+
+
+def write(path: Path, content: Any) -> Path:
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_file_gives_the_same_verdicts(name: str, tmp_path: Path):
+    verdicts = write(tmp_path / name, FILES[name])
+    log = write_lines(tmp_path / "log.jsonl", *LOG)
+    report = imported(log, tmp_path / "store", verdicts=verdicts)
+    assert (report.num_success, report.num_failed, report.num_unjudged) == (1, 2, 0)
+    won = [action for action, success in brief(tmp_path / "store", "action", "success") if success]
+    assert won == ["patch 0"]
+
+
+def test_scores_are_rewards_for_which_a_threshold_is_named(tmp_path: Path):
+    verdicts = write(tmp_path / "s.json", {"r-0": 90, "r-1": 20, "r-2": 60})
+    log = write_lines(tmp_path / "log.jsonl", *LOG)
+    report = imported(log, tmp_path / "store", verdicts=verdicts, success="reward>=50")
+    assert (report.num_success, report.num_failed) == (2, 1)
+    assert sorted(brief(tmp_path / "store", "reward")) == [(20.0,), (60.0,), (90.0,)]
+
+
+def test_what_does_not_match_is_counted_and_named(tmp_path: Path):
+    verdicts = write(tmp_path / "v.json", {"r-0": True, "r-7": False, "r-8": True})
+    log = write_lines(tmp_path / "log.jsonl", *LOG, {**LOG[0], "reward": 0.0})
+    notes = imported(log, tmp_path / "store", verdicts=verdicts).notes
+    assert f"verdicts of {verdicts}: 3 verdicts, 1 of them of 2 trajectories" in notes
+    assert "2 verdicts of no trajectory: r-7, r-8" in notes
+    without = next(note for note in notes if "without a verdict in the file" in note)
+    assert without.startswith("2 trajectories")
+    assert "(r-1), " in without
+    assert any(note.startswith("1 verdict of several trajectories each") for note in notes)
+
+
+def test_a_file_without_verdicts_is_refused(tmp_path: Path):
+    log = write_lines(tmp_path / "log.jsonl", *LOG)
+    nothing = write(tmp_path / "v.json", {"a": {"b": "c"}})
+    with pytest.raises(InputError, match="must have verdicts: resolved_ids, an object of ids"):
+        imported(log, tmp_path / "store", verdicts=nothing)
+    twice = write(tmp_path / "w.json", [{"id": 1, "score": 1}, {"id": 1, "score": 0}])
+    with pytest.raises(InputError, match="item 2: 1 must have one verdict: it has two"):
+        imported(log, tmp_path / "store", verdicts=twice)
+    with pytest.raises(PathError, match="--verdicts must be a file"):
+        imported(log, tmp_path / "store", verdicts=tmp_path / "nowhere.json")

@@ -117,8 +117,7 @@ class Reach:
     def _hope(self, batch: StepBatch) -> Floats:
         """Return [num_groups] p of a group that earned nothing."""
         num_trajectories = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
-        hope: Floats = 0.5 / (num_trajectories + 1.0)
-        return hope
+        return (0.5 / (num_trajectories + 1.0)).astype(np.float64)
 
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:

@@ -53,6 +53,11 @@ class World:
         """Number of states that the rules can reach."""
         return len(self.view)
 
+    @property
+    def is_graded(self) -> bool:
+        """Whether episodes have scores besides 0 for a loss and 1 for a win."""
+        return bool((self.score != self.is_won).any())
+
 
 def enumerate_world(
     *,

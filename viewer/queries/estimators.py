@@ -25,6 +25,7 @@ MOST_TELLING = (
     "sapo",
     "spo3",
     "hgpo",
+    "discounted",
     "rloo",
     "grpo",
 )

@@ -58,7 +58,7 @@ def program() -> World:
         name="program",
         horizon=9,
         actions=(*mends, "submit"),
-        starts={((False, True, False, True), False): 1.0},
+        starts={((False, True, False, False), False): 1.0},
         outcomes=outcomes,
         view=lambda state: f"tests {state[0]}{', handed in' * state[1]}",
         end=lambda state: all(state[0]) if state[1] else None,
@@ -105,7 +105,7 @@ def basket() -> World:
             return {(chosen, True): 1.0}
         kind = (wanted if action in wanted else others).index(action)
         after = (*chosen[:kind], action, *chosen[kind + 1 :])
-        return {(after, False): 0.9, (chosen, False): 0.1}
+        return {(after, False): 0.9, state: 0.1} if after != chosen else {state: 1.0}
 
     def score(state: _Basket) -> float:
         matching = sum(one == other for one, other in zip(state[0], wanted, strict=True))

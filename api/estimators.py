@@ -4,6 +4,7 @@ The docstring of each class is the specification of its estimator: idea, formula
 and source. Each field has its own.
 """
 
+from graphcredit.credit.estimators.discounted import Discounted
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
 from graphcredit.credit.estimators.graft import Graft
@@ -18,6 +19,7 @@ from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
 
 __all__ = [
+    "Discounted",
     "G2po",
     "Gigpo",
     "Graft",

@@ -27,9 +27,12 @@ class Reach:
 
         V_h(s)         = (Σ (r + V_{h-1}(s')) + κ u(s) h / H) / (n(s) + κ)          V_0 = 0
         Q_h(s, a)      = the mean of r + V_{h-1}(s') over the group's steps with a in s
-        step reward    = r_t + V_{h-1}(s_{t+1}) - V_h(s_t)
-        A              = √H / sd · (Q_h(s_t, a_t) - V_h(s_t) + Σ_{k≥1} λ^k step reward_{t+k})
-        step advantage = the share of its cost that the step turned into distance to the goal
+        step reward = r_t + V_{h-1}(s_{t+1}) - V_h(s_t)
+        value       = V_h(s_t)                        where the step was
+        q           = Q_h(s_t, a_t)                   what the action is worth there
+        tail        = Σ_{k≥1} λ^k step reward_{t+k}   what followed
+        A           = √H / sd · (q - value + tail)
+        progress    = the share of its cost that the step turned into distance to the goal
 
     r is the reward in units of the group, whose least return is 0 and whose greatest is 1
     (`earnings.py`): so A is the same if all returns are shifted or multiplied. Where all returns
@@ -51,10 +54,10 @@ class Reach:
     where they do, so that the outcome is.
 
     **Two questions.** A is what to learn from: the gradient of the return is made of Q - V of the
-    policy that played, not of progress towards the goal. The step advantage is what the step did:
-    progress on the shortest way, whoever took it (`progress.py`). It is no part of A. For the way,
-    untried actions do what they did in the one most alike state, in groups where that leaves what
-    was walked as it is; where nobody won, it leads to what is new.
+    policy that played, not of progress towards the goal. Progress is what the step did on the
+    shortest way, whoever took it (`progress.py`). It is no part of A. For the way, untried actions
+    do what they did in the one most alike state, in groups where that leaves what was walked as it
+    is; where nobody won, it leads to what is new.
 
     **Doubt.** Few rollouts know V badly: a state that was left once is worth what happened once.
     κ takes that back, and gives a chain of new states rising values instead of one jump.
@@ -62,7 +65,7 @@ class Reach:
     **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
     of 0 and half of 1 beside them, so that it is never 0: a group without a success says little.
     The steps of an episode share its outcome, so each has about 1/H of the variance: √H takes that
-    back. A step whose state was left once has credit too. The step advantage is between -1 and 1.
+    back. A step whose state was left once has credit too. Progress is between -1 and 1.
 
     **Degenerate cases.** A group whose states are all equally new and that earned nothing, credits
     time alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs:
@@ -77,7 +80,7 @@ class Reach:
     """Multiply by √H / sd, or not."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
-        """Return the parts of the credit, each [num_steps].
+        """Return the credit and what it is made of, and the progress, each [num_steps].
 
         Raises:
             InputError: The batch was made without analogies.
@@ -89,19 +92,26 @@ class Reach:
         ahead = outlook(batch, earned, unknown=unknown, doubt=self.doubt)
         gain = ahead.after - ahead.before
         decay = hidden_share(batch, earned.of_step) ** (1 / _FAR)
-        credit = ahead.of_action - ahead.before + _following(batch, gain, decay)
+        tail = _following(batch, gain, decay)
+        credit = ahead.of_action - ahead.before + tail
         if self.normalize == "std":
             scale = np.sqrt(horizon_of_group(batch)) / earned.deviation(batch)
             credit *= scale[batch.group_of_step]
         parts = {
+            "value": ahead.before,
+            "q": ahead.of_action,
+            "tail": tail,
             "step_reward": gain,
-            "step_advantage": progress(batch, analogies),
+            "progress": progress(batch, analogies),
             "advantage": credit,
         }
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
 
     def value(self, batch: StepBatch) -> Floats:
-        """Return V_H of each node without doubt: what the group's own steps say. [num_nodes]."""
+        """Return V_H of each node without doubt: what the group's own steps say. [num_nodes].
+
+        At the goal it is what the steps into it earned: 1 where outcomes are binary.
+        """
         return _value(batch, doubt=0.0)
 
     def share_of_doubt(self, batch: StepBatch) -> Floats:
@@ -122,8 +132,12 @@ class Reach:
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:
     unknown = np.zeros(batch.num_nodes)
-    value = value_of_nodes(batch, Earnings.of(batch), unknown=unknown, doubt=doubt)
-    value[batch.goal_of_group[batch.goal_of_group >= 0]] = 1.0
+    earned = Earnings.of(batch)
+    value = value_of_nodes(batch, earned, unknown=unknown, doubt=doubt)
+    graph, goals = batch.graph, batch.goal_of_group[batch.goal_of_group >= 0]
+    times = np.bincount(graph.target, graph.count, batch.num_nodes)
+    into = np.bincount(graph.target, graph.count * earned.of_transition, batch.num_nodes)
+    value[goals] = into[goals] / times[goals]
     return value
 
 

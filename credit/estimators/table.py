@@ -145,7 +145,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         explains=explained.rewardflow,
         writes=("step_reward", *_BOTH),
         node_values=(
-            NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma",)),
+            NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma", "worth")),
         ),
         balanced=_STATES | _TRAJECTORIES,
         paper="RewardFlow, Eq. 3-9",
@@ -206,7 +206,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="reach",
         options=Reach,
         explains=explained.reach,
-        writes=("step_reward", "step_advantage", "advantage"),
+        writes=("value", "q", "tail", "step_reward", "progress", "advantage"),
         version=3,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",

@@ -29,11 +29,13 @@ class StateGraph:
     """[num_transitions] the share of them that ended their trajectory."""
     transition_of_step: Ints
     """[num_steps] the transition each step took."""
+    hop: Floats
+    """[num_transitions] 1; infinite for pruned ones: self-loops, and those that only invalid steps
+    took."""
     goal_distance: Floats
     """[num_nodes] d(s): cost of the cheapest observed path to the goal; inf without one."""
     goal_hops: Floats
-    """[num_nodes] transitions on the shortest path that avoids pruned ones (self-loops, and those
-    that only invalid steps took); inf without one."""
+    """[num_nodes] transitions on the shortest path that avoids pruned ones; inf without one."""
 
     def of_steps(self, is_kept: Bools) -> "StateGraph":
         """Return the same graph, as some of the steps see it."""
@@ -68,7 +70,7 @@ def build_graph(
     np.minimum.at(least_cost, transition, cost)
     is_acted = np.zeros(len(source), bool)
     is_acted[transition[is_valid]] = True
-    is_pruned = ~is_acted | (source == target)
+    hop = np.where(is_acted & (source != target), 1.0, np.inf)
     find = DistanceFinder(source, target, num_nodes, goals)
     count = np.bincount(transition, minlength=len(source))
     return StateGraph(
@@ -79,8 +81,9 @@ def build_graph(
         reward=np.bincount(transition, reward, len(source)) / count,
         ends=np.bincount(transition, is_last, len(source)) / count,
         transition_of_step=transition,
+        hop=hop,
         goal_distance=find(least_cost),
-        goal_hops=find(np.where(is_pruned, np.inf, 1.0)),
+        goal_hops=find(hop),
     )
 
 

@@ -70,9 +70,7 @@ def _trained(world: World, logits: Floats, success: float) -> Floats:
     return _between(world, lambda share: before + share * (logits - before), success)
 
 
-def _with_mistakes(
-    world: World, logits: Floats, wanted: float, rng: np.random.Generator
-) -> Floats:
+def _with_mistakes(world: World, logits: Floats, wanted: float, rng: np.random.Generator) -> Floats:
     """Return logits with mistakes in as few views as make it win too rarely, then less strong."""
     exact = Exact.of(world, policy_of(world, logits))
     worst = np.where(world.playable, exact.view_advantage, np.inf).argmin(1)

@@ -28,11 +28,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"normalize": "none", "gamma": 0.5},
         {"stat_over": "steps", "step_weight": 2.0, "episode_weight": 0.5},
         {"gamma": 1.0},
+        {"worth": "returns"},
+        {"worth": "returns", "gamma": 1.0, "normalize": "none"},
     ],
     "graphgpo": [
         {},
         {"normalize": "none", "distance_discount": 0.8},
         {"stat_over": "steps", "success_reward": 1.0, "step_weight": 2.0, "episode_weight": 0.0},
+        {"worth": "returns"},
+        {"worth": "returns", "distance_discount": 0.8, "normalize": "none"},
     ],
     "spo3": [
         {},
@@ -133,7 +137,7 @@ REACH = next(row for row in ESTIMATORS if row.name == "reach")
 @settings(max_examples=examples(100), deadline=None)
 @given(rows=logs())
 def test_the_progress_of_reach_agrees_with_the_slow_one(rows: list[dict[str, Any]]):
-    fast = compute(rows, REACH, {}, "step_advantage")
+    fast = compute(rows, REACH, {}, "progress")
     for task, group in reference.groups_of(rows).items():
         for (name, index), value in reference_reach.progress(group).items():
             assert fast[task, name, index] == pytest.approx(value, rel=1e-6, abs=1e-9)

@@ -43,7 +43,7 @@ def parts(rows: list[Row], **options: Any) -> dict[str, list[float]]:
 
 def steps_of(rows: list[Row]) -> list[float]:
     """Return the progress of each step."""
-    return parts(rows)["step_advantage"]
+    return parts(rows)["progress"]
 
 
 def test_the_chances_around_a_fork():
@@ -61,11 +61,31 @@ def test_the_chances_around_a_fork():
     found = parts(rows, doubt=1.0)
     credit = np.array([1 / 3 - 1 / 6, 1 - 1 / 3, 1 / 6, -1 / 3, -1 / 6, 0])
     assert found["step_reward"] == pytest.approx(credit)
+    assert found["value"] == pytest.approx([1 / 6, 1 / 3, 1 / 6, 1 / 3, 1 / 6, 0])
+    assert found["q"] == pytest.approx([1 / 3, 1, 1 / 3, 0, 0, 0])
+    decay = (2 / 5) ** (1 / 5)
+    assert found["tail"] == pytest.approx([decay * 2 / 3, 0, -decay / 3, 0, 0, 0])
     # From S the goal is 2 steps away, by M; N and X lead nowhere.
-    assert found["step_advantage"] == [1, 1, 1, -1, -1, 0]
-    credit[::2] += (2 / 5) ** (1 / 5) * credit[1::2]
+    assert found["progress"] == [1, 1, 1, -1, -1, 0]
+    credit[::2] += decay * credit[1::2]
     assert found["advantage"] == pytest.approx(credit * 8 * np.sqrt(2 / 15))
     assert parts(rows, doubt=1.0, normalize="none")["advantage"] == pytest.approx(credit)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(rows=logs())
+def test_the_advantage_is_q_less_value_plus_tail_times_one_number_for_each_group(rows: list[Row]):
+    batch = assembled(rows).batch
+    plain, scaled = Reach(normalize="none").assign(batch), Reach().assign(batch)
+    total = plain["q"] - plain["value"] + plain["tail"]
+    assert plain["advantage"] == pytest.approx(total, abs=1e-9)
+    for name in ("q", "value", "tail"):
+        assert (plain[name] == scaled[name]).all()
+    for group in range(batch.num_groups):
+        own = batch.group_of_step == group
+        product = np.outer(scaled["advantage"][own], total[own])
+        assert product == pytest.approx(product.T, abs=1e-9)
+        assert np.trace(product) >= 0
 
 
 def test_a_state_has_a_chance_and_a_share_of_it_in_doubt():
@@ -295,11 +315,11 @@ def test_each_group_is_judged_by_itself_and_the_report_says_so(tmp_path: Path, w
     (notice,) = report.notices
     assert notice.startswith(f"1 of 2 groups has {MEANING[Worth[worth.upper()]]}: reach imagines")
     # Without the way that is imagined, to take the carrot is a loss all the same.
-    credit = [row["reach_step_advantage"] for row in stored(store)]
+    credit = [row["reach_progress"] for row in stored(store)]
     assert credit == pytest.approx([-1, 1, 0, 1, 1, -1, 0])
     with pytest.warns(CreditWarning, match="1 of 2 groups has") as said:
         table = compute(step_table([*sound, *broken]), estimators=["reach"])
-    assert table["reach_step_advantage"].to_pylist() == credit
+    assert table["reach_progress"].to_pylist() == credit
     assert [str(warning.message) for warning in said] == [notice]
 
 
@@ -314,7 +334,7 @@ def test_states_that_are_merged_are_one_state(tmp_path: Path):
     """With the carrot ignored, both states are one: nothing is left to imagine."""
     store = write_store(tmp_path / "s", example())
     merge = MergeSettings(substitute=(" carrot=>",), guard=False)
-    assert [row["reach_step_advantage"] for row in credited(store, merge=merge)] == [1, 1, 0, 0]
+    assert [row["reach_progress"] for row in credited(store, merge=merge)] == [1, 1, 0, 0]
 
 
 def test_the_size_of_a_batch_changes_nothing(tmp_path: Path):
@@ -358,8 +378,8 @@ def test_a_window_lends_what_was_walked_and_tried(tmp_path: Path):
         iteration=1,
     )
     # Alone, CARROT's list tells nothing apart, and both its words and the kitchen's are seen.
-    assert [row["reach_step_advantage"] for row in credited(store, 1)] == [-1]
-    assert [row["reach_step_advantage"] for row in credited(store, 1, graph_window=1)] == [1]
+    assert [row["reach_progress"] for row in credited(store, 1)] == [-1]
+    assert [row["reach_progress"] for row in credited(store, 1, graph_window=1)] == [1]
 
 
 @settings(
@@ -375,7 +395,7 @@ def test_with_a_window_it_agrees_with_the_slow_one(
     write_store(root, before, iteration=0)
     # So that some trajectory is complete.
     store = write_store(root, [*rows, *trajectory("whole", "A go B", task_id="t9")], iteration=1)
-    names = ("reach_advantage", "reach_step_advantage")
+    names = ("reach_advantage", "reach_progress")
     found = [tuple(row[name] for name in names) for row in credited(store, 1, graph_window=1)]
     earlier, num_compared = groups_of(before), 0
     for task, group in groups_of(rows).items():

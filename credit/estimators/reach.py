@@ -35,8 +35,10 @@ class Reach:
         progress    = the share of its cost that the step turned into distance to the goal
 
     r is the reward in units of the group, whose least return is 0 and whose greatest is 1
-    (`earnings.py`): so A is the same if all returns are shifted or multiplied. Where all returns
-    are equal, success is 1. Where outcomes are binary, V is the chance of success.
+    (`earnings.py`): so A is the same if all returns are multiplied, or shifted at their end. A cost
+    for each step is no such shift: it takes more off longer episodes. Shaping by a potential that
+    is 0 at the ends changes A through κ alone. Where all returns are equal, success is 1. Where
+    outcomes are binary, V is the chance of success.
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
     over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left

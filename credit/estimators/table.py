@@ -1,11 +1,9 @@
 """All estimators. Adding one is a file in `estimators/` and a row here."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from graphcredit.credit.estimators import explained
-from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.discounted import Discounted
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
@@ -17,79 +15,20 @@ from graphcredit.credit.estimators.milegpo import MileGpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
+from graphcredit.credit.estimators.row import Assigner as Assigner
+from graphcredit.credit.estimators.row import Balance
+from graphcredit.credit.estimators.row import Estimator as Estimator
+from graphcredit.credit.estimators.row import NodeValue as NodeValue
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
-from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST, Input
-from graphcredit.credit.steps.arrays import Floats
+from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
 from graphcredit.store.options import check_options, options_from_text
 from graphcredit.store.provenance.configuration import VERSION_KEY, CreditConfiguration
-from graphcredit.store.provenance.explained import Explanation
 from graphcredit.store.schema import STEP_COLUMNS
 
-
-class Assigner(Protocol):
-    """Options of an estimator, and its pure function from steps to parts of an advantage."""
-
-    def assign(self, batch: StepBatch) -> dict[str, Floats]:
-        """Return `{part: [num_steps] values}`, the parts that the table row names."""
-        ...
-
-
-Balance: TypeAlias = Literal["trajectories", "states", "group"]
-"""`trajectories`: over those of a group, all steps of one having one value. `states`: over the
-steps that start from one state. `group`: over all steps of a group."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NodeValue:
-    """A number of an estimator for each node of the graph."""
-
-    column: str
-    """Of `nodes.parquet`."""
-    of: Callable[[Any, StepBatch], Floats]
-    """Returns [num_nodes] the numbers, from the estimator's options."""
-    options: tuple[str, ...]
-    """Names of the options that it depends on."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Estimator:
-    """One row of the table."""
-
-    name: str
-    """Prefix of its columns."""
-    options: type[Assigner]
-    """Dataclass of its options; its docstring is the specification."""
-    writes: tuple[str, ...]
-    """Parts it defines: columns `<name>_<part>`."""
-    balanced: Mapping[str, Balance] = field(default_factory=dict[str, Balance])
-    """Those parts whose mean is 0, and over what: the audit checks it."""
-    version: int = 1
-    """Of its formula. It goes up where the formula comes to give other numbers: what an earlier one
-    made is then recognised by its metadata, and made again."""
-    inputs: tuple[Input, ...] = ()
-    """What it needs besides the steps, rows of `inputs/table.py`."""
-    reads: tuple[str, ...] = ()
-    """Step columns that it reads itself, from `StepBatch.columns`."""
-    where_missing: str = ""
-    """What its credit is in groups that lack what an input is built of, for a notice."""
-    where_partial: str = ""
-    """The same of groups where only some steps lack it."""
-    node_values: tuple[NodeValue, ...] = ()
-    """The numbers that it gives each node."""
-    explains: Callable[[Any], Explanation] | None = None
-    """Returns how its credit explains itself, from the estimator's options."""
-    paper: str
-    """Where it comes from."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns it writes."""
-        return tuple(f"{self.name}_{part}" for part in self.writes)
-
-
+_STEP = ("step_reward", "step_advantage")
 _EPISODE = ("episode_advantage", "advantage")
 _BOTH = ("step_advantage", "episode_advantage", "advantage")
 
@@ -100,12 +39,18 @@ _TRAJECTORIES: dict[str, Balance] = {"episode_advantage": "trajectories"}
 _STATES: dict[str, Balance] = {"step_advantage": "states"}
 _GROUP: dict[str, Balance] = {"step_advantage": "group"}
 
+
+def _unless_by_returns(*parts: str) -> Callable[[Any], tuple[str, ...]]:
+    return lambda options: () if options.worth == "returns" else parts
+
+
 ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="grpo",
         options=Grpo,
         explains=explained.whole_trajectory,
         writes=_EPISODE,
+        made_of=("rewards",),
         balanced=_ALL_ALIKE,
         paper="GiGPO, Eq. 3",
     ),
@@ -114,6 +59,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Rloo,
         explains=explained.against_the_others,
         writes=_EPISODE,
+        made_of=("rewards",),
         balanced=_ALL_ALIKE,
         paper="GiGPO, Eq. 10",
     ),
@@ -122,6 +68,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Discounted,
         explains=explained.discounted,
         writes=("advantage",),
+        made_of=("rewards",),
         paper="Williams 1992",
     ),
     Estimator(
@@ -129,6 +76,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Gigpo,
         explains=explained.gigpo,
         writes=_BOTH,
+        made_of=("states", "rewards"),
         balanced=_STATES | _TRAJECTORIES,
         paper="GiGPO, Eq. 5-8",
     ),
@@ -137,6 +85,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Hgpo,
         explains=explained.hgpo,
         writes=("step_advantage", "advantage"),
+        made_of=("states", "rewards"),
         paper="3SPO's baseline, arXiv 2602.22817",
     ),
     Estimator(
@@ -144,6 +93,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=RewardFlow,
         explains=explained.rewardflow,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "validity"),
+        by_wins=_unless_by_returns("step_reward", *_BOTH),
         node_values=(
             NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma", "worth")),
         ),
@@ -155,6 +106,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=GraphGpo,
         explains=explained.graphgpo,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "costs"),
+        by_wins=_unless_by_returns(*_STEP),
         balanced=_STATES | _TRAJECTORIES,
         paper="GraphGPO, Eq. 3-8",
     ),
@@ -163,6 +116,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Spo3,
         explains=explained.spo3,
         writes=("step_reward", "step_advantage", "advantage"),
+        made_of=("states", "success", "times"),
+        by_wins=lambda _: (*_STEP, "advantage"),
         version=2,
         inputs=(PAST,),
         balanced=_STATES,
@@ -173,6 +128,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Sapo,
         explains=explained.sapo,
         writes=("step_reward", *_BOTH),
+        made_of=("rewards", "texts", "thoughts", "entities"),
         inputs=(MENTIONS,),
         where_missing="sapo's step reward is 0 there",
         balanced=_TRAJECTORIES,
@@ -183,6 +139,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=G2po,
         explains=explained.g2po,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "validity"),
         balanced=_GROUP | _TRAJECTORIES,
         paper="arXiv 2606.22995",
     ),
@@ -191,6 +148,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Graft,
         explains=explained.graft,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards"),
+        by_wins=lambda _: _STEP,
         balanced=_TRAJECTORIES,
         paper="GRAFT",
     ),
@@ -199,6 +158,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=MileGpo,
         explains=explained.milegpo,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "costs"),
+        by_wins=lambda _: _STEP,
         balanced=_STATES | _TRAJECTORIES,
         paper="MileGPO, arXiv 2608.19803",
     ),
@@ -207,6 +168,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Reach,
         explains=explained.reach,
         writes=("value", "q", "tail", "step_reward", "progress", "advantage"),
+        made_of=("states", "actions", "success", "rewards", "costs", "ends", "lists", "texts"),
         version=3,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
@@ -319,7 +281,9 @@ def _name_of(options: object) -> str:
 
 
 def options_as_made(row: Estimator, made_by: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return options as columns were made with; None where the configuration does not say them.
+    """Return options as columns were made with; None where the configuration does not say any.
+
+    An option that it does not say is younger than the columns, and its default is as before it.
 
     Args:
         row: The estimator.
@@ -327,9 +291,9 @@ def options_as_made(row: Estimator, made_by: Mapping[str, Any], names: Iterable[
         names: The options that matter; the others are the defaults.
     """
     said = made_by.get("options")
-    if not isinstance(said, dict) or not all(name in said for name in names):
+    if not isinstance(said, dict):
         return None
-    options = row.options(**{name: said[name] for name in names})
+    options = row.options(**{name: said[name] for name in names if name in said})
     try:
         check_options(options, owner=row.name)
     except OptionError:

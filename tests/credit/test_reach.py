@@ -114,7 +114,7 @@ def test_a_step_of_chance_has_the_mean_of_its_outcomes():
     assert found["advantage"] == pytest.approx(expected)
 
 
-def scored(score: float, scale: float = 1.0, shift: float = 0.0) -> list[Row]:
+def scored(score: float) -> list[Row]:
     """Return a group: M led to `score` and to 1, N to nothing; nobody won."""
     return [
         step
@@ -123,7 +123,7 @@ def scored(score: float, scale: float = 1.0, shift: float = 0.0) -> list[Row]:
             ("q", "S a M c Y", score),
             ("r", "S d N c Z", 0),
         )
-        for step in trajectory(name, walk, rewards=[0.0, scale * reward + shift])
+        for step in trajectory(name, walk, rewards=[0.0, reward])
     ]
 
 
@@ -138,12 +138,6 @@ def test_scores_are_earned_where_nobody_wins():
     credit = gain.copy()
     credit[::2] += (2 / 5) ** (1 / 5) * gain[1::2]
     assert found["advantage"] == pytest.approx(credit * np.sqrt(2 * 16 / 3))
-
-
-@pytest.mark.parametrize(("scale", "shift"), [(100.0, 0.0), (1.0, -1.0), (0.01, 7.0)])
-def test_all_returns_may_be_shifted_and_multiplied(scale: float, shift: float):
-    plain, moved = parts(scored(0.5)), parts(scored(0.5, scale, shift))
-    assert moved["advantage"] == pytest.approx(plain["advantage"], abs=1e-9)
 
 
 def test_what_no_state_foretells_is_told_by_the_outcome():

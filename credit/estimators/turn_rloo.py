@@ -20,9 +20,9 @@ class TurnRloo:
     r is `reward`. The baseline of a turn has a term for *every* other trajectory, whether it got so
     far or not, and none of its own. So it depends on nothing that its own policy chose, and with
     γ = 1 the expected gradient is that of the return, also where the policy decides when to stop:
-    MT-GRPO's baseline has a term for each turn that the trajectory itself takes. Those that ended
-    could be left out of the mean as well, but then few of them make a baseline of much noise at
-    late turns. Alone in its group: 0. Source: verl RFC 7244 (the bias); RLOO by turns.
+    MT-GRPO's baseline has a term for each turn that the trajectory itself takes. Ended ones count
+    as 0, and not as absent, so that the baseline of a late turn is no mean of one or two. Alone in
+    its group: 0. Source: verl RFC 7244 (the bias); RLOO by turns.
     """
 
     gamma: Discount = 1.0

@@ -68,6 +68,21 @@ class Earnings:
         deviation: Floats = np.sqrt(square - mean**2)
         return deviation
 
+    def of_failures(self, batch: StepBatch) -> tuple[Floats, Floats]:
+        """Return the means of what failures earned before their last step, and by it. [num_groups].
+
+        Both are 0 in a group without a failure, and in one that earned nothing.
+        """
+        group, num_groups = batch.group_of_trajectory, batch.num_groups
+        counts = ~batch.is_success & ~self.earned_nothing(batch)[group]
+        number = np.maximum(np.bincount(group, counts, num_groups), 1)
+        by_last = self.of_step[batch.trajectory_start[1:] - 1]
+        total, end = (
+            np.bincount(group, values * counts, num_groups) / number
+            for values in (self.of_trajectory, by_last)
+        )
+        return total - end, end
+
     def earned_nothing(self, batch: StepBatch) -> Bools:
         """Return [num_groups] whether R' is 0 for all trajectories."""
         most = np.zeros(batch.num_groups)

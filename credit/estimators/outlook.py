@@ -1,11 +1,12 @@
 """What is still earned in the steps that remain, as a group's own steps say it.
 
     V_0(s) = 0        V_h(goal) = 0
-    V_h(s) = (Σ (r + V_{h-1}(s')) + κ u(s) h / H) / (n(s) + κ)
+    V_h(s) = (Σ (r + V_{h-1}(s')) + κ (w + u(s)) h / H + κ e) / (n(s) + κ)
 
 The sum is over the n(s) steps of the group that left s, each with reward r to an s'. So V_h(s) is
-what their own behaviour earns from there, as if κ more steps had left s for something unknown that
-earns u(s) while all H steps of an episode remain. A state that no step left is unknown alone.
+what their own behaviour earns from there, as if κ more steps had left s for something unknown. That
+earns e at its end, and w + u(s) on the way while all H steps of an episode remain. A state that no
+step left earns u(s) h / H.
 Rewards are in the units of `earnings.py`: where outcomes are binary, V is the chance of success.
 
 All groups are swept at once, those with the longest episodes first, so that a group whose episodes
@@ -35,13 +36,31 @@ class Outlook:
     """[num_nodes] V_H(s), with all steps of an episode."""
 
 
-def outlook(batch: StepBatch, earned: Earnings, *, unknown: Floats, doubt: float) -> Outlook:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unknown:
+    """What a step to something unknown earns."""
+
+    new: Floats
+    """[num_nodes] u(s)."""
+    way: Floats
+    """[num_groups] w."""
+    end: Floats
+    """[num_groups] e."""
+
+    @classmethod
+    def nothing(cls, batch: StepBatch) -> "Unknown":
+        """Return an unknown that earns nothing."""
+        of_group = np.zeros(batch.num_groups)
+        return cls(new=np.zeros(batch.num_nodes), way=of_group, end=of_group)
+
+
+def outlook(batch: StepBatch, earned: Earnings, *, unknown: Unknown, doubt: float) -> Outlook:
     """Return the outlook of every step. The longest episode of a group is the length of all.
 
     Args:
         batch: The steps. Steps of earlier iterations count where the graph has them.
         earned: Their rewards.
-        unknown: [num_nodes] u(s).
+        unknown: What a step to something unknown earns.
         doubt: κ, at least 0.
     """
     horizon = horizon_of_group(batch)
@@ -60,10 +79,10 @@ def outlook(batch: StepBatch, earned: Earnings, *, unknown: Floats, doubt: float
     return Outlook(before=before, after=after, of_action=of_action, of_node=value)
 
 
-def value_of_nodes(batch: StepBatch, earned: Earnings, *, unknown: Floats, doubt: float) -> Floats:
-    """Return `Outlook.of_node` alone."""
-    horizon = horizon_of_group(batch)
-    value, sweep = np.zeros(batch.num_nodes), _Sweep.of(batch, earned, horizon, unknown, doubt)
+def value_of_nodes(batch: StepBatch, earned: Earnings, *, doubt: float) -> Floats:
+    """Return `Outlook.of_node` alone, where the unknown earns nothing."""
+    horizon, nothing = horizon_of_group(batch), Unknown.nothing(batch)
+    value, sweep = np.zeros(batch.num_nodes), _Sweep.of(batch, earned, horizon, nothing, doubt)
     for left in range(1, int(horizon.max(initial=0)) + 1):
         sweep.update(value, left)
     return value
@@ -89,7 +108,7 @@ class _Sweep:
     count: Floats
     """[num_transitions] steps that took it."""
     earned: Floats
-    """[num_sources] Σ r of the steps that left it."""
+    """[num_sources] Σ r of the steps that left it, and κ e."""
     node: Ints
     """[num_sources] the nodes that steps left."""
     first: Ints
@@ -97,7 +116,7 @@ class _Sweep:
     weight: Floats
     """[num_sources] n(s) + κ."""
     unknown: Floats
-    """[num_sources] κ u(s) / H."""
+    """[num_sources] κ (w + u(s)) / H."""
     num_nodes: Ints
     """[longest horizon + 1] how many of the nodes have at least that horizon."""
     leaf: Ints
@@ -107,7 +126,7 @@ class _Sweep:
 
     @classmethod
     def of(
-        cls, batch: StepBatch, earned: Earnings, horizon: Ints, unknown: Floats, doubt: float
+        cls, batch: StepBatch, earned: Earnings, horizon: Ints, unknown: Unknown, doubt: float
     ) -> "_Sweep":
         graph = batch.graph
         of_node = horizon[batch.group_of_node]
@@ -116,20 +135,23 @@ class _Sweep:
         node = graph.source[order][first[:-1]]
         count = graph.count[order].astype(np.float64)
         rewards = count * earned.of_transition[order]
-        per_step = unknown / np.maximum(of_node, 1)
+        per_step = unknown.new / np.maximum(of_node, 1)
+        group = batch.group_of_node[node]
+        way = unknown.way[group] / np.maximum(of_node[node], 1)
+        steps = np.add.reduceat(rewards, first[:-1]) if len(node) else np.zeros(0)
         is_leaf = np.ones(batch.num_nodes, bool)
         is_leaf[node] = False
         is_leaf[batch.goal_of_group[batch.goal_of_group >= 0]] = False
-        leaf = np.flatnonzero(is_leaf & (unknown > 0))
+        leaf = np.flatnonzero(is_leaf & (unknown.new > 0))
         wanted = np.arange(horizon.max(initial=0) + 1)
         return cls(
             target=graph.target[order],
             count=count,
-            earned=np.add.reduceat(rewards, first[:-1]) if len(node) else np.zeros(0),
+            earned=steps + doubt * unknown.end[group],
             node=node,
             first=first,
             weight=np.add.reduceat(count, first[:-1]) + doubt if len(node) else np.zeros(0),
-            unknown=doubt * per_step[node],
+            unknown=doubt * (per_step[node] + way),
             num_nodes=np.searchsorted(-of_node[node], -wanted, side="right"),
             leaf=leaf,
             leaf_unknown=per_step[leaf],

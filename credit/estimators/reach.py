@@ -7,7 +7,12 @@ import numpy as np
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.earnings import Earnings
 from graphcredit.credit.estimators.hidden_state import hidden_share
-from graphcredit.credit.estimators.outlook import horizon_of_group, outlook, value_of_nodes
+from graphcredit.credit.estimators.outlook import (
+    Unknown,
+    horizon_of_group,
+    outlook,
+    value_of_nodes,
+)
 from graphcredit.credit.estimators.progress import progress
 from graphcredit.credit.estimators.relative import Normalize
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
@@ -25,8 +30,8 @@ _ROUNDING = 1e-12
 class Reach:
     """A step is worth what it adds to the return, under the group's own behaviour.
 
-        V_h(s)         = (Σ (r + V_{h-1}(s')) + κ u(s) h / H) / (n(s) + κ)          V_0 = 0
-        Q_h(s, a)      = the mean of r + V_{h-1}(s') over the group's steps with a in s
+        V_h(s)      = (Σ (r + V_{h-1}(s')) + κ (w + u(s)) h / H + κ e) / (n(s) + κ)   V_0 = 0
+        Q_h(s, a)   = the mean of r + V_{h-1}(s') over the group's steps with a in s
         step reward = r_t + V_{h-1}(s_{t+1}) - V_h(s_t)
         value       = V_h(s_t)                        where the step was
         q           = Q_h(s_t, a_t)                   what the action is worth there
@@ -42,11 +47,12 @@ class Reach:
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
     over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left
-    s for something unknown, which earns u(s) if all H steps remain:
+    s for something unknown. It earns what the group's failures earned in the mean: e by their last
+    step, and w before it if all H steps remain. So it earns nothing where failures have the least
+    return, as where outcomes are binary. In a group that earned nothing, what is to be found lies
+    behind the new, and w = e = 0; elsewhere u(s) = 0:
 
-        u(s) = 0                    in a group that earned something: the unknown earns nothing
-        u(s) = p N(s) / (1 + N(s))  in a group that did not: what is to be found lies behind the new
-        p    = 1/2 / (trajectories + 1)
+        u(s) = p N(s) / (1 + N(s))        p = 1/2 / (trajectories + 1)
 
     N(s) is how new s is: the untried actions of s, each the less the more often the group took it
     elsewhere; where the lists of admissible actions are missing or say nothing of their states,
@@ -89,9 +95,7 @@ class Reach:
         """
         analogies: Analogies = batch.input("analogies")
         earned, novelty = Earnings.of(batch), analogies.novelty
-        hope = np.where(earned.earned_nothing(batch), self._hope(batch), 0.0)
-        unknown = hope[batch.group_of_node] * novelty / (1 + novelty)
-        ahead = outlook(batch, earned, unknown=unknown, doubt=self.doubt)
+        ahead = outlook(batch, earned, unknown=_unknown(batch, earned, novelty), doubt=self.doubt)
         gain = ahead.after - ahead.before
         decay = hidden_share(batch, earned.of_step) ** (1 / _FAR)
         tail = _following(batch, gain, decay)
@@ -126,16 +130,19 @@ class Reach:
         known = without > 0
         return 1.0 - np.divide(doubted, without, out=np.full(len(without), np.nan), where=known)
 
-    def _hope(self, batch: StepBatch) -> Floats:
-        """Return [num_groups] p of a group that earned nothing."""
-        num_trajectories = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
-        return (0.5 / (num_trajectories + 1.0)).astype(np.float64)
+
+def _unknown(batch: StepBatch, earned: Earnings, novelty: Floats) -> Unknown:
+    """Return what the unknown earns: what failures did, or where nothing was earned, by novelty."""
+    num_trajectories = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+    hope = np.where(earned.earned_nothing(batch), 0.5 / (num_trajectories + 1.0), 0.0)
+    way, end = earned.of_failures(batch)
+    new = hope[batch.group_of_node] * novelty / (1 + novelty)
+    return Unknown(new=new, way=way, end=end)
 
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:
-    unknown = np.zeros(batch.num_nodes)
     earned = Earnings.of(batch)
-    value = value_of_nodes(batch, earned, unknown=unknown, doubt=doubt)
+    value = value_of_nodes(batch, earned, doubt=doubt)
     graph, goals = batch.graph, batch.goal_of_group[batch.goal_of_group >= 0]
     times = np.bincount(graph.target, graph.count, batch.num_nodes)
     into = np.bincount(graph.target, graph.count * earned.of_transition, batch.num_nodes)

@@ -24,12 +24,13 @@ steps that start from one state. `group`: over all steps of a group."""
 
 
 Matter: TypeAlias = Literal[
-    "states", "actions", "success", "rewards", "costs", "validity", "ends", "lists", "texts",
-    "thoughts", "times", "entities",
+    "states", "actions", "success", "rewards", "scores", "costs", "validity", "ends", "lists",
+    "texts", "thoughts", "times", "entities",
 ]  # fmt: skip
 """What a log says that credit may depend on: which states are one, and which actions; who won; the
-rewards; the costs; whether an action did something; whether an episode was cut; the lists of
-admissible actions; what states say; what the agent thought; when; entities and their relations."""
+rewards; the scores of states; the costs; whether an action did something; whether an episode was
+cut; the lists of admissible actions; what states say; what the agent thought; when; entities and
+their relations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,6 +12,7 @@ from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.milegpo import MileGpo
+from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
@@ -21,6 +22,8 @@ from graphcredit.credit.estimators.row import Estimator as Estimator
 from graphcredit.credit.estimators.row import NodeValue as NodeValue
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.estimators.turn_credit import TurnCredit
+from graphcredit.credit.estimators.turn_rloo import TurnRloo
 from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
@@ -70,6 +73,35 @@ ESTIMATORS: tuple[Estimator, ...] = (
         writes=("advantage",),
         made_of=("rewards",),
         paper="Williams 1992",
+    ),
+    Estimator(
+        name="turn_credit",
+        options=TurnCredit,
+        explains=explained.turn_credit,
+        writes=("step_reward", *_BOTH),
+        made_of=("rewards", "scores"),
+        balanced=_GROUP | _TRAJECTORIES,
+        reads=("score",),
+        where_missing="turn_credit is the return less the group's mean there",
+        where_partial="turn_credit takes the scores of the others as unchanged there",
+        paper="prime-rl PR 3282",
+    ),
+    Estimator(
+        name="mt_grpo",
+        options=MtGrpo,
+        explains=explained.mt_grpo,
+        writes=_BOTH,
+        made_of=("rewards",),
+        balanced=_TRAJECTORIES,
+        paper="arXiv 2505.11821",
+    ),
+    Estimator(
+        name="turn_rloo",
+        options=TurnRloo,
+        explains=explained.turn_rloo,
+        writes=("advantage",),
+        made_of=("rewards",),
+        paper="ours, after verl RFC 7244",
     ),
     Estimator(
         name="gigpo",
@@ -168,7 +200,17 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Reach,
         explains=explained.reach,
         writes=("value", "q", "tail", "step_reward", "progress", "advantage"),
-        made_of=("states", "actions", "success", "rewards", "costs", "ends", "lists", "texts"),
+        made_of=(
+            "states",
+            "actions",
+            "success",
+            "rewards",
+            "costs",
+            "validity",
+            "ends",
+            "lists",
+            "texts",
+        ),
         version=3,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",

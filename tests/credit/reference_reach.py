@@ -170,6 +170,14 @@ def reach(
     horizon = max(map(len, group.trajectories.values()))
     is_hopeful = not any(map(whole.ok, whole.trajectories)) and max(returns) <= 0
     new = novelty(whole) if is_hopeful else {}
+    failed = [name for name in group.trajectories if not group.ok(name)]
+    failures = failed if max(returns) > 0 else []
+    end = way = 0.0
+    if failures:
+        lasts = [worth[name, len(group.trajectories[name]) - 1] for name in failures]
+        end = math.fsum(lasts) / len(failures)
+        sums = [worth[name, i] for name in failures for i in range(len(group.trajectories[name]))]
+        way = math.fsum(sums) / len(failures) - end
     leaving: dict[Any, list[Any]] = {}
     for name, index, step in whole.steps():
         led = (worth[name, index], whole.target(name, index))
@@ -180,9 +188,11 @@ def reach(
         if state == GOAL or left == 0:
             return 0.0
         led = leaving.get(state, [])
-        reached = math.fsum(reward + value(target, left - 1) for reward, target in led)
         unknown = 0.5 / number * new.get(state, 0.0) / (1 + new.get(state, 0.0))
-        return (reached + doubt * unknown * left / horizon) / (len(led) + doubt)
+        if not led:
+            return unknown * left / horizon
+        reached = math.fsum(reward + value(target, left - 1) for reward, target in led)
+        return (reached + doubt * ((way + unknown) * left / horizon + end)) / (len(led) + doubt)
 
     def of_action(state: Any, action: str, left: int) -> float:
         values = [

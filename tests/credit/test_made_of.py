@@ -18,8 +18,9 @@ from graphcredit.credit.iteration.unseen_returns import ReturnPairs
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store.errors import CreditWarning
 from tests.credit.reference import groups_of
-from tests.credit.strategies import ADMISSIBLE, COSTS, REWARDS, THOUGHTS, logs
+from tests.credit.strategies import ADMISSIBLE, COSTS, REWARDS, SCORES, THOUGHTS, logs
 from tests.credit.test_estimators import compute_parts
+from tests.credit.untried_worlds import example
 from tests.examples import examples
 from tests.worlds import START, step_table, trajectory, write_store
 
@@ -49,6 +50,7 @@ CHANGES: Mapping[str, Callable[[Row, Random], Row]] = {
         "success": None if row["success"] is None else chance.random() < 0.5
     },
     "rewards": lambda _, chance: {"reward": chance.choice(REWARDS)},
+    "scores": lambda _, chance: {"score": chance.choice(SCORES)},
     "costs": lambda _, chance: {"cost": chance.choice(COSTS)},
     "validity": lambda _, chance: {"is_action_valid": chance.random() < 0.5},
     "ends": lambda row, chance: _ended_otherwise(row, chance.random() < 0.5),
@@ -103,7 +105,8 @@ def test_credit_depends_on_all_that_its_row_names(row: Estimator, matter: str):
         return any(not np.allclose(before[part], after[part]) for part in row.writes)
 
     generating = settings(max_examples=3000, deadline=None, phases=[Phase.generate], database=None)
-    find(st.tuples(logs(), st.integers(0, 999)), differs, settings=generating)
+    log = st.one_of(logs(), st.just(step_table(example()).to_pylist()))
+    find(st.tuples(log, st.integers(0, 999)), differs, settings=generating)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ MOST_TELLING = (
     "spo3",
     "hgpo",
     "discounted",
+    "turn_credit",
+    "turn_rloo",
+    "mt_grpo",
     "rloo",
     "grpo",
 )

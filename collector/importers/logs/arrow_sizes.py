@@ -46,12 +46,20 @@ def sizes_of(arrays: Iterable[pa.Array]) -> tuple[int, int]:
             array = array.storage
         if pa.types.is_struct(array.type):
             inner = sizes_of(array.flatten())
+        elif pa.types.is_map(array.type):
+            start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+            inner = sizes_of([array.keys[start:end], array.items[start:end]])
         elif pa.types.is_nested(array.type):
             inner = sizes_of([array.flatten()])
         else:
             inner = (0, _num_bytes(array))
         num_values, num_bytes = num_values + inner[0], num_bytes + inner[1]
     return num_values, num_bytes
+
+
+def longest_of(texts: pa.Array) -> int:
+    """Return the bytes of the longest of some texts."""
+    return pc.max(pc.binary_length(texts)).as_py() or 0
 
 
 def _stored(type_: pa.DataType) -> pa.DataType:

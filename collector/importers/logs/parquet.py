@@ -1,17 +1,18 @@
 """Read the rows of a Parquet or Arrow file, a few at a time."""
 
-# pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute defines its functions at import time)
-
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from graphcredit.collector.importers.logs.arrow_sizes import refuse_encoded, sizes_of
+from graphcredit.collector.importers.logs.arrow_sizes import (
+    longest_of,
+    refuse_encoded,
+    sizes_of,
+)
 from graphcredit.collector.importers.logs.files import (
     MOST_CONTAINERS,
     MOST_VALUES,
@@ -23,6 +24,9 @@ from graphcredit.collector.importers.logs.files import (
 
 ARROW = (".arrow", ".feather", ".ipc")
 """Files of Arrow's own format; `datasets` writes streams of it."""
+
+_TEXTS = ("STRING", "JSON", "ENUM", "NONE")
+"""Logical types of texts in Parquet; a column of bytes has none."""
 
 _ARROW_MAGIC = b"ARROW1"
 """How a file begins; a stream does not."""
@@ -60,38 +64,54 @@ def _parquet_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
         refuse_encoded(file.schema_arrow)
         number, total = 0, max(file.metadata.num_rows, 1)
         for group in range(file.num_row_groups):
-            size = _num_rows(file.metadata.row_group(group))
             repeated = _repeated(file, whole, group)
-            with pq.ParquetFile(whole, read_dictionary=repeated) as reader:
+            size = _num_rows(file.metadata.row_group(group))
+            with _as_codes(file, whole, repeated) if repeated else nullcontext(file) as reader:
                 for batch in reader.iter_batches(batch_size=size, row_groups=[group]):
                     number += batch.num_rows
                     yield batch, number / total
 
 
+def _as_codes(file: pq.ParquetFile, path: Path, leaves: list[str]) -> pq.ParquetFile:
+    """Return a file whose texts are read as codes, each once: to count them takes no more."""
+    return pq.ParquetFile(path, metadata=file.metadata, read_dictionary=leaves)
+
+
 def _repeated(file: pq.ParquetFile, path: Path, group: int) -> list[str]:
     """Return the texts in lists that a group's dictionary might repeat to more than memory holds.
 
-    They are read as codes: to learn how long a list is, nobody needs its values.
+    The first row, which has the dictionaries, is read before anything is asked about a column:
+    pyarrow ends the process where it is asked about a damaged one.
     """
-    paths: list[str] = []
-    for index in range(file.metadata.num_columns):
-        leaf, chunk = file.schema.column(index), file.metadata.row_group(group).column(index)
-        is_listed = leaf.max_repetition_level > 0 and leaf.physical_type == "BYTE_ARRAY"
-        if is_listed and chunk.has_dictionary_page:
-            most = _REPEATED_BYTES // max(1, chunk.num_values)
-            if chunk.total_uncompressed_size > most and _longest(path, leaf.path, group) > most:
-                paths.append(leaf.path)
-    return paths
+    leaves = {index: file.schema.column(index) for index in range(file.metadata.num_columns)}
+    texts = {
+        index: leaf
+        for index, leaf in leaves.items()
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in _TEXTS
+    }
+    with _as_codes(file, path, [leaf.path for leaf in texts.values()]) as codes:
+        first = next(codes.iter_batches(batch_size=1, row_groups=[group]), None)
+    dictionaries = () if first is None else _dictionaries(first.columns)
+    return [
+        leaf.path
+        for (index, leaf), dictionary in zip(texts.items(), dictionaries, strict=False)
+        if leaf.max_repetition_level > 0
+        and file.metadata.row_group(group).column(index).num_values * longest_of(dictionary)
+        > _REPEATED_BYTES
+    ]
 
 
-def _longest(path: Path, leaf: str, group: int) -> int:
-    """Return the bytes of the longest text in the dictionary of a leaf."""
-    with pq.ParquetFile(path, read_dictionary=[leaf]) as file:
-        batch = next(file.iter_batches(batch_size=1, row_groups=[group], columns=[leaf]))
-    array: Any = batch.column(0)
-    while not pa.types.is_dictionary(array.type):
-        array = array.field(0) if pa.types.is_struct(array.type) else array.values
-    return pc.max(pc.binary_length(array.dictionary)).as_py() or 0
+def _dictionaries(arrays: Iterable[Any]) -> Iterator[pa.Array]:
+    """Yield the dictionaries of arrays, at all depths."""
+    for array in arrays:
+        if pa.types.is_dictionary(array.type):
+            yield array.dictionary
+        elif pa.types.is_struct(array.type):
+            yield from _dictionaries(array.flatten())
+        elif pa.types.is_map(array.type):
+            yield from _dictionaries([array.keys, array.items])
+        elif pa.types.is_nested(array.type):
+            yield from _dictionaries([array.values])
 
 
 def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:

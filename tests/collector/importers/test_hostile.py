@@ -98,6 +98,45 @@ def test_encodings_without_a_bound_are_refused(tmp_path: Path, column: pa.Array)
     assert "column more.inner must be cast to plain lists and texts" in str(record.value)
 
 
+def test_columns_of_all_shapes_are_read_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    texts = [f"{number} " * 250 for number in range(3000)]  # more than a dictionary may have
+    columns = {
+        "maps": pa.array([[("a", ["b"])], []], pa.map_(pa.string(), pa.list_(pa.string()))),
+        "lists": [[["a"], ["b", "b"]], None],
+        "pairs": pa.array([["a", "b"], ["c", "d"]], pa.list_(pa.string(), 2)),
+        "objects": [[{"text": text, "role": "user"} for text in texts], []],
+        "bytes": [[b"a"], [b"\xff"]],
+        "codes": pa.array(["a", "b"]).dictionary_encode(),
+        "numbers": pa.array([1, 2], pa.decimal256(50, 2)),
+    }
+    rows = pa.table(columns)
+    pq.write_table(rows, tmp_path / "a.parquet")
+    for most in (1 << 30, 0):
+        monkeypatch.setattr(parquet, "_REPEATED_BYTES", most)
+        read = list(parquet.rows_of(tmp_path / "a.parquet", 128 * MIB))
+        assert [record.value for record in read] == rows.to_pylist()
+
+
+def _read_damaged(path: Path) -> None:
+    content = path.read_bytes()
+    for place in range(len(content) // 4, len(content) - 8, 3):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x7F
+        path.write_bytes(damaged)
+        list(read_records(path))
+
+
+def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"messages": [CHAT] * 3, "reward": [1.0, 0.0, None]}), path)
+    process = FORKS.Process(target=_read_damaged, args=(path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
 def test_few_long_records_are_held_until_the_format_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -43,7 +43,7 @@ _NAMES = frozenset(
         ),
         *("model_version", "service_tier", "system_fingerprint", "done_reason", "tool_name"),
         *("provider", "gen_ai.system", "custom_llm_provider", "request_path", "url", "method"),
-        *("status_code", "api_key", "valueType"),
+        *("status_code", "api_key", "valueType", "name", "source", "requestor", "tool_choice"),
     }
 )
 """Fields whose short texts identify or classify, and say nothing in a conversation."""

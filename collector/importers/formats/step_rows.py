@@ -31,6 +31,7 @@ from graphcredit.collector.importers.messages.rollout import (
     LoggedSampling,
     Message,
     Rollouts,
+    ToolCall,
 )
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -145,11 +146,13 @@ def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
             is_refused=was_refused,
             admissible_actions=tuple(map(text_of_value, accepted)) if accepted else None,
         )
-        action = text_of_value(part(row, "action"))
+        calls = _calls_of(row)
+        action = None if calls else text_of_value(part(row, "action"))
         yield Message(
             role=ASSISTANT,
-            text=action,
+            text=action or "",
             action=action,
+            tool_calls=calls,
             thought=text_of_value(part(row, "thought")),
             reward=reward,
             sampling=_sampling(row),
@@ -159,6 +162,13 @@ def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
     if aligned.final is not None or was_refused:
         final = aligned.final or Seen(state="", text="")
         yield Message(role=USER, text=final.text, state=final.state, is_refused=was_refused)
+
+
+def _calls_of(row: Row) -> tuple[ToolCall, ...]:
+    """Return the call of a row whose action is the name of a tool, with its arguments beside it."""
+    name, arguments = part(row, "action"), part(row, "arguments")
+    is_call = isinstance(name, str) and arguments is not None
+    return (ToolCall(name, text_of_value(arguments), None),) if is_call else ()
 
 
 def _sampling(row: Row) -> LoggedSampling:

@@ -145,3 +145,16 @@ def test_a_trace_has_the_verdict_of_the_object_around_its_spans(tmp_path: Path):
     report = imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
     assert brief(tmp_path / "store", "state", "action") == STEPS
     assert (report.num_success, report.left_out) == (1, {})
+
+
+def test_a_refusal_is_an_answer(tmp_path: Path):
+    refused = {"role": "assistant", "content": None, "refusal": "I will not."}
+    row = {"messages": [ASKED, LOOKED, SAW, refused]}
+    imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == [STEPS[0], ("a hall", "I will not.")]
+
+
+def test_trajectories_without_a_prompt_are_told_to_be_one_group(tmp_path: Path):
+    rows = [{"messages": [LOOKED, SAW, said("assistant", answer)]} for answer in ("left", "right")]
+    report = imported(write_lines(tmp_path / "x.jsonl", *rows), tmp_path / "store")
+    assert any("2 trajectories begin without a prompt" in note for note in report.notes)

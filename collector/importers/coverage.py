@@ -32,6 +32,18 @@ _NAMES = frozenset(
             "created_time",
         ),
         *("start_time", "end_time", "version", "mime_type", "mimeType", "media_type"),
+        *(
+            "createdAt",
+            "updatedAt",
+            "updated_at",
+            "date",
+            "model_name",
+            "modelName",
+            "modelVersion",
+        ),
+        *("model_version", "service_tier", "system_fingerprint", "done_reason", "tool_name"),
+        *("provider", "gen_ai.system", "custom_llm_provider", "request_path", "url", "method"),
+        *("status_code", "api_key", "valueType", "name", "source", "requestor", "tool_choice"),
     }
 )
 """Fields whose short texts identify or classify, and say nothing in a conversation."""

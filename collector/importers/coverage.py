@@ -43,7 +43,7 @@ _NAMES = frozenset(
         ),
         *("model_version", "service_tier", "system_fingerprint", "done_reason", "tool_name"),
         *("provider", "gen_ai.system", "custom_llm_provider", "request_path", "url", "method"),
-        *("status_code", "api_key", "valueType", "name", "source", "requestor", "tool_choice"),
+        *("status_code", "api_key", "valueType", "source", "requestor", "tool_choice"),
     }
 )
 """Fields whose short texts identify or classify, and say nothing in a conversation."""
@@ -56,7 +56,7 @@ _DEFINITIONS = frozenset(
 )
 """Fields that describe the tools that a policy may call, or that only a model's server can read."""
 
-_NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid")
+_NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid", "_kind", "provider_name")
 _NAME_CHARACTERS = 200
 
 _LONG = 40

@@ -240,8 +240,8 @@ class Tally:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
-                "store, without credit. --success names a field or a threshold, --reward a number; "
-                f"numbers of these records: {numbers}"
+                "store, without credit. --success names a field or a threshold, --reward a number, "
+                f"--verdicts a file with them; numbers of these records: {numbers}"
             )
         if counts["partial_tokens"]:
             notes.append(

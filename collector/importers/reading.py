@@ -9,6 +9,7 @@ from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
+from graphcredit.collector.importers.looks import looks_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError
 from graphcredit.collector.importers.recognition import Recognised, recognised
@@ -94,6 +95,7 @@ def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
         tally.refuse(record.where, str(record.value))
     if not broken:
         tally.sums.other_files.append(str(file.path))
+        tally.look = tally.look or looks_of(begin)
 
 
 def trajectories_of_record(

@@ -106,7 +106,8 @@ class Tally:
     candidates: dict[str, None] = field(default_factory=dict[str, None])
     notes: dict[str, None] = field(default_factory=dict[str, None])
     observed: Observed = field(default_factory=Observed)
-
+    look: str = ""
+    """What the first file looks like that is no log."""
     judged: Judged = field(default_factory=Judged)
 
     def read_file(self, format_name: str) -> None:
@@ -203,9 +204,11 @@ class Tally:
         if not self.success_by:
             return []
         judged = [f"{by} ({count:,})" for by, count in self.success_by.items() if by != "nothing"]
+        num_scored = self.counts["scored"]
+        scored = f"; {counted(num_scored, 'step')} with a score" if num_scored else ""
         return [
             f"state: {self.options.state}; group: {self.options.group}; "
-            f"reward: {self.options.reward}; success by {', '.join(judged) or 'nothing'}"
+            f"reward: {self.options.reward}; success by {', '.join(judged) or 'nothing'}{scored}"
         ]
 
     def _unread(self) -> Iterator[str]:
@@ -237,8 +240,8 @@ class Tally:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
-                "store, without credit. --success names a field or a threshold, --reward a number; "
-                f"numbers of these records: {numbers}"
+                "store, without credit. --success names a field or a threshold, --reward a number, "
+                f"--verdicts a file with them; numbers of these records: {numbers}"
             )
         if counts["partial_tokens"]:
             notes.append(
@@ -254,6 +257,11 @@ class Tally:
             notes.append(
                 f"{counted(counts['turn_rewards'], 'trajectory')} with rewards of single turns, "
                 "which were not used: --reward turns uses them"
+            )
+        if counts["unscored"] and self.options.score != "auto":
+            notes.append(
+                f"{counted(counts['unscored'], 'trajectory')} without a score at "
+                f"{self.options.score}"
             )
         num_single = sum(size == 1 for size in self.groups.values())
         if num_single and num_single == len(self.groups):

@@ -356,3 +356,30 @@ def test_messages_may_stand_in_lines_of_other_kinds(tmp_path: Path):
         ("a.py", "One file."),
     ]
     assert ["remark" in note for note in unread(report)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("output", "state"),
+    [
+        (
+            '{"output":"a.py","metadata":{"exit_code":0,"duration_seconds":0.2}}',
+            '{"metadata": {"exit_code": 0}, "output": "a.py"}',
+        ),
+        (
+            "Exit code: 0\nWall time: 0.2 seconds\nOutput:\nWall time: 1 day\n",
+            "Exit code: 0\nOutput:\nWall time: 1 day\n",
+        ),
+        ('{"output":"a.py","other":0.2}', '{"output":"a.py","other":0.2}'),
+    ],
+)
+def test_the_time_of_a_command_is_no_part_of_a_state(output: str, state: str, tmp_path: Path):
+    lines = [
+        {"type": "session_meta", "payload": {"id": "c1"}},
+        item("message", role="user", content="Fix it."),
+        item("function_call", name="shell", arguments="{}", call_id="1"),
+        item("function_call_output", call_id="1", output=output),
+        item("message", role="assistant", content="Done."),
+    ]
+    report = imported(write_lines(tmp_path / "a.jsonl", *lines), tmp_path / "store")
+    assert brief(tmp_path / "store", "state")[-1] == (state,)
+    assert unread(report) == []

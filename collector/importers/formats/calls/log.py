@@ -31,6 +31,7 @@ from graphcredit.collector.importers.formats.calls.rows import (
     exchange_of,
     facts_of,
     is_exchange,
+    parsed_row,
     response_before,
     response_of,
     session_of,
@@ -69,14 +70,14 @@ _APART = (
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record may be a call: it has a request and an answer, or messages."""
-    row = fields_of(value)
+    row = parsed_row(fields_of(value))
     is_call = is_exchange(row) or calls_within(row) is not None
     return is_call or chat_rows.is_row(value, path)
 
 
 def is_log(sample: Sequence[Record]) -> bool:
     """Return whether rows are calls of conversations: a session has several, or messages grow."""
-    rows = [fields_of(record.value) for record in sample]
+    rows = [parsed_row(fields_of(record.value)) for record in sample]
     if any(is_exchange(row) or calls_within(row) for row in rows):
         return True
     groups = Groups()
@@ -89,10 +90,11 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
     known: list[tuple[str, Record]] = []
     verdicts: dict[str, dict[str, Any]] = {}
     for record in records:
-        row = fields_of(record.value)
+        row = parsed_row(fields_of(record.value))
+        record = replace(record, value=row) if row else record
         name = calls_within(row)
         if name is not None:
-            inner = [replace(record, value=item) for item in row[name]]
+            inner = [replace(record, value=parsed_row(fields_of(item))) for item in row[name]]
             yield from _together(inner, outer=without(row, (name,)))
         elif is_row(record.value, record.path):
             known.append((groups.add(row)[0], record))

@@ -70,6 +70,9 @@ _PLACE_OF_IMAGE = "<image>"
 
 _TAG = re.compile(r"</?\w+>|<\|\w+\|>|```\w*|\n+")
 
+_MOST_COMPARISONS = 10_000_000
+"""Of texts of a record with texts that were read; then most of those of its field decide."""
+
 _MOST_FIELDS = 300
 _REST = "(further fields)"
 
@@ -199,10 +202,17 @@ def _unread(
     lines = {line.strip() for text in made for line in text.splitlines()}
     known = read | made | lines
     is_read: dict[str, bool] = {}  # a session may have one text thousands of times
+    fields: dict[str, list[bool]] = {}
+    most = _MOST_COMPARISONS // len(known) if known else 0
     for path, text in left:
         text = text.replace(_PLACE_OF_IMAGE, "").strip()
         if text not in is_read:
-            is_read[text] = not text or _is_read(text, known, made)
+            as_before = fields.setdefault(path, [])
+            if len(is_read) <= most or not as_before:
+                as_before.append(not text or _is_read(text, known, made))
+                is_read[text] = as_before[-1]
+            else:
+                is_read[text] = text in known or 2 * sum(as_before) > len(as_before)
         if not is_read[text]:
             yield path, text
 

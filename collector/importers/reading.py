@@ -49,9 +49,20 @@ def trajectories_of_file(
     row = format_to_read(known, file, tally)
     if row is None:
         return
-    logged = known.records(records)
-    for record in row.gather(logged) if row.gather else logged:
+    for record in _gathered(row, known.records(records), file, tally):
         yield from trajectories_of_record(record, file, row, rules, tally)
+
+
+def _gathered(
+    row: LogFormat, records: Iterator[Record], file: LogFile, tally: Tally
+) -> Iterator[Record]:
+    """Yield the records of a file, put together as its format does; tally why not."""
+    if row.gather is None:
+        yield from records
+        return
+    whole = Record(path=file.path, place="", value=None, share=1.0)
+    with _refusals(whole, row, tally):
+        yield from row.gather(records)
 
 
 def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat | None:

@@ -183,6 +183,14 @@ def test_what_the_user_of_codex_took_back_is_no_step(tmp_path: Path):
     assert report.left_out["message that the user took back"] == 2
 
 
+@pytest.mark.parametrize("number", [0, -1, 1.5, "x", True, [1], 10**9])
+def test_a_number_of_turns_that_is_none_takes_back_nothing_or_all(number: Any, tmp_path: Path):
+    back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": number}}
+    report = imported(write_lines(tmp_path / "a.jsonl", *CODEX, back), tmp_path / "store")
+    assert report.num_trajectories == (0 if number == 10**9 else 1)
+    assert not report.bad_rows
+
+
 def test_a_row_around_a_session_has_its_task_and_verdict(tmp_path: Path):
     s = Session()
     s.user("u1", None, "Fix it.")

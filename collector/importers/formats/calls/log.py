@@ -202,18 +202,27 @@ def _in_order(records: list[Record]) -> list[Record]:
 
 def _path(records: list[Record]) -> list[Record]:
     """Return the rows on the longest way along the responses before; all if they name none."""
-    by_id = {response_of(fields_of(record.value)): record for record in records}
-    ways: list[list[Record]] = []
-    for record in records:
-        way = [record]
-        while len(way) <= len(records):
-            before = by_id.get(response_before(fields_of(way[-1].value)) or "")
-            if before is None:
-                break
-            way.append(before)
-        ways.append(way)
-    longest = max(reversed(ways), key=len)
-    return longest[::-1] if len(longest) > 1 else records
+    by_id = {response_of(fields_of(record.value)): at for at, record in enumerate(records)}
+    before = [by_id.get(response_before(fields_of(record.value)) or "") for record in records]
+    lengths: list[int | None] = [None] * len(records)
+    for start in range(len(records)):
+        way: list[int] = []
+        at: int | None = start
+        while at is not None and lengths[at] is None:
+            lengths[at] = 0  # where responses name one another in a circle, it ends here
+            way.append(at)
+            at = before[at]
+        behind = 0 if at is None else lengths[at] or 0
+        for length, each in enumerate(reversed(way), start=behind + 1):
+            lengths[each] = length
+    longest = max(lengths[at] or 0 for at in range(len(records)))
+    if longest < 2:
+        return records
+    at, path = max(n for n, length in enumerate(lengths) if length == longest), []
+    for _ in range(longest):
+        path.append(records[at])
+        at = before[at] or 0
+    return path[::-1]
 
 
 def _call(record: Record, before: Record | None) -> Call:

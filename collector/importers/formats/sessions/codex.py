@@ -108,9 +108,10 @@ def _why_left_out(lines: Sequence[Line]) -> list[str | None]:
         if any(item.get("role") == "user" and not _is_setting(item) for item in items):
             turns.append(number)
         taken_back = field_at(line, "payload.num_turns")
-        if field_at(line, "payload.type") == "thread_rolled_back" and taken_back and turns:
+        is_rollback = field_at(line, "payload.type") == "thread_rolled_back"
+        if is_rollback and type(taken_back) is int and taken_back > 0 and turns:
             first = turns[-taken_back:][0]
-            turns = [turn for turn in turns if turn < first]
+            del turns[-taken_back:]
             for earlier in range(first, number):
                 reasons[earlier] = reasons[earlier] or TOOK_BACK
     return reasons

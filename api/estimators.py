@@ -11,11 +11,14 @@ from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.milegpo import MileGpo
+from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.estimators.turn_credit import TurnCredit
+from graphcredit.credit.estimators.turn_rloo import TurnRloo
 
 __all__ = [
     "G2po",
@@ -25,9 +28,12 @@ __all__ = [
     "Grpo",
     "Hgpo",
     "MileGpo",
+    "MtGrpo",
     "Reach",
     "RewardFlow",
     "Rloo",
     "Sapo",
     "Spo3",
+    "TurnCredit",
+    "TurnRloo",
 ]

@@ -1,12 +1,12 @@
-"""Times `graphcredit import` beside Polars, which reads the same lines and nothing else.
+"""Times `graphcredit import` beside parsing the same lines with orjson and writing its Parquet.
 
     python -m benchmarks.importing --megabytes 100 --repeats 3
 
 A log has rollouts of 20 turns: a tool call and its result. `short` results have 200 characters,
-`long` ones 3,000. Their words are drawn by Zipf's law, so they compress about as text does. Both
-sides are processes of their own, start-up included, and run in turns; the least time counts. The
-import has all default options. `cpu` are the seconds of all cores that it takes; other programs on
-the machine change them less than the time.
+`long` ones 3,000. Their words are drawn by Zipf's law, so they compress about as text does. Each
+run is a process; the least of each figure counts. The import has all default options, and its
+start-up counts. `cpu` are the seconds of all cores that it takes; `floor` are those of `orjson` for
+every line and of the store's own writer for the table that the import made, and nothing else.
 """
 
 import argparse
@@ -18,12 +18,27 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import describe, run_graphcredit, run_python
+from benchmarks.machine import Run, describe, run_graphcredit, run_python
 
 TURNS, GROUP_SIZE = 20, 8
 LENGTHS = {"short": 200, "long": 3000}
 
-_POLARS = "import polars, sys; print(polars.scan_ndjson(sys.argv[1]).collect().height)"
+_FLOOR = """
+import sys, time, orjson, pyarrow as pa, pyarrow.parquet as pq
+from pathlib import Path
+from graphcredit.store.files.tables import write_table
+log, store = map(Path, sys.argv[1:])
+shards = sorted(store.glob("steps/**/*.parquet"))
+tables = [pq.ParquetFile(shard).read() for shard in shards]
+start = time.process_time()
+with log.open("rb") as lines:
+    for line in lines:
+        orjson.loads(line)
+parsed = time.process_time()
+for number, table in enumerate(tables):
+    write_table(table, store / f"floor-{number}.parquet")
+print(parsed - start, time.process_time() - parsed)
+"""
 
 
 def main() -> None:
@@ -33,8 +48,8 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{describe()}, best of {options.repeats}")
     print(
-        f"{'results':<9}{'MB':>6}{'s':>8}{'MB/s':>8}{'again':>8}{'polars':>8}{'ratio':>7}"
-        f"{'peak MiB':>10}{'cpu':>7}"
+        f"{'results':<9}{'MB':>6}{'s':>8}{'MB/s':>8}{'cpu':>8}{'parse':>8}{'write':>8}"
+        f"{'cpu/floor':>11}{'again':>8}{'peak MiB':>10}"
     )
     for results, length in LENGTHS.items():
         for megabytes in options.megabytes:
@@ -47,18 +62,22 @@ def main() -> None:
 
 def _timed(log: Path, repeats: int) -> str:
     size = log.stat().st_size / 1e6
-    stores = [log.with_name(f"store-{number}") for number in range(repeats)]
-    runs = [
-        (run_graphcredit("import", log, store), run_graphcredit("import", log, store), floor)
-        for store in stores
-        for floor in [run_python("-c", _POLARS, log)]
-    ]
-    first, again, floor = (min(run.seconds for run in column) for column in zip(*runs, strict=True))
-    imports = [run for run, *_ in runs]
-    peak, cpu = max(run.mebibytes for run in imports), min(run.cpu for run in imports)
+    first: list[Run] = []
+    again: list[float] = []
+    floors: list[list[float]] = []
+    for number in range(repeats):
+        store = log.with_name(f"store-{number}")
+        first.append(run_graphcredit("import", log, store))
+        again.append(run_graphcredit("import", log, store).seconds)
+        floors.append(
+            [float(part) for part in run_python("-c", _FLOOR, log, store).printed.split()]
+        )
+    seconds, cpu = min(run.seconds for run in first), min(run.cpu for run in first)
+    parse, write = map(min, zip(*floors, strict=True))
     return (
-        f"{size:>6.0f}{first:>8.2f}{size / first:>8.0f}{size / again:>8.0f}{size / floor:>8.0f}"
-        f"{first / floor:>7.1f}{peak:>10.0f}{cpu:>7.1f}"
+        f"{size:>6.0f}{seconds:>8.2f}{size / seconds:>8.0f}{cpu:>8.2f}{parse:>8.2f}{write:>8.2f}"
+        f"{cpu / (parse + write):>11.2f}{size / min(again):>8.0f}"
+        f"{max(run.mebibytes for run in first):>10.0f}"
     )
 
 

@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "copy": "Copy a store, or what is new in it, from or to object storage.",
     "credit": "Assign credit to every step of the complete trajectories and write it beside them.",
     "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
+    "er-graph": "Draw the entities and relations that `sapo` needs from the texts of a store.",
     "estimators": "List the estimators, or show one: its formula, its options, its columns and "
     "its paper.",
     "export": "Write steps with their credit for other tools, or credit back into the log they "
@@ -32,7 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "from.",
 }
 """Name to the first sentence of the help. The function and its module in `commands/` are called the
-same, `import_` where Python has the word for itself."""
+same, `import_` where Python has the word for itself, and `_` stands for `-`."""
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -57,7 +58,7 @@ class CommandTable(PlainGroup):
 
 def load(name: str) -> Any:
     """Import a command, and return it with its options as Typer makes them."""
-    attribute = "import_" if name == "import" else name
+    attribute = "import_" if name == "import" else name.replace("-", "_")
     module = import_module(f"graphcredit.cli.commands.{attribute}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     command = quietable(getattr(module, attribute))

@@ -80,6 +80,7 @@ STEP_COLUMNS: tuple[Column, ...] = (
     _column("is_action_valid", _BOOL, "false: unparsable or refused; nothing was done"),
     _column("reward", _DOUBLE, "environment reward of this step, from -1e24 to 1e24"),
     _column("cost", _DOUBLE, "cost of this step, from 1e-24 to 1e24"),
+    _nullable("score", _DOUBLE, "how good the state after the action is, as somebody judged it"),
     _nullable("oracle_distance", _DOUBLE, "true remaining cost to the goal, 0 to 1e24"),
     _nullable("next_oracle_distance", _DOUBLE, "the same after the action; 0 when won"),
     _column("terminated", _BOOL, "the environment ended the episode with this step"),

@@ -5,12 +5,17 @@ value of a call's arguments, or cut into several. So readers need not say what t
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
+from functools import lru_cache
+from typing import cast
 
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message
-from graphcredit.collector.importers.messages.values import canonical, parse_json
+from graphcredit.collector.importers.messages.values import (
+    canonical,
+    canonical_text,
+    parse_json,
+)
 
 _NAMES = frozenset(
     {
@@ -130,29 +135,42 @@ def _texts(value: object, aside: Collection[str]) -> Iterator[tuple[str, str]]:
     rest: list[tuple[str, object]] = [("", value)]
     while rest:
         path, value = rest.pop()
-        if isinstance(value, str):
-            if value and not value.isspace():
-                yield path, value
-        elif isinstance(value, Mapping):
-            for key, item in cast("Mapping[Any, Any]", value).items():
-                if not isinstance(item, str | list | Mapping):
+        kind = type(value)
+        if kind is str:
+            text = cast("str", value)
+            if text and not text.isspace():
+                yield path, text
+        elif kind is dict:
+            for name, item in cast("dict[str, object]", value).items():
+                if type(item) not in _TEXTUAL or name in _DEFINITIONS:
                     continue
-                name = str(key)
                 inner = f"{path}.{name}" if path else name
-                if not (name in _DEFINITIONS or _is_name(name, item) or inner in aside):
+                if inner not in aside and not (_may_be_name(name) and _is_short(item)):
                     rest.append((inner, item))
-        elif isinstance(value, list):
+        elif kind is list:
             inner = f"{path}.*" if path else "*"
             if inner not in aside:
                 items = cast("list[object]", value)
-                rest.extend((inner, i) for i in items if isinstance(i, str | list | Mapping))
+                rest.extend((inner, item) for item in items if type(item) in _TEXTUAL)
 
 
-def _is_name(name: str, value: object) -> bool:
-    if name not in _NAMES and not name.endswith(_NAME_ENDS):
-        return False
-    texts = cast("list[object]", value) if isinstance(value, list) else [value]
-    return all(isinstance(text, str) and len(text) <= _NAME_CHARACTERS for text in texts)
+_TEXTUAL = frozenset({str, dict, list})
+"""Types of JSON that may have texts."""
+
+
+@lru_cache(maxsize=1024)
+def _may_be_name(name: str) -> bool:
+    return name in _NAMES or name.endswith(_NAME_ENDS)
+
+
+def _is_short(value: object) -> bool:
+    """Return whether a value is a text, or texts, as short as names."""
+    if isinstance(value, str):
+        return len(value) <= _NAME_CHARACTERS
+    return isinstance(value, list) and all(
+        isinstance(text, str) and len(text) <= _NAME_CHARACTERS
+        for text in cast("list[object]", value)
+    )
 
 
 def _unread(
@@ -161,6 +179,7 @@ def _unread(
     """Yield the texts that are in no message; each test is made for what the one before left."""
     read = {text for rollout in rollouts for text in _read_texts(rollout)}
     left = [item for item in texts if item[1] not in read]
+    left = [item for item in left if canonical_text(item[1]) not in read]
     if not left:
         return
     made = read - {text for _, text in texts}

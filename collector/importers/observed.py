@@ -36,6 +36,8 @@ class Observed:
     """Values of each field, up to one more than `_MOST_VALUES`."""
     _openings: dict[bytes, str] = field(default_factory=dict[bytes, str])
     """The first two different first answers."""
+    _tasks: set[str] = field(default_factory=set[str])
+    """The first two different groups."""
     _begun: defaultdict[tuple[str, bytes, bytes], Counter[bytes]] = field(
         default_factory=lambda: defaultdict(Counter)
     )
@@ -58,6 +60,8 @@ class Observed:
         begun = made.begun
         if len(self._openings) < 2:
             self._openings.setdefault(begun.action, begun.words)
+        if len(self._tasks) < 2:
+            self._tasks.add(made.task_id)
         self._numbers["long"] += made.num_steps > 1
         if made.grouped_by == BY_PROMPT and made.num_steps > 1:
             self._begun[made.task_id, begun.state, begun.action][begun.then] += 1
@@ -97,7 +101,9 @@ class Observed:
         """Yield what may be wrong with scores and groups."""
         yield from self._of_scores()
         number = self._numbers["all"]
-        if number > 1 and len(self._openings) == 1 and self._numbers["long"] == number:
+        may_be_prompt = BY_PROMPT in self._grouped_by or len(self._tasks) > 1
+        is_opening = len(self._openings) == 1 and self._numbers["long"] == number > 1
+        if is_opening and may_be_prompt:
             (words,) = self._openings.values()
             if words:
                 yield (

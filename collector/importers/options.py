@@ -39,6 +39,10 @@ class ImportOptions(Options):
     reward: str = "end"
     """end: the log's reward at the last step. turns: the reward of each turn. Otherwise a sum of
     named rewards at the last step, such as 'correct+0.5*format-0.1*length'."""
+    score: str = "auto"
+    """How good the state after each turn is, by whoever judged it: a field of the message or of its
+    results, or a list of the record with a number or null for each turn, such as info.turn_scores.
+    auto: turn_scores, step_scores or state_scores, and what the format has."""
     run: str | None = None
     """The run to record; by default the run that the log names, else 'imported'."""
     iteration: Count | None = None

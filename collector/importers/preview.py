@@ -17,7 +17,7 @@ from graphcredit.collector.importers.sources import (
     LogSource,
     log_at,
     refuse_no_log,
-    refuse_unknown_success,
+    refuse_unknown_names,
 )
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import system_errors
@@ -57,7 +57,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     first = list(islice(_trajectories(log, tally), number))
-    refuse_unknown_success(log.options, first, tally)
+    refuse_unknown_names(log.options, first, tally)
     sample = first[0] if first else None
     for made in first:
         tally.add(made, is_new=True)

@@ -203,9 +203,11 @@ class Tally:
         if not self.success_by:
             return []
         judged = [f"{by} ({count:,})" for by, count in self.success_by.items() if by != "nothing"]
+        num_scored = self.counts["scored"]
+        scored = f"; {counted(num_scored, 'step')} with a score" if num_scored else ""
         return [
             f"state: {self.options.state}; group: {self.options.group}; "
-            f"reward: {self.options.reward}; success by {', '.join(judged) or 'nothing'}"
+            f"reward: {self.options.reward}; success by {', '.join(judged) or 'nothing'}{scored}"
         ]
 
     def _unread(self) -> Iterator[str]:
@@ -254,6 +256,11 @@ class Tally:
             notes.append(
                 f"{counted(counts['turn_rewards'], 'trajectory')} with rewards of single turns, "
                 "which were not used: --reward turns uses them"
+            )
+        if counts["unscored"] and self.options.score != "auto":
+            notes.append(
+                f"{counted(counts['unscored'], 'trajectory')} without a score at "
+                f"{self.options.score}"
             )
         num_single = sum(size == 1 for size in self.groups.values())
         if num_single and num_single == len(self.groups):

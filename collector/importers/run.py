@@ -14,7 +14,7 @@ from graphcredit.collector.importers.helpers.read import read_batches, with_thre
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport, Tally
-from graphcredit.collector.importers.sources import log_at, refuse_no_log, refuse_unknown_success
+from graphcredit.collector.importers.sources import log_at, refuse_no_log, refuse_unknown_names
 from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.importers.writer import WORKER, DiffersError, ImportWriter, writing
 from graphcredit.collector.recording.shards import complete_table
@@ -56,7 +56,7 @@ def import_log(
         writer: ImportWriter | None = None
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
-            refuse_unknown_success(log.options, batch.entries, tally)
+            refuse_unknown_names(log.options, batch.entries, tally)
             if batch.entries and writer is None:
                 opened = store if isinstance(store, Store) else create_store(store)
                 writer = stack.enter_context(writing(opened))

@@ -116,6 +116,21 @@ def refuse_no_log(log: LogSource, tally: Tally) -> None:
     )
 
 
+def refuse_unknown_names(
+    options: ImportOptions, made: Sequence[ImportedTrajectory], tally: Tally
+) -> None:
+    """Raise InputError if none of the first trajectories has what an option names."""
+    refuse_unknown_success(options, made, tally)
+    if options.score == "auto" or not made or tally.success_by:
+        return
+    if all(each.counts["unscored"] for each in made):
+        raise InputError(
+            f"import.score must name what the records have: none of the first {len(made):,} "
+            f"trajectories has {options.score!r}, as a list with a number or null for each turn "
+            "or as a number of a message. Give the whole path, such as info.turn_scores"
+        )
+
+
 def refuse_unknown_success(
     options: ImportOptions, made: Sequence[ImportedTrajectory], tally: Tally
 ) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -59,9 +59,11 @@ def trajectory_of(
     if rules.is_reward_chosen or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
     verdict = replace(rules.success(rollout), judged_as=judged_as)
-    for reward in rewards:
-        if not abs(reward) <= LARGEST_NUMBER:
-            check_value("reward", reward)
+    scores = rules.score(rollout, turns)
+    for name, values in (("reward", rewards), ("score", scores.of_turns)):
+        for value in values:
+            if value is not None and not abs(value) <= LARGEST_NUMBER:
+                check_value(name, value)
     is_reward_of_success = not any(rewards) and rollout.reward is None and bool(verdict.success)
     if is_reward_of_success:
         rewards[-1] = 1.0
@@ -70,6 +72,8 @@ def trajectory_of(
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
     task_id = clean(rules.group(rollout))
     columns = _columns(rollout, turns, states, rewards, verdict)
+    if any(score is not None for score in scores.of_turns):
+        columns["score"] = scores.of_turns
     if final is not None:
         columns["next_state"][-1] = clean(final)
     images = [image for message in rollout.messages for image in message.images]
@@ -94,7 +98,7 @@ def trajectory_of(
             "missed": states.num_missed,
             **_counts(rollout, turns, columns),
         },
-        left_out=_left_out(rollout),
+        left_out={**_left_out(rollout), **scores.left_out},
         notes=rollout.notes,
         columns=columns,
         images=tuple({image.path: image for image in images}.values()),
@@ -132,15 +136,24 @@ def _counts(
     rollout: LoggedRollout, turns: Turns, columns: Mapping[str, list[Any]]
 ) -> dict[str, int]:
     messages = [turn.message for turn in turns.turns]
+    scores = columns.get("score", ())
     sampled = [m.sampling for m in messages if m.sampling is not NO_SAMPLING]
     has_tokens = [[getattr(each, name) is not None for name in _TOKENS] for each in sampled]
     return {
         "steps": len(messages),
         "empty": columns["action"].count(""),
-        "turn_rewards": not rollout.is_steps and any(m.reward is not None for m in messages),
+        "turn_rewards": not rollout.is_steps and _has_other_rewards(messages, scores),
+        "scored": sum(score is not None for score in scores),
+        "unscored": all(score is None for score in scores),
         "partial_tokens": sum(any(has) and not all(has) for has in has_tokens),
         "tokens": sum(ids is not None for ids in columns.get("response_ids", ())),
     }
+
+
+def _has_other_rewards(messages: list[Message], scores: Sequence[float | None]) -> bool:
+    """Return whether turns have rewards that are not their scores."""
+    rewards = [message.reward for message in messages]
+    return any(reward is not None for reward in rewards) and rewards != list(scores)
 
 
 def _run_name(run: str | None) -> str:

@@ -21,6 +21,42 @@ def against_the_others(_: Any) -> Explanation:
     return Explanation(total="", parts={"episode_advantage": same, "advantage": same})
 
 
+def turn_credit(options: Any) -> Explanation:
+    """Return what the score gained, among the steps of the trajectory."""
+    of_trajectory = Compared(
+        what="the return of its trajectory, and what its score gained", among="trajectories"
+    )
+    gained = Compared(
+        what="what the score gained here and, the less the later, after it",
+        among="trajectory",
+        number="step_reward",
+    )
+    return _two_parts(gained, step=options.beta, episode=1.0, of_trajectory=of_trajectory)
+
+
+def mt_grpo(options: Any) -> Explanation:
+    """Return the outcome, and the rewards of turns from here on, each by its turn."""
+    outcome = Compared(
+        what="the last reward of its trajectory", among="trajectories", unit=_unit(options)
+    )
+    of_turns = Compared(
+        what="the reward of this turn and of each later one but the last, each by its turn",
+        among="trajectories",
+        unit=_unit(options),
+    )
+    return _two_parts(of_turns, step=options.turn_weight, episode=1.0, of_trajectory=outcome)
+
+
+def turn_rloo(options: Any) -> Explanation:
+    """Return what followed, against what the others earned from the same turn on."""
+    followed = Compared(
+        what=f"the return from this turn on{_discounted(options.gamma)}, 0 where a trajectory had "
+        "ended",
+        among="others",
+    )
+    return Explanation(total="", parts={"advantage": (followed,)})
+
+
 def gigpo(options: Any) -> Explanation:
     """Return what followed, among the steps from the same state."""
     followed = Compared(

@@ -13,11 +13,14 @@ from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.milegpo import MileGpo
+from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
+from graphcredit.credit.estimators.turn_credit import TurnCredit
+from graphcredit.credit.estimators.turn_rloo import TurnRloo
 from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST, Input
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import OptionError
@@ -115,6 +118,32 @@ ESTIMATORS: tuple[Estimator, ...] = (
         writes=_EPISODE,
         balanced=_ALL_ALIKE,
         paper="GiGPO, Eq. 10",
+    ),
+    Estimator(
+        name="turn_credit",
+        options=TurnCredit,
+        explains=explained.turn_credit,
+        writes=("step_reward", *_BOTH),
+        balanced=_GROUP | _TRAJECTORIES,
+        reads=("score",),
+        where_missing="turn_credit is the return less the group's mean there",
+        where_partial="turn_credit takes the scores of the others as unchanged there",
+        paper="prime-rl PR 3282",
+    ),
+    Estimator(
+        name="mt_grpo",
+        options=MtGrpo,
+        explains=explained.mt_grpo,
+        writes=_BOTH,
+        balanced=_TRAJECTORIES,
+        paper="arXiv 2505.11821",
+    ),
+    Estimator(
+        name="turn_rloo",
+        options=TurnRloo,
+        explains=explained.turn_rloo,
+        writes=("advantage",),
+        paper="ours, after verl RFC 7244",
     ),
     Estimator(
         name="gigpo",

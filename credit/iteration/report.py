@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.relative import has_spread
 from graphcredit.credit.estimators.table import Estimator
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
@@ -15,7 +16,9 @@ from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.precision import GroupEvidence, MergePrecision, estimate
+from graphcredit.credit.steps.arrays import Ints, sum_per_run
 from graphcredit.credit.steps.complete import REASONS
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.plural import counted
 
 
@@ -78,6 +81,10 @@ class CreditReport:
     """Groups of whose task `er_graph/` says nothing, where an estimator needs it."""
     num_groups_without_answer: int = 0
     """Groups of whose task it has entities, but none that is the answer."""
+    num_groups_without_scores: int = 0
+    """Groups in which no step has a score, where an estimator reads scores."""
+    num_groups_with_some_scores: int = 0
+    """Groups that have trajectories with scores, and trajectories without any."""
     action_lists: dict[str, int] = field(default_factory=dict[str, int])
     """Groups by what their lists of admissible actions are worth (`Worth`, in lower case); empty
     where no estimator needs them."""
@@ -157,10 +164,12 @@ def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
         settings: What was asked for.
     """
     lists, entities, rows = _found_lists(report), _found_entities(report), settings.rows
+    scores = _found_scores(report)
     return [
         *_merge_notices(report.merge_precision, settings.merge.min_merge_precision),
         *(notice for row in rows if ANALOGIES in row.inputs for notice in _notices(lists, row)),
         *(notice for row in rows if MENTIONS in row.inputs for notice in _notices(entities, row)),
+        *(notice for row in rows if "score" in row.reads for notice in _notices(scores, row)),
     ]
 
 
@@ -206,6 +215,16 @@ def _found_entities(report: CreditReport) -> dict[str, bool]:
     }
 
 
+def _found_scores(report: CreditReport) -> dict[str, bool]:
+    some, none = report.num_groups_with_some_scores, report.num_groups_without_scores
+    found: dict[str, bool] = {}
+    if none:
+        found[f"{_groups_with(none, report)} no step with a score"] = False
+    if some:
+        found[f"{_groups_with(some, report)} trajectories without any score"] = True
+    return found
+
+
 def _groups_with(count: int, report: CreditReport) -> str:
     return _some(count, report.num_groups, "group", "has", "have")
 
@@ -227,6 +246,7 @@ def report_of(assembly: Assembly) -> CreditReport:
     node_has_goal = batch.goal_of_group[batch.group_of_node] >= 0
     reasons = dict(zip(REASONS, left_out.num_trajectories.tolist(), strict=True))
     visits = np.bincount(batch.state_of_step, minlength=batch.num_nodes)
+    num_scored = _scored_trajectories(batch)
     return CreditReport(
         num_rows=assembly.num_rows,
         num_steps=batch.num_steps,
@@ -257,5 +277,17 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_groups_without_answer=int((mentions.has_entities & ~mentions.has_answer).sum())
         if mentions
         else 0,
+        num_groups_without_scores=int((num_scored == 0).sum()),
+        num_groups_with_some_scores=int(((num_scored > 0) & (num_scored < size)).sum()),
         action_lists=analogies.lists.count() if analogies else {},
     )
+
+
+def _scored_trajectories(batch: StepBatch) -> Ints:
+    """Return how many trajectories of each group have a score; all if no estimator reads them."""
+    size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+    if "score" not in batch.columns:
+        return size
+    is_judged = numpy_of(batch.columns["score"].is_valid()).astype(float)
+    has_score = sum_per_run(is_judged, batch.trajectory_start) > 0
+    return np.bincount(batch.group_of_trajectory[has_score], minlength=batch.num_groups)

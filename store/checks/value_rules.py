@@ -121,6 +121,7 @@ VALUE_RULES: tuple[ValueRule, ...] = (
     _not_empty("trajectory_id"),
     _between("finite_reward", "reward", -LARGEST_NUMBER, LARGEST_NUMBER),
     _between("positive_cost", "cost", SMALLEST_COST, LARGEST_NUMBER),
+    _between("finite_score", "score", -LARGEST_NUMBER, LARGEST_NUMBER),
     _between("not_negative", "oracle_distance", 0.0, LARGEST_NUMBER),
     _between("not_negative", "next_oracle_distance", 0.0, LARGEST_NUMBER),
     _finite("temperature"),

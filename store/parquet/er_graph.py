@@ -62,8 +62,8 @@ def read_er_graph(store: Store) -> ErGraph:
         if not path.is_file():
             raise InputError(
                 f"the entities of tasks are in {entities} and {relations}: found no {path.name}. "
-                "`graphcredit collect STORE --env search …` writes both; for tasks of your own, "
-                "write them with the columns of er_graph in docs/store.md."
+                "`graphcredit collect STORE --env search …` writes both, and `graphcredit er-graph "
+                "STORE` draws them from the texts of a log."
             )
     return ErGraph(
         entities=_read(entities, ENTITY_COLUMNS), relations=_read(relations, RELATION_COLUMNS)

@@ -244,6 +244,7 @@ _COLUMNS = st.fixed_dictionaries(
         "admissible_actions": st.lists(_TEXT, max_size=3),
         "is_action_valid": st.booleans(),
         "cost": st.floats(1e-9, 1e9),
+        "score": st.floats(-LARGEST_NUMBER, LARGEST_NUMBER),
         "oracle_distance": _DISTANCE,
         "prompt_ids": _IDS,
         "response_ids": _IDS,

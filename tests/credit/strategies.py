@@ -13,6 +13,7 @@ from tests.worlds import START
 
 STATES = ["", "A", "A B", " C\n A", "Ä 🍎 B", "won"]
 REWARDS = [0.0, 1.0, -0.1, 10.0, 0.3]
+SCORES = [None, None, 0.0, 0.5, -2.0, 10.0]
 COSTS = [1.0, 0.5, 2.25]
 ADMISSIBLE = [None, [], ["go"], ["look", "go"], ["go", "look", "wait"], ["wait", "dance", "wait"]]
 THOUGHTS = [None, "", "a, then b", "It was ä  🍎!", "B? C!", "WON or lost", "Abba"]
@@ -43,6 +44,7 @@ def trajectory(
             else draw(st.sampled_from(ADMISSIBLE)),
             "is_action_valid": draw(st.integers(0, 3)) > 0,
             "reward": draw(st.sampled_from(REWARDS)),
+            "score": draw(st.sampled_from(SCORES)),
             "cost": draw(st.sampled_from(COSTS)),
             "terminated": False,
             "truncated": False,

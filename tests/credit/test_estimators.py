@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphcredit.credit.estimators.table import ESTIMATORS, Estimator
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.options import options_from_text
-from tests.credit import reference, reference_reach, reference_sapo
+from tests.credit import reference, reference_reach, reference_sapo, reference_turns
 from tests.credit.assembled import assembled
 from tests.credit.entity_world import world_of_the_random_logs
 from tests.credit.strategies import logs
@@ -21,6 +21,9 @@ from tests.worlds import step_table, trajectory
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "grpo": [{}, {"normalize": "none"}, {"stat_over": "steps"}],
     "rloo": [{}],
+    "turn_credit": [{}, {"gamma": 0.0, "beta": 2.0}, {"gamma": 1.0}],
+    "mt_grpo": [{}, {"normalize": "none", "turn_weight": 0.5}],
+    "turn_rloo": [{}, {"gamma": 0.5}],
     "gigpo": [{}, {"normalize": "none", "stat_over": "steps"}, {"gamma": 0.5, "omega": 0.3}],
     "rewardflow": [
         {},
@@ -101,6 +104,10 @@ def slow_advantages(
     slow: dict[str, Callable[[reference.Group, str], dict[tuple[str, int], float]]] = {
         "sapo": lambda group, task: reference_sapo.sapo(group, WORLD, task, **options),
         "reach": lambda group, task: reference_reach.reach(group, **options),
+        **{
+            name: lambda group, _, twin=twin: twin(group, **options)
+            for name, twin in reference_turns.ESTIMATORS.items()
+        },
     }
     if name not in slow:
         return reference.advantages(rows, name, **options)
@@ -210,9 +217,9 @@ def test_the_names_of_states_and_trajectories_do_not_matter(row: Estimator, rows
     assert after == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-TELLS_EQUAL_TRAJECTORIES_APART = {"g2po", "reach", "spo3"}
+TELLS_EQUAL_TRAJECTORIES_APART = {"g2po", "reach", "spo3", "turn_credit"}
 """G2PO and reach compare the states of a group with each other, 3SPO a trajectory with
-those before it."""
+those before it, and turn_credit the steps of a trajectory."""
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("positive_cost", STEPS, set_value(STEPS, 1, "cost", 0.0)),
     ("positive_cost", STEPS, set_value(STEPS, 1, "cost", 1e308)),
     ("positive_cost", STEPS, set_value(STEPS, 1, "cost", float("nan"))),
+    ("finite_score", STEPS, set_value(STEPS, 1, "score", float("nan"))),
     ("not_negative", STEPS, set_value(STEPS, 1, "oracle_distance", -1.0)),
     ("not_negative", STEPS, set_value(STEPS, 1, "next_oracle_distance", float("nan"))),
     ("not_negative", STEPS, set_value(STEPS, 1, "oracle_distance", float("inf"))),

@@ -66,7 +66,7 @@ JSON: list[Any] = [
     *({1: 2}, {"a": "\0"}, {"a": {"b": [None, True, 1.5, "é"]}}, {"a": np.float64(1)}, {"a": b"x"}),
 ]
 VALUES: list[tuple[str, Any]] = [
-    *((name, value) for name in ("reward", "cost", *DISTANCES) for value in NUMBERS),
+    *((name, value) for name in ("reward", "score", "cost", *DISTANCES) for value in NUMBERS),
     *((name, value) for name in ("temperature", "top_p") for value in (*NUMBERS, np.float32(0.1))),
     *((name, value) for name in ("thought", "task_id", "trajectory_id") for value in TEXTS),
     *(("admissible_actions", value) for value in ([], ["a", ""], ["a", LONE], ["a", None])),
@@ -173,7 +173,9 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
 )
 _ANY = st.one_of(
-    st.tuples(st.sampled_from(["reward", "cost", "next_oracle_distance", "top_p"]), _NUMBERS),
+    st.tuples(
+        st.sampled_from(["reward", "score", "cost", "next_oracle_distance", "top_p"]), _NUMBERS
+    ),
     st.tuples(st.sampled_from(["thought", "state", "policy_version"]), _TEXTS),
     st.tuples(st.just("extra"), _JSON.filter(lambda value: value is not None)),
     st.tuples(st.just("extra"), _JSON.map(json.dumps) | _TEXTS),

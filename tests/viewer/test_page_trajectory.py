@@ -16,6 +16,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store.schema import REPLAY_COLUMNS
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.steps.facts import has_scores
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.store.whole_store import replay_key, replay_row, write_rows
 from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
@@ -311,6 +312,23 @@ def test_a_log_without_a_value_is_shown_with_what_it_has(
     assert any("reward null · cost null" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="bad-x")
     assert "<p>Reward null, cost null.</p>" in trajectory_page(table, title="r0")
+
+
+def test_the_scores_of_states_are_shown_where_somebody_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    steps = worked_example()
+    (judged,) = (row for row in steps if (row["trajectory_id"], row["step_index"]) == ("x", 1))
+    judged["score"] = 0.25
+    store = write_store(tmp_path / "s", steps)
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=1)
+    assert any("reward 0 · cost 1 · score 0.25" in caption.value for caption in app.caption)
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=0)
+    assert not any("score" in caption.value for caption in app.caption)
+    table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="x")
+    assert has_scores(table)
+    assert "<p>Reward 0, cost 1, score 0.25.</p>" in trajectory_page(table, title="r0")
+    assert not has_scores(queries.steps(store, run_id="r0", iteration=0, trajectory_id="y"))
 
 
 def test_a_trajectory_without_any_reward_can_be_chosen(

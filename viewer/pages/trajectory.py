@@ -229,6 +229,8 @@ def _state(table: pa.Table, step: int) -> None:
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
     facts = [f"{name} {step_facts.number(row[name])}" for name in ("reward", "cost")]
+    if row["score"] is not None:
+        facts.append(f"score {step_facts.number(row['score'])}")
     if (seen := seen_change(row)) is not None:
         facts.append(f"seen distance {seen}")
     if (true := true_change(row)) is not None:
@@ -263,6 +265,7 @@ def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) 
         "action": table["action"],
         "valid": table["is_action_valid"],
         "reward": table["reward"],
+        **({"score": table["score"]} if step_facts.has_scores(table) else {}),
         **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
         "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
         "true distance": pa.array([true_change(row) for row in rows], pa.string()),

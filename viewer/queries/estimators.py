@@ -25,6 +25,9 @@ MOST_TELLING = (
     "sapo",
     "spo3",
     "hgpo",
+    "turn_credit",
+    "turn_rloo",
+    "mt_grpo",
     "rloo",
     "grpo",
 )

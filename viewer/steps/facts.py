@@ -67,6 +67,11 @@ def has_values(table: pa.Table) -> bool:
     )
 
 
+def has_scores(table: pa.Table) -> bool:
+    """Return whether somebody judged the state after some step."""
+    return table["score"].null_count < table.num_rows
+
+
 def has_all_steps(table: pa.Table) -> bool:
     """Return whether the steps are one chain from first to last, as in a complete trajectory."""
     steps = table.select(_OF_THE_RULE).to_pylist()

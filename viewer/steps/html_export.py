@@ -113,8 +113,11 @@ def _steps(table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords) 
     # Times may be beyond Python's dates.
     for index, row in enumerate(table.drop_columns(["logged_at"]).to_pylist()):
         refused = "" if row["is_action_valid"] else ", refused by the environment"
-        earned = f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{refused}.</p>"
-        is_usual = row["reward"] == 0 and row["cost"] == 1 and not refused
+        score = "" if row["score"] is None else f", score {number(row['score'])}"
+        earned = (
+            f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{score}{refused}.</p>"
+        )
+        is_usual = row["reward"] == 0 and row["cost"] == 1 and not refused and not score
         yield (
             f'<section id="step-{row["step_index"]}"><h2>Step {row["step_index"]}: '
             f"{_text(one_line(row['action'], _LONGEST_HEADING))}</h2>{'' if is_usual else earned}"

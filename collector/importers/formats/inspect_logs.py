@@ -177,6 +177,7 @@ def _message(message: Message, sampling: LoggedSampling, of_turns: Mapping[str, 
             sampling=sampling,
             is_context=message.source.get("source") == "input",
             reward=of_turns.get(str(message.source.get("id"))),
+            score=of_turns.get(str(message.source.get("id"))),
         )
     refusal = field_at(message.source, "error.type")
     # Inspect leaves the text of a failed tool empty, and tells the model of the error instead.

@@ -136,6 +136,7 @@ def _is_truncated(rows: Sequence[Row]) -> bool:
 
 def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
     was_refused = False
+    has_rewards = any(reward is not None for reward in aligned.rewards)
     for row, seen, reward in zip(aligned.rows, aligned.seen, rewards, strict=True):
         accepted = part(row, "admissible_actions")
         yield Message(
@@ -152,6 +153,7 @@ def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
             action=action,
             thought=text_of_value(part(row, "thought")),
             reward=reward,
+            score=_score(row) if has_rewards else None,
             sampling=_sampling(row),
             source=without(row, _FIELDS),
         )
@@ -159,6 +161,13 @@ def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
     if aligned.final is not None or was_refused:
         final = aligned.final or Seen(state="", text="")
         yield Message(role=USER, text=final.text, state=final.state, is_refused=was_refused)
+
+
+def _score(row: Row) -> float | None:
+    """Return the score of the state after a step that has a reward beside it."""
+    score = row.get("score")
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    return as_number(score, "score") if is_number else None
 
 
 def _sampling(row: Row) -> LoggedSampling:

@@ -72,8 +72,9 @@ def _rollout(
     rewards, total = _rewards(trace)
     run = as_text(field_at(episode, "run.id"))
     is_evaluation = field_at(episode, "run.work.type") == "eval"
-    others = sum(node.get("sampled") is True for node in nodes)
-    others -= sum(nodes[index].get("sampled") is True for index in path)
+    answers = [index for index, node in enumerate(nodes) if node.get("sampled") is True]
+    places = tuple(answers.index(index) for index in path if index in answers)
+    others = len(answers) - len(places)
     info = {name: trace[name] for name in _OF_TRACE if trace.get(name) is not None}
     info |= {name: episode[name] for name in ("env", "run") if episode.get(name) is not None}
     return LoggedRollout(
@@ -89,6 +90,8 @@ def _rollout(
         truncated=trace.get("is_timeout") is True or is_limit(trace.get("stop_condition")),
         info={**info, "episode": episode.get("id")},
         notes=(EVALUATED,) if is_evaluation else (),
+        places=places,
+        num_answers=len(answers),
         left_out={"sampled message of another branch": others} if others else {},
     )
 

@@ -97,6 +97,8 @@ class Message:
     """What the environment accepts after this message, where the log says so."""
     reward: float | None = None
     """The reward of this turn; of an assistant message only."""
+    score: float | None = None
+    """How good the state after this turn is, where the format says so; of an assistant message."""
     image_parts: tuple[Mapping[str, Any], ...] = ()
     """The images of its content as the log has them; each has a mark in the text."""
     images: tuple["KeptImage", ...] = ()
@@ -149,6 +151,10 @@ class LoggedRollout:
     """Whether a limit ended it."""
     info: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What else the log says of it, for `extra` of the first step."""
+    places: tuple[int, ...] | None = None
+    """The place of each turn among all answers of the record, where some are of other branches."""
+    num_answers: int | None = None
+    """Those answers; None: all are turns."""
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
     """What the reader left out of this rollout: reason to number."""
     notes: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, cast
 
@@ -89,10 +90,21 @@ def json_text(value: object) -> str:
 
 def canonical_text(value: object) -> str:
     """Return arguments of a call as canonical JSON, also where the log has them as JSON text."""
-    if isinstance(value, str):
-        parsed = parse_json(value)
-        return value if parsed is None else canonical(parsed)
-    return "" if value is None else canonical(value)
+    if not isinstance(value, str):
+        return "" if value is None else canonical(value)
+    if value.lstrip()[:1] not in _OPENING:
+        return value
+    return _canonical_text(value) if len(value) >= _LONG else _remembered(value)
+
+
+def _canonical_text(text: str) -> str:
+    parsed = parse_json(text)
+    return text if parsed is None else canonical(parsed)
+
+
+_LONG = 10_000
+_remembered = lru_cache(maxsize=1024)(_canonical_text)
+"""The canonical JSON of shorter texts: of a call that is read, it is asked again by coverage."""
 
 
 _OPENING = frozenset("{[")

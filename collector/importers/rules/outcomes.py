@@ -20,6 +20,7 @@ from graphcredit.collector.importers.messages.values import (
 )
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.rules.relative import is_relative
+from graphcredit.collector.importers.rules.scores import ScoreRule, score_rule
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
 from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of
 from graphcredit.store.errors import OptionError
@@ -77,6 +78,7 @@ class Rules:
     group: GroupRule
     group_option: str
     reward: RewardRule
+    score: ScoreRule
     is_reward_chosen: bool
     """Whether the reward is a sum of named ones, in place of the log's own."""
     run: str | None
@@ -117,6 +119,7 @@ def rules_of(options: ImportOptions) -> Rules:
         group=group_rule(options.group),
         group_option=options.group,
         reward=reward_rule(options.reward),
+        score=score_rule(options.score),
         is_reward_chosen=options.reward not in ("end", "turns"),
         run=options.run,
         iteration=options.iteration,

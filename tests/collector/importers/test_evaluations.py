@@ -74,7 +74,7 @@ def test_inspect_samples_without_messages_have_those_of_the_last_call(tmp_path: 
     assert any("those of their last call" in note for note in report.notes)
 
 
-def test_inspect_scores_on_the_way_are_rewards_of_turns(tmp_path: Path):
+def test_inspect_scores_on_the_way_are_scores_or_rewards_of_turns(tmp_path: Path):
     def score(value: object) -> dict[str, Any]:
         return {"event": "score", "intermediate": True, "score": {"value": value}}
 
@@ -87,6 +87,8 @@ def test_inspect_scores_on_the_way_are_rewards_of_turns(tmp_path: Path):
         events=[event("a"), score("P"), event("b"), score(0.25), score("text")],
     )
     log = write_json(tmp_path / "log.json", inspect_log(sample))
+    imported(log, tmp_path / "scores")
+    assert brief(tmp_path / "scores", "reward", "score") == [(0.0, 0.5), (1.0, 0.25)]
     imported(log, tmp_path / "store", reward="turns")
     assert brief(tmp_path / "store", "reward") == [(0.5,), (0.25,)]
 

@@ -191,6 +191,25 @@ def test_rewards_and_verdicts_may_be_nested_or_listed(tmp_path: Path):
     assert brief(tmp_path / "t", "reward") == [(0.25,), (0.5,)]
 
 
+@pytest.mark.parametrize(
+    ("names", "task"),
+    [
+        ({"task": "exit", "uid": "u1"}, "exit"),
+        ({"env_id": "maze", "uid": "u1"}, "maze"),
+        ({"uid": "u1"}, "u1"),
+        ({"task": {"id": 7, "text": "leave"}}, "7"),
+        ({"task": "maze", "info": {"problem_id": "p3"}}, "p3"),
+        ({"task": "", "scenario": "storm"}, "storm"),
+    ],
+)
+def test_of_several_names_of_a_task_the_surest_makes_the_groups(
+    tmp_path: Path, names: dict[str, Any], task: str
+):
+    log = write_lines(tmp_path / "l.jsonl", row(said("user", "q"), said("assistant", "a"), **names))
+    imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "task_id") == [(task,)]
+
+
 def test_skyrl_has_a_prompt_and_a_reason_to_stop(tmp_path: Path):
     sample = {"input_prompt": "q", "output_response": "a", "score": 0.0, "stop_reason": "length"}
     report = imported(write_lines(tmp_path / "gsm8k.jsonl", sample), tmp_path / "store")

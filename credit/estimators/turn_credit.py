@@ -1,0 +1,56 @@
+"""Turn credit: what the score of the state gained, spread over the turns that led there."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.parts import episode_part
+from graphcredit.credit.estimators.relative import relative
+from graphcredit.credit.estimators.scores import gains, known_scores
+from graphcredit.credit.steps.arrays import Floats, discounted_returns, sum_per_run
+from graphcredit.store.options import Discount, Weight
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnCredit:
+    """GRPO's level, and within a trajectory more for turns before and at gains of the score.
+
+        p_t = score_t - the last score before it; 0 without one, or without a score
+        c_t = Σ_{k≥t} γ^{k-t} p_k / (1 + γ + … + γ^k)
+        A_o = R(τ) + Σ p_t, less the mean of the same over the group
+        A_g = c_t - mean of c over the steps of τ
+        A   = A_o + β A_g
+
+    score is how good the state after a step is, R(τ) is `episode_return`. Each gain is handed out
+    once: Σ c_t = Σ p_t, the last score less the first. A peak that is lost again nets 0. Without
+    scores A is the return less the group's mean. Equal trajectories get A_g alone, as does one that
+    is alone in its group. In the mean of c each turn counts once; prime-rl weighs it by its tokens.
+    Source: prime-rl PR 3282.
+    """
+
+    gamma: Discount = 0.9
+    """γ: how much less of a gain each turn further back gets. 0 is all to the turn that made it, 1
+    is as much to all turns before it."""
+    beta: Weight = 1.0
+    """β, weight of the step part."""
+
+    def assign(self, batch: StepBatch) -> dict[str, Floats]:
+        """Return the parts of the advantage, each [num_steps].
+
+        Raises:
+            InputError: A score is not finite, or too large.
+        """
+        gained = gains(known_scores(batch.columns["score"]), batch.trajectory_of_step)
+        place = np.arange(batch.num_steps) - batch.trajectory_start[batch.trajectory_of_step]
+        spread_over = np.cumsum(np.power(self.gamma, np.arange(place.max(initial=0) + 1)))
+        credit = discounted_returns(gained / spread_over[place], batch.trajectory_start, self.gamma)
+        step = relative(credit, batch.trajectory_of_step, len(batch.is_success), normalize="none")
+        total = batch.episode_return + sum_per_run(gained, batch.trajectory_start)
+        episode = episode_part(batch, total, normalize="none", stat_over="trajectories")
+        return {
+            "step_reward": credit,
+            "step_advantage": step,
+            "episode_advantage": episode,
+            "advantage": episode + self.beta * step,
+        }

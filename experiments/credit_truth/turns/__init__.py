@@ -1,0 +1,1 @@
+"""What rewards and scores of turns are worth to credit, right, noisy and misleading."""

@@ -1,0 +1,142 @@
+"""Run or resume the experiment on rewards and scores of turns.
+
+    python -m experiments.credit_truth.turns.run --out results
+    python -m experiments.credit_truth.turns.run --out quick --quick     # one seed
+
+Each credit is judged on the episodes as they are, with the scores of a judge, and with rewards of
+turns that pay for each change of that score. Rows are in OUT/turns.parquet, the table in
+OUT/turns.md.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from experiments.credit_truth.averages import averages
+from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, made_by, units
+from experiments.credit_truth.rollouts import step_table
+from experiments.credit_truth.turns.judges import JUDGES, with_rewards, with_scores
+from experiments.credit_truth.worlds.table import WORLDS
+from experiments.episodes import GROUP_SIZE, advantages
+from experiments.jobs import made
+from experiments.markdown import interval, table
+from graphcredit.credit.estimators.mt_grpo import MtGrpo
+from graphcredit.credit.estimators.rloo import Rloo
+from graphcredit.credit.estimators.table import Assigner
+from graphcredit.credit.estimators.turn_credit import TurnCredit
+from graphcredit.credit.estimators.turn_rloo import TurnRloo
+from graphcredit.store.files.tables import write_table
+
+_OF_REWARDS: Mapping[str, Assigner] = {
+    "rloo": Rloo(),
+    "turn_rloo": TurnRloo(),
+    "turn_rloo, gamma 0.5": TurnRloo(gamma=0.5),
+    "mt_grpo": MtGrpo(),
+}
+READ: Mapping[str, Mapping[str, Assigner]] = {
+    "nothing": _OF_REWARDS,
+    "scores": {"turn_credit": TurnCredit()},
+    "rewards": _OF_REWARDS,
+}
+"""How the judge's words are logged, to the credits that are judged so; an estimator's name comes
+before a comma."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnUnit:
+    """A unit whose states are judged."""
+
+    unit: Unit
+
+    @property
+    def name(self) -> str:
+        """Name of the file of rows."""
+        return self.unit.name
+
+
+def turns_made_by(of: TurnUnit) -> str:
+    """Return the fingerprint of the rows: all that determines them but the code."""
+    read = {logged: list(map(repr, judged.items())) for logged, judged in READ.items()}
+    return json.dumps({"unit": made_by(of.unit), "read": read, "judges": list(JUDGES)})
+
+
+def judge_turns(of: TurnUnit) -> pl.DataFrame:
+    """Return a row for each judge, way to log, credit and number of groups."""
+    played = Played.of(of.unit)
+    best = played.best_gain()
+    of_unit = {"world": of.unit.world, "policy": of.unit.policy, "seed": of.unit.seed}
+    rows: list[dict[str, Any]] = []
+    for judge, logged, steps in _logs(played, of.unit.name):
+        for name, options in READ[logged].items():
+            (credit,) = advantages(steps, {name.partition(",")[0]: options}).values()
+            gradients = group_gradients(played.world, played.policy, played.rollouts, credit)
+            for num_groups in (1, MANY):
+                summed = gradients.reshape(-1, num_groups, *played.policy.shape).sum(1)
+                gains = [played.gain(gradient) for gradient in summed]
+                found = {"judge": judge, "logged": logged, "credit": name}
+                found |= {"num_groups": num_groups, "fraction": float(np.mean(gains)) / best}
+                rows.append(of_unit | found)
+    return pl.DataFrame(rows)
+
+
+def _logs(played: Played, name: str) -> Iterator[tuple[str, str, pa.Table]]:
+    """Yield judge, way to log, and the steps."""
+    steps = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists="none")
+    yield "nobody", "nothing", steps
+    for judge, says in JUDGES.items():
+        rng = np.random.default_rng(crc32(f"{name} {judge}".encode()))
+        said = says(played, rng)
+        yield judge, "scores", with_scores(steps, said)
+        yield judge, "rewards", with_rewards(steps, said, played.rollouts)
+
+
+def turn_tables(rows: pl.DataFrame) -> str:
+    """Return the table: the fraction of the true gain by judge, way to log and credit."""
+    keys = ["judge", "logged", "credit", "num_groups"]
+    found = averages(rows, ["fraction"], keys)
+    kinds = rows.select(keys[:3]).unique(maintain_order=True).rows()
+    return table(
+        ["who judges", "logged as", "credit", "fraction, 1 group", f"fraction, {MANY} groups"],
+        [
+            [
+                judge,
+                logged,
+                f"`{credit}`",
+                *(
+                    interval(found[judge, logged, credit, number]["fraction"])
+                    for number in (1, MANY)
+                ),
+            ]
+            for judge, logged, credit in kinds
+        ],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("credit-of-turns"))
+    parser.add_argument("--quick", action="store_true", help="one seed")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    chosen = units(WORLDS, num_seeds=1 if options.quick else 5, num_groups=2 * MANY, estimators=())
+    of_turns = [TurnUnit(unit=unit) for unit in chosen]
+    rows = made(options.out / "turns", of_turns, judge_turns, turns_made_by, options.workers)
+    write_table(rows.to_arrow(), options.out / "turns.parquet")
+    text = turn_tables(rows)
+    (options.out / "turns.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The estimators of turns: examples worked out by hand, and what they expect of a policy."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphcredit.credit.estimators.scores import potential_rewards
+from graphcredit.credit.estimators.table import estimator_named
+from graphcredit.credit.iteration.in_memory import compute as credit_of
+from graphcredit.store.errors import CreditWarning, InputError
+from tests.credit.test_estimators import compute
+from tests.credit.turn_worlds import Option, World, all_groups, expected_gradient, true_gradient
+from tests.examples import examples
+from tests.worlds import step_table, trajectory
+
+
+def scored(name: str, path: str, scores: list[float | None], **more: Any) -> list[dict[str, Any]]:
+    """Return a trajectory whose states are judged so."""
+    steps = trajectory(name, path, task_id="t", **more)
+    return [step | {"score": score} for step, score in zip(steps, scores, strict=True)]
+
+
+def credit(rows: list[dict[str, Any]], name: str, **options: Any) -> list[float]:
+    """Return the advantages in the order of the rows."""
+    found = compute(rows, estimator_named(name), options)
+    return [found[r["task_id"], r["trajectory_id"], r["step_index"]] for r in rows]
+
+
+def test_turn_credit_by_hand():
+    # x gains 1 at its last turn; shares 1, 1/2 and 1/4 of 7/4 go back: 4/7, 2/7, 1/7, mean 1/3.
+    # y returns 1 and gains nothing. Both come to 1 in all, so the level is 0.
+    rows = scored("x", "A a B b C c D", [0.0, None, 1.0])
+    rows += scored("y", "A a B b C", [None, 5.0], rewards=[0.0, 1.0])
+    expected = [-4 / 21, -1 / 21, 5 / 21, 0.0, 0.0]
+    assert credit(rows, "turn_credit", gamma=0.5) == pytest.approx(expected)
+    assert credit(rows, "turn_credit", gamma=0.5, beta=0.0) == pytest.approx([0.0] * 5)
+    # All to the turn that made it: 0, 0, 1, mean 1/3.
+    assert credit(rows, "turn_credit", gamma=0.0)[:3] == pytest.approx([-1 / 3, -1 / 3, 2 / 3])
+
+
+def test_a_score_that_rises_and_falls_back_nets_nothing():
+    rows = scored("x", "A a B b C c D", [0.0, 1.0, 0.0]) + scored("y", "A a B", [0.5])
+    assert credit(rows, "turn_credit", gamma=0.0) == pytest.approx([0.0, 1.0, -1.0, 0.0])
+
+
+def test_mt_grpo_by_hand():
+    # Turn 0: 1, 0 and 0.5 of x, y, z, which go on; turn 1: z alone. Outcomes: 1, 0, 2, 1; mean 1.
+    rows = trajectory("x", "A a B b C", rewards=[1.0, 1.0], task_id="t")
+    rows += trajectory("y", "A a B b C", rewards=[0.0, 0.0], task_id="t")
+    rows += trajectory("z", "A a B b C c D", rewards=[0.5, 9.0, 2.0], task_id="t")
+    rows += trajectory("w", "A a B", rewards=[1.0], task_id="t")
+    expected = [0.5, 0.0, -1.5, -1.0, 1.0, 1.0, 1.0, 0.0]
+    assert credit(rows, "mt_grpo", normalize="none") == pytest.approx(expected)
+    # Deviations: of 1, 0, 0.5 it is 1/2; of 1, 0, 2, 1 the root of 2/3.
+    std = (2 / 3) ** 0.5
+    expected = [1.0, 0.0, -1.0 - 1 / std, -1 / std, *([1 / std] * 3), 0.0]
+    assert credit(rows, "mt_grpo") == pytest.approx(expected, abs=1e-5)
+
+
+def test_turn_rloo_by_hand():
+    # To go: x 3, 2; y 1; z 0, 0, 4. From turn 1 on y earns 0, and from turn 2 on x does, too.
+    rows = trajectory("x", "A a B b C", rewards=[1.0, 2.0], task_id="t")
+    rows += trajectory("y", "A a B", rewards=[1.0], task_id="t")
+    rows += trajectory("z", "A a B b C c D", rewards=[-4.0, 0.0, 4.0], task_id="t")
+    expected = [3 - 0.5, 2 - 2.0, 1 - 1.5, 0 - 2.0, 4 - 1.0, 4 - 0.0]
+    assert credit(rows, "turn_rloo") == pytest.approx(expected)
+
+
+def stop_or_go_on(reward: float) -> World:
+    """Return a world where the return is 1 whether one stops or goes on; going on pays `reward`
+    first and the rest at the end."""
+    end = (Option(chance=1.0, reward=1.0 - reward),)
+    return (Option(chance=0.6, reward=1.0), Option(chance=0.4, reward=reward, then=end))
+
+
+@pytest.mark.parametrize("reward", [-0.5, 0.25])
+def test_mt_grpo_prefers_more_or_fewer_turns_where_they_are_worth_the_same(reward: float):
+    """The bonus of going on is minus the mean reward on the way, as its closed form says."""
+    world, size = stop_or_go_on(reward), 3
+    groups = all_groups(world, size)
+    assert true_gradient(world)[(), 1] == 0
+
+    def of_going_on(name: str, **options: Any) -> float:
+        found = compute(groups.rows, estimator_named(name), options)
+        return expected_gradient(world, groups, found)[(), 1]
+
+    bonus = (size - 1) * 0.6 * 0.4 * -reward
+    assert of_going_on("mt_grpo", normalize="none") == pytest.approx(bonus)
+    assert of_going_on("mt_grpo") * -reward > 0.05 * abs(reward)
+    assert of_going_on("turn_rloo") == pytest.approx(0.0, abs=1e-12)
+    assert of_going_on("rloo") == pytest.approx(0.0, abs=1e-12)
+
+
+@st.composite
+def worlds(draw: st.DrawFn, depth: int = 3) -> World:
+    """Draw a tree of at most three decisions in a row, with ends at every one."""
+    first = draw(st.integers(1, 9)) / 10
+    return tuple(
+        Option(
+            chance=chance,
+            reward=draw(st.integers(-4, 4)) / 4,
+            then=draw(worlds(depth - 1)) if depth > 1 and draw(st.booleans()) else (),
+        )
+        for chance in (first, 1 - first)
+    )
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(world=worlds(), size=st.integers(2, 3))
+def test_turn_rloo_expects_the_gradient_of_the_return(world: World, size: int):
+    groups = all_groups(world, size)
+    found = compute(groups.rows, estimator_named("turn_rloo"), {})
+    expected = {key: size * value for key, value in true_gradient(world).items()}
+    assert expected_gradient(world, groups, found) == pytest.approx(expected, abs=1e-9)
+
+
+def test_scores_as_potentials_by_hand():
+    # x is judged 2, not at all, 3 (its end); y not at all, 4, 5 (its end).
+    score = np.array([2.0, np.nan, 3.0, np.nan, 4.0, 5.0])
+    found = potential_rewards(score, np.array([0, 3, 6]), 0.5)
+    assert found.tolist() == [1.0, 1.0 - 2.0, -2.0, 0.0, 2.0, -4.0]
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    gamma=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
+    data=st.data(),
+)
+def test_potentials_change_no_return_of_a_whole_trajectory(
+    lengths: list[int], gamma: float, data: st.DataObject
+):
+    starts = np.cumsum([0, *lengths])
+    one = st.one_of(st.just(np.nan), st.floats(-5, 5))
+    score = np.array(data.draw(st.lists(one, min_size=sum(lengths), max_size=sum(lengths))))
+    found = potential_rewards(score, starts, gamma)
+    for first, last in pairwise(starts):
+        whole = sum(gamma**t * reward for t, reward in enumerate(found[first:last]))
+        assert whole == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_log_without_scores_has_turn_credit_of_returns_and_is_told():
+    rows = trajectory("x", "A a B b C", rewards=[0.0, 1.0], task_id="t", success=True)
+    rows += trajectory("y", "A a B b C", task_id="t")
+    table = step_table(rows).drop_columns(["score"])
+    with pytest.warns(CreditWarning, match="1 of 1 group has no step with a score: turn_credit is"):
+        found = credit_of(table, estimators="turn_credit")
+    assert found["turn_credit_advantage"].to_pylist() == [0.5, 0.5, -0.5, -0.5]
+    rows[0]["score"] = 0.5
+    with pytest.warns(CreditWarning, match="1 of 1 group has trajectories without any score"):
+        credit_of(step_table(rows), estimators="turn_credit")
+
+
+def test_a_score_that_is_no_number_is_refused():
+    table = step_table(trajectory("x", "A a B b C", task_id="t"))
+    broken = pa.array([float("nan"), None])
+    table = table.set_column(table.schema.get_field_index("score"), "score", broken)
+    with pytest.raises(InputError, match=r"score must be a number .* 1 of 2 steps have others"):
+        credit_of(table, estimators="turn_credit")

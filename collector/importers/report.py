@@ -106,7 +106,8 @@ class Tally:
     candidates: dict[str, None] = field(default_factory=dict[str, None])
     notes: dict[str, None] = field(default_factory=dict[str, None])
     observed: Observed = field(default_factory=Observed)
-
+    look: str = ""
+    """What the first file looks like that is no log."""
     judged: Judged = field(default_factory=Judged)
 
     def read_file(self, format_name: str) -> None:

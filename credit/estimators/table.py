@@ -120,6 +120,21 @@ ESTIMATORS: tuple[Estimator, ...] = (
         paper="GiGPO, Eq. 10",
     ),
     Estimator(
+        name="gigpo",
+        options=Gigpo,
+        explains=explained.gigpo,
+        writes=_BOTH,
+        balanced=_STATES | _TRAJECTORIES,
+        paper="GiGPO, Eq. 5-8",
+    ),
+    Estimator(
+        name="hgpo",
+        options=Hgpo,
+        explains=explained.hgpo,
+        writes=("step_advantage", "advantage"),
+        paper="3SPO's baseline, arXiv 2602.22817",
+    ),
+    Estimator(
         name="turn_credit",
         options=TurnCredit,
         explains=explained.turn_credit,
@@ -144,21 +159,6 @@ ESTIMATORS: tuple[Estimator, ...] = (
         explains=explained.turn_rloo,
         writes=("advantage",),
         paper="ours, after verl RFC 7244",
-    ),
-    Estimator(
-        name="gigpo",
-        options=Gigpo,
-        explains=explained.gigpo,
-        writes=_BOTH,
-        balanced=_STATES | _TRAJECTORIES,
-        paper="GiGPO, Eq. 5-8",
-    ),
-    Estimator(
-        name="hgpo",
-        options=Hgpo,
-        explains=explained.hgpo,
-        writes=("step_advantage", "advantage"),
-        paper="3SPO's baseline, arXiv 2602.22817",
     ),
     Estimator(
         name="rewardflow",

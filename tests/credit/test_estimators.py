@@ -21,10 +21,10 @@ from tests.worlds import step_table, trajectory
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "grpo": [{}, {"normalize": "none"}, {"stat_over": "steps"}],
     "rloo": [{}],
+    "gigpo": [{}, {"normalize": "none", "stat_over": "steps"}, {"gamma": 0.5, "omega": 0.3}],
     "turn_credit": [{}, {"gamma": 0.0, "beta": 2.0}, {"gamma": 1.0}],
     "mt_grpo": [{}, {"normalize": "none", "turn_weight": 0.5}],
     "turn_rloo": [{}, {"gamma": 0.5}],
-    "gigpo": [{}, {"normalize": "none", "stat_over": "steps"}, {"gamma": 0.5, "omega": 0.3}],
     "rewardflow": [
         {},
         {"normalize": "none", "gamma": 0.5},

@@ -24,10 +24,10 @@ MOST_TELLING = (
     "gigpo",
     "sapo",
     "spo3",
-    "hgpo",
     "turn_credit",
     "turn_rloo",
     "mt_grpo",
+    "hgpo",
     "rloo",
     "grpo",
 )

@@ -1,12 +1,17 @@
 """Read the rows of a Parquet or Arrow file, a few at a time."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from graphcredit.collector.importers.logs.arrow_sizes import refuse_encoded, sizes_of
 from graphcredit.collector.importers.logs.files import (
     MOST_CONTAINERS,
     MOST_VALUES,
@@ -28,6 +33,9 @@ _ROWS_AT_A_TIME = 64
 _SMALL_BYTES, _SMALL = 64 << 20, 2_000_000
 """Bytes and values of rows that may be in memory as Python objects together."""
 
+_REPEATED_BYTES = 1 << 30
+"""Bytes that texts of one dictionary may have in the lists of a group before they are measured."""
+
 _BATCH_BYTES = 128 << 20
 """Bytes of a batch, if every row has the longest value that its dictionary may hold."""
 
@@ -36,24 +44,54 @@ def rows_of(path: Path, limit: int) -> Iterator[Record]:
     """Yield the rows of a file; a RowError for one with more than a record may have."""
     batches = _arrow_batches(path) if kind_of(path) in ARROW else _parquet_batches(path)
     number = 0
-    for read, share in batches:
-        batch = _decoded(read)
-        is_small = batch.nbytes <= min(_SMALL_BYTES, limit)
-        is_small = is_small and _num_values(batch.columns) <= _SMALL
-        for value in batch.to_pylist() if is_small else _long_rows(batch, limit):
+    for batch, share in batches:
+        num_values, num_bytes = sizes_of(batch.columns)
+        is_small = num_bytes <= min(_SMALL_BYTES, limit) and num_values <= _SMALL
+        rows = _decoded(batch).to_pylist() if is_small else _long_rows(batch, limit)
+        for value in rows:
             number += 1
             yield Record(path=path, place=f"row {number}", value=value, share=share)
 
 
 def _parquet_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Yield some rows at a time, and how much of the file has been read with them."""
-    with pq.ParquetFile(path.absolute()) as file:  # a relative path with a colon is a URL to it
+    whole = path.absolute()  # a relative path with a colon is a URL to pyarrow
+    with pq.ParquetFile(whole) as file:
+        refuse_encoded(file.schema_arrow)
         number, total = 0, max(file.metadata.num_rows, 1)
         for group in range(file.num_row_groups):
             size = _num_rows(file.metadata.row_group(group))
-            for batch in file.iter_batches(batch_size=size, row_groups=[group]):
-                number += batch.num_rows
-                yield batch, number / total
+            repeated = _repeated(file, whole, group)
+            with pq.ParquetFile(whole, read_dictionary=repeated) as reader:
+                for batch in reader.iter_batches(batch_size=size, row_groups=[group]):
+                    number += batch.num_rows
+                    yield batch, number / total
+
+
+def _repeated(file: pq.ParquetFile, path: Path, group: int) -> list[str]:
+    """Return the texts in lists that a group's dictionary might repeat to more than memory holds.
+
+    They are read as codes: to learn how long a list is, nobody needs its values.
+    """
+    paths: list[str] = []
+    for index in range(file.metadata.num_columns):
+        leaf, chunk = file.schema.column(index), file.metadata.row_group(group).column(index)
+        is_listed = leaf.max_repetition_level > 0 and leaf.physical_type == "BYTE_ARRAY"
+        if is_listed and chunk.has_dictionary_page:
+            most = _REPEATED_BYTES // max(1, chunk.num_values)
+            if chunk.total_uncompressed_size > most and _longest(path, leaf.path, group) > most:
+                paths.append(leaf.path)
+    return paths
+
+
+def _longest(path: Path, leaf: str, group: int) -> int:
+    """Return the bytes of the longest text in the dictionary of a leaf."""
+    with pq.ParquetFile(path, read_dictionary=[leaf]) as file:
+        batch = next(file.iter_batches(batch_size=1, row_groups=[group], columns=[leaf]))
+    array: Any = batch.column(0)
+    while not pa.types.is_dictionary(array.type):
+        array = array.field(0) if pa.types.is_struct(array.type) else array.values
+    return pc.max(pc.binary_length(array.dictionary)).as_py() or 0
 
 
 def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
@@ -64,10 +102,13 @@ def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
         file.seek(0)
         if is_file:
             reader = pa.ipc.open_file(file)
+            refuse_encoded(reader.schema)
             total = reader.num_record_batches
             batches = ((reader.get_batch(n), (n + 1) / total) for n in range(total))
         else:
-            batches = ((batch, file.tell() / size) for batch in pa.ipc.open_stream(file))
+            reader = pa.ipc.open_stream(file)
+            refuse_encoded(reader.schema)
+            batches = ((batch, file.tell() / size) for batch in reader)
         for batch, share in batches:
             for start in range(0, batch.num_rows, _ROWS_AT_A_TIME):
                 yield batch.slice(start, _ROWS_AT_A_TIME), share
@@ -94,24 +135,12 @@ def _long_rows(batch: pa.RecordBatch, limit: int) -> Iterator[Any]:
 
 
 def _row(batch: pa.RecordBatch, limit: int) -> Any:
-    if batch.nbytes > limit:
+    num_values, num_bytes = sizes_of(batch.columns)
+    if num_bytes > limit:
         return too_long(limit)
-    num_values = _num_values(batch.columns)
     if num_values > MOST_VALUES or (num_values > MOST_CONTAINERS and _has_objects(batch.schema)):
         return too_many()
     return batch.to_pylist()[0]
-
-
-def _num_values(arrays: Iterable[pa.Array]) -> int:
-    """Return the number of values in arrays, at all depths."""
-    number = 0
-    for array in arrays:
-        number += len(array)
-        if pa.types.is_struct(array.type):
-            number += _num_values(array.flatten())
-        elif pa.types.is_nested(array.type):
-            number += _num_values([array.flatten()])
-    return number
 
 
 def _has_objects(types: Iterable[pa.Field]) -> bool:

@@ -86,6 +86,8 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
         else:
             continue
         together = [row for row in rows if row.is_log is None or row.is_log(sample)]
+        joined = {row.instead_of for row in together}
+        together = [row for row in together if row.name not in joined]
         row, coverage = _best(together or rows, sample)
         return Recognised(begin=begin, format=row, field=field, coverage=coverage)
     return Recognised(begin=begin)

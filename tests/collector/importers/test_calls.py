@@ -65,6 +65,20 @@ def test_calls_go_on_where_the_context_was_cut(cut: list[Any], seen: str, tmp_pa
     ]
 
 
+def test_a_long_summary_makes_no_trajectories_of_calls(tmp_path: Path):
+    begin = [*LOOKED, *OPENED]
+    summary = said("user", "So far: " + "a door led to the garden, where birds sing. " * 9)
+    rows = [
+        asked(*begin[:2], answer=begin[2]),
+        asked(*begin[:4], answer=begin[4]),
+        asked(SYSTEM, summary, *OPENED, answer=said("assistant", "done")),
+    ]
+    path = write_lines(tmp_path / "log.jsonl", *rows)
+    report = imported(path, tmp_path / "store", max_unread=90)
+    assert (report.num_files, report.num_trajectories) == ({"calls": 1}, 1)
+    assert any("messages.*.content`: 1 of 1" in note for note in report.notes)
+
+
 def test_rollouts_of_one_session_stay_apart(tmp_path: Path):
     one = {"session_id": "experiment"}
     whole = [{"task_id": "t", "messages": m, **one} for m in (LOST, WON, LOST)]

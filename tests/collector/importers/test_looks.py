@@ -158,3 +158,16 @@ def test_trajectories_without_a_prompt_are_told_to_be_one_group(tmp_path: Path):
     rows = [{"messages": [LOOKED, SAW, said("assistant", answer)]} for answer in ("left", "right")]
     report = imported(write_lines(tmp_path / "x.jsonl", *rows), tmp_path / "store")
     assert any("2 trajectories begin without a prompt" in note for note in report.notes)
+
+
+def test_scores_of_an_evaluation_of_weave_judge_its_trace(tmp_path: Path):
+    scored = {"output": "left", "scores": {"exact": {"correct": True}}}
+    of_trace = {"trace_id": "t", "inputs": {}}
+    rows = [
+        {"id": "1", "op_name": "predict_and_score", **of_trace, "output": scored},
+        {"id": "2", "op_name": "chat", "parent_id": "1", "trace_id": "t", "output": LEFT}
+        | {"inputs": {"messages": [ASKED, LOOKED, SAW]}},
+    ]
+    report = imported(write_lines(tmp_path / "x.jsonl", *rows), tmp_path / "store")
+    assert brief(tmp_path / "store", "action") == [('look({"at": 1})',), ("left",)]
+    assert report.num_success == 1

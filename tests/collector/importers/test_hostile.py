@@ -137,6 +137,23 @@ def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path):
     assert process.exitcode == 0
 
 
+@pytest.mark.parametrize(
+    ("begin", "long"),
+    [
+        ("", "c" * 3 * MIB),
+        ("prompt,completion\nq,a\n", "c" * 3 * MIB),
+        ("prompt,completion\nq,a\n", '"' + "c\n" * 2 * MIB),
+        ("prompt,completion\nq,a\n", '"c\n",' * MIB),
+    ],
+    ids=["names", "line", "cell", "cells"],
+)
+def test_a_row_of_csv_over_the_limit_ends_the_file_unread(tmp_path: Path, begin: str, long: str):
+    (tmp_path / "a.csv").write_text(begin + long)
+    *sound, last = read_records(tmp_path / "a.csv", MIB)
+    assert [record.value for record in sound] == [{"prompt": "q", "completion": "a"}] * bool(begin)
+    assert "at most 1 MiB" in str(last.value)
+
+
 def test_few_long_records_are_held_until_the_format_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

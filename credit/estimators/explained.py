@@ -32,6 +32,30 @@ def discounted(options: Any) -> Explanation:
     return Explanation(total="", parts={"advantage": (followed,)})
 
 
+def gigpo(options: Any) -> Explanation:
+    """Return what followed, among the steps from the same state."""
+    followed = Compared(
+        what="the return that followed" + _discounted(options.gamma),
+        among="states",
+        number="return_to_go",
+        discount=options.gamma,
+        unit=_unit(options),
+    )
+    return _two_parts(followed, step=options.omega, episode=1.0, of_trajectory=_return(options))
+
+
+def hgpo(options: Any) -> Explanation:
+    """Return what followed, among steps with the same recent states."""
+    followed = Compared(
+        what=f"the return that followed{_discounted(options.gamma)}, for each number of last "
+        f"states from 1 to {options.history + 1}",
+        among="past",
+        unit=_unit(options),
+    )
+    same = (followed,)
+    return Explanation(total="", parts={"step_advantage": same, "advantage": same})
+
+
 def turn_credit(options: Any) -> Explanation:
     """Return what the score gained, among the steps of the trajectory."""
     of_trajectory = Compared(
@@ -66,30 +90,6 @@ def turn_rloo(options: Any) -> Explanation:
         among="others",
     )
     return Explanation(total="", parts={"advantage": (followed,)})
-
-
-def gigpo(options: Any) -> Explanation:
-    """Return what followed, among the steps from the same state."""
-    followed = Compared(
-        what="the return that followed" + _discounted(options.gamma),
-        among="states",
-        number="return_to_go",
-        discount=options.gamma,
-        unit=_unit(options),
-    )
-    return _two_parts(followed, step=options.omega, episode=1.0, of_trajectory=_return(options))
-
-
-def hgpo(options: Any) -> Explanation:
-    """Return what followed, among steps with the same recent states."""
-    followed = Compared(
-        what=f"the return that followed{_discounted(options.gamma)}, for each number of last "
-        f"states from 1 to {options.history + 1}",
-        among="past",
-        unit=_unit(options),
-    )
-    same = (followed,)
-    return Explanation(total="", parts={"step_advantage": same, "advantage": same})
 
 
 def rewardflow(options: Any) -> Explanation:

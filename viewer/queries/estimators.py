@@ -24,11 +24,11 @@ MOST_TELLING = (
     "gigpo",
     "sapo",
     "spo3",
-    "hgpo",
-    "discounted",
     "turn_credit",
     "turn_rloo",
     "mt_grpo",
+    "hgpo",
+    "discounted",
     "rloo",
     "grpo",
 )

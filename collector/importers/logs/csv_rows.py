@@ -1,11 +1,13 @@
 """Read the rows of CSV files, whose cells may be numbers, JSON or text."""
 
+import ast
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from graphcredit.collector.importers.logs.files import (
     Record,
@@ -24,6 +26,8 @@ _INTEGER = re.compile(r"-?(0|[1-9]\d{0,14})")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|[-+]?\d+[eE][-+]\d+")
 """Not `12e5`, which may be a part of a hash: programs write the sign."""
 
+_PYTHON = re.compile(r"\s*[\[{]+'")
+_MOST_CHARACTERS = 1 << 20
 _WORDS = {"": None, "nan": None, "true": True, "false": False}
 
 
@@ -37,19 +41,42 @@ def csv_rows(path: Path, limit: int) -> Iterator[Record]:
             return
         raw.seek(0)
         text = io.TextIOWrapper(decompressed(raw, path), "utf-8-sig", newline="")
-        header = text.readline()
-        reader = csv.reader(text, delimiter=_delimiter(header))
+        lines = _Lines(text, limit)
+        header = next(lines, "")
+        reader = csv.reader(lines, delimiter=_delimiter(header))
         names = next(csv.reader([header], delimiter=_delimiter(header)), [])
         if len(set(names)) < len(names):
-            names_twice = sorted({name for name in names if names.count(name) > 1})
+            names_twice = sorted(name for name, count in Counter(names).items() if count > 1)
             reason = f"the columns must have different names: found {', '.join(names_twice)} twice"
             yield Record(path=path, place="line 1", value=RowError(reason), share=1.0)
             return
         for cells in reader:
             place = f"line {reader.line_num + 1}"
             share = min(raw.tell() / size, 1.0)
+            lines.num_characters = 0
             if cells:
                 yield Record(path=path, place=place, value=_row(names, cells, limit), share=share)
+
+
+class _Lines:
+    """The lines of a text, until a row has more characters than a record may have."""
+
+    def __init__(self, text: io.TextIOWrapper, limit: int) -> None:
+        self._text, self._limit = text, limit
+        self.num_characters = 0
+        """Of the row so far."""
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = self._text.readline(self._limit + 1)
+        self.num_characters += len(line)
+        if self.num_characters > self._limit:
+            raise too_long(self._limit)
+        if not line:
+            raise StopIteration
+        return line
 
 
 def _delimiter(header: str) -> str:
@@ -79,5 +106,15 @@ def cell_value(cell: str) -> Any:
         return float(text)
     if text[0] in "{[":
         value = parsed(text.encode())
-        return cell if isinstance(value, RowError) else value
+        return _literal(cell) if isinstance(value, RowError) else value
     return cell
+
+
+def _literal(cell: str) -> Any:
+    """Return the list or the object that a text of Python is, as pandas writes them; else it."""
+    if len(cell) > _MOST_CHARACTERS or not _PYTHON.match(cell):
+        return cell
+    try:
+        return ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return cell

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, sum_per_run
 from graphcredit.store.schema import ROUNDING
 
 
@@ -34,7 +34,9 @@ class Earnings:
         least, greatest = np.full(batch.num_groups, np.inf), np.full(batch.num_groups, -np.inf)
         np.minimum.at(least, group, returns)
         np.maximum.at(greatest, group, returns)
-        size = np.maximum(np.abs(greatest), np.abs(least))
+        # Rewards may cancel: what their sums leave of each other is then rounding alone.
+        size = np.zeros(batch.num_groups)
+        np.maximum.at(size, group, sum_per_run(np.abs(batch.reward), batch.trajectory_start))
         is_even = greatest - least <= ROUNDING * size
         span = np.where(is_even, 1.0, greatest - least)
         is_last = np.zeros(batch.num_steps)

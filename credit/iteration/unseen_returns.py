@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
-from graphcredit.credit.steps.arrays import Floats, Ints, starts_of_runs
+from graphcredit.credit.steps.arrays import Floats, Ints, starts_of_runs, sum_per_run
 from graphcredit.store.schema import ROUNDING
 
 
@@ -49,6 +49,7 @@ def _pairs(batch: StepBatch, code: Ints) -> ReturnPairs:
 def _rounded(batch: StepBatch) -> Floats:
     """Return [num_trajectories] returns that are equal where only the order of a sum differs."""
     returns, largest = batch.episode_return, np.zeros(batch.num_groups)
-    np.maximum.at(largest, batch.group_of_trajectory, np.abs(returns))
+    terms = sum_per_run(np.abs(batch.reward), batch.trajectory_start)
+    np.maximum.at(largest, batch.group_of_trajectory, terms)
     unit = np.where(largest > 0, 10 * ROUNDING * largest, 1.0)[batch.group_of_trajectory]
     return np.round(returns / unit) * unit

@@ -41,6 +41,12 @@ class Group:
         is_last = index == len(self.trajectories[name]) - 1
         return GOAL if is_last and self.ok(name) else self.trajectories[name][index]["next_state"]
 
+    def size(self) -> float:
+        """Return the largest sum of rewards without their signs."""
+        return max(
+            math.fsum(abs(s["reward"]) for s in steps) for steps in self.trajectories.values()
+        )
+
     def returns(self) -> dict[str, float]:
         return {n: math.fsum(s["reward"] for s in steps) for n, steps in self.trajectories.items()}
 
@@ -129,7 +135,7 @@ def returns_in_units(group: Group) -> dict[str, float]:
     """Return R', from 0 for the least return to 1 for the greatest; success where all are equal."""
     returns = group.returns()
     least, greatest = min(returns.values()), max(returns.values())
-    if greatest - least <= 1e-12 * max(abs(least), abs(greatest)):
+    if greatest - least <= 1e-12 * group.size():
         return {name: float(group.ok(name)) for name in returns}
     return {name: (value - least) / (greatest - least) for name, value in returns.items()}
 

@@ -16,7 +16,7 @@ def earned(whole: Group, group: Group) -> dict[Key, float]:
     """Return r' of every step of a group and of earlier iterations, in the group's units."""
     returns = group.returns()
     least, greatest = min(returns.values()), max(returns.values())
-    is_even = greatest - least <= 1e-12 * max(abs(least), abs(greatest))
+    is_even = greatest - least <= 1e-12 * group.size()
     worth: dict[Key, float] = {}
     for name, index, step in whole.steps():
         is_last = index == len(whole.trajectories[name]) - 1

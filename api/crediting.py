@@ -27,6 +27,7 @@ def compute(
     estimators: EstimatorChoice,
     merge: str | MergeSettings = "exact",
     invalid_action_penalty: float = 0.0,
+    graph_window: int = 0,
     er_graph: ErGraph | None = None,
     on_incomplete: OnIncomplete = "warn",
 ) -> Table:
@@ -45,6 +46,8 @@ def compute(
             a list.
         merge: Which texts are one state: exact, segments, embedding, or these with options.
         invalid_action_penalty: Taken off the reward of every invalid step first.
+        graph_window: Find distances on the transitions of the last so many iterations of the same
+            tasks too, where `steps` has several.
         er_graph: The entities of the tasks, for estimators that need them.
         on_incomplete: Where trajectories are not complete: "warn" says how many rows have no credit
             and why, "raise" makes that an error, "ignore" says nothing.
@@ -72,6 +75,7 @@ def compute(
         estimators=settings.estimators,
         merge=settings.merge,
         invalid_action_penalty=invalid_action_penalty,
+        graph_window=graph_window,
         er_graph=er_graph,
         on_incomplete=on_incomplete,
     )

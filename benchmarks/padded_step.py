@@ -33,7 +33,7 @@ def padded_step(
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=is_fused, foreach=False)
 
     def step() -> None:
-        for batch in _batches(samples, max_tokens):
+        for batch in batches(samples, max_tokens):
             _backward(model, batch, dtype)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -42,7 +42,7 @@ def padded_step(
     return step
 
 
-def _batches(samples: Sequence[Sample], max_tokens: int) -> Iterator[list[Sample]]:
+def batches(samples: Sequence[Sample], max_tokens: int) -> Iterator[list[Sample]]:
     """Yield the samples of each batch whose rows, padded to the longest, have so many tokens."""
     batch: list[Sample] = []
     longest = 0

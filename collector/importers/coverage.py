@@ -32,6 +32,18 @@ _NAMES = frozenset(
             "created_time",
         ),
         *("start_time", "end_time", "version", "mime_type", "mimeType", "media_type"),
+        *(
+            "createdAt",
+            "updatedAt",
+            "updated_at",
+            "date",
+            "model_name",
+            "modelName",
+            "modelVersion",
+        ),
+        *("model_version", "service_tier", "system_fingerprint", "done_reason", "tool_name"),
+        *("provider", "gen_ai.system", "custom_llm_provider", "request_path", "url", "method"),
+        *("status_code", "api_key", "valueType", "source", "requestor", "tool_choice"),
     }
 )
 """Fields whose short texts identify or classify, and say nothing in a conversation."""
@@ -44,7 +56,7 @@ _DEFINITIONS = frozenset(
 )
 """Fields that describe the tools that a policy may call, or that only a model's server can read."""
 
-_NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid")
+_NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid", "_kind", "provider_name")
 _NAME_CHARACTERS = 200
 
 _LONG = 40
@@ -57,6 +69,9 @@ words are in a short text by accident, unless they make up nearly all of it."""
 _PLACE_OF_IMAGE = "<image>"
 
 _TAG = re.compile(r"</?\w+>|<\|\w+\|>|```\w*|\n+")
+
+_MOST_COMPARISONS = 10_000_000
+"""Of texts of a record with texts that were read; then most of those of its field decide."""
 
 _MOST_FIELDS = 300
 _REST = "(further fields)"
@@ -187,10 +202,17 @@ def _unread(
     lines = {line.strip() for text in made for line in text.splitlines()}
     known = read | made | lines
     is_read: dict[str, bool] = {}  # a session may have one text thousands of times
+    fields: dict[str, list[bool]] = {}
+    most = _MOST_COMPARISONS // len(known) if known else 0
     for path, text in left:
         text = text.replace(_PLACE_OF_IMAGE, "").strip()
         if text not in is_read:
-            is_read[text] = not text or _is_read(text, known, made)
+            as_before = fields.setdefault(path, [])
+            if len(is_read) <= most or not as_before:
+                as_before.append(not text or _is_read(text, known, made))
+                is_read[text] = as_before[-1]
+            else:
+                is_read[text] = text in known or 2 * sum(as_before) > len(as_before)
         if not is_read[text]:
             yield path, text
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import mean, median
 
+from graphcredit.collector.importers.messages.rollout import NO_WORDS
 from graphcredit.collector.importers.rules.outcomes import BY_PROMPT
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
@@ -57,13 +58,15 @@ class Observed:
             values = self._fields.setdefault(name, Counter())
             if len(values) <= _MOST_VALUES:
                 values[value] += 1
+        is_by_prompt = made.grouped_by == BY_PROMPT
+        self._numbers["promptless"] += is_by_prompt and made.task_id.startswith(NO_WORDS)
         begun = made.begun
         if len(self._openings) < 2:
             self._openings.setdefault(begun.action, begun.words)
         if len(self._tasks) < 2:
             self._tasks.add(made.task_id)
         self._numbers["long"] += made.num_steps > 1
-        if made.grouped_by == BY_PROMPT and made.num_steps > 1:
+        if is_by_prompt and made.num_steps > 1:
             self._begun[made.task_id, begun.state, begun.action][begun.then] += 1
 
     def decided(self) -> Iterator[str]:
@@ -100,6 +103,12 @@ class Observed:
     def warnings(self) -> Iterator[str]:
         """Yield what may be wrong with scores and groups."""
         yield from self._of_scores()
+        if self._numbers["promptless"] > 1:
+            yield (
+                f"{self._numbers['promptless']:,} trajectories begin without a prompt, and nothing "
+                "names their task, so they are one group: --group names a field, or import each "
+                "task with a --run of its own"
+            )
         number = self._numbers["all"]
         may_be_prompt = BY_PROMPT in self._grouped_by or len(self._tasks) > 1
         is_opening = len(self._openings) == 1 and self._numbers["long"] == number > 1

@@ -9,6 +9,7 @@ from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
+from graphcredit.collector.importers.looks import looks_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError
 from graphcredit.collector.importers.recognition import Recognised, recognised
@@ -48,9 +49,20 @@ def trajectories_of_file(
     row = format_to_read(known, file, tally)
     if row is None:
         return
-    logged = known.records(records)
-    for record in row.gather(logged) if row.gather else logged:
+    for record in _gathered(row, known.records(records), file, tally):
         yield from trajectories_of_record(record, file, row, rules, tally)
+
+
+def _gathered(
+    row: LogFormat, records: Iterator[Record], file: LogFile, tally: Tally
+) -> Iterator[Record]:
+    """Yield the records of a file, put together as its format does; tally why not."""
+    if row.gather is None:
+        yield from records
+        return
+    whole = Record(path=file.path, place="", value=None, share=1.0)
+    with _refusals(whole, row, tally):
+        yield from row.gather(records)
 
 
 def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat | None:
@@ -83,6 +95,7 @@ def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
         tally.refuse(record.where, str(record.value))
     if not broken:
         tally.sums.other_files.append(str(file.path))
+        tally.look = tally.look or looks_of(begin)
 
 
 def trajectories_of_record(

@@ -1,6 +1,7 @@
 """Which format the records of a file have: of those they look like, the one that reads most."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, cast
@@ -22,8 +23,16 @@ COMPARED = 8
 _JOINED = 40
 """Records that a format is compared on whose records are joined."""
 
+_VALUE_BYTES = 64
+"""About the memory of a value that is no text."""
+
+_SAMPLED_BYTES = 128 << 20
+"""About the memory of the records that are held until the format is known."""
+
 _MARGIN = 0.1
 """A format wins against a less particular one that reads at most this share of the text more."""
+
+_ABOUT_RECORDS = (*MALFORMED, OverflowError, RecordError, RowError, StepRefusedError)
 
 NESTED_IN = (
     *("rollouts", "trajectories", "episodes", "samples", "records", "results"),
@@ -58,7 +67,7 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
     """
     begin: list[Record] = []
     named = None if log.options.format is None else format_named(log.options.format)
-    for record in islice(records, RECOGNISED_WITHIN):
+    for record in _sampled(records, RECOGNISED_WITHIN):
         begin.append(record)
         if isinstance(record.value, RowError):
             continue
@@ -72,14 +81,38 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
             at = len(begin) - 1
             rows = rows or cast("list[LogFormat]", [named])
             is_joined = any(row.gather for row in rows)
-            begin += islice(records, (_JOINED if is_joined else COMPARED) - 1)
+            begin += _sampled(records, (_JOINED if is_joined else COMPARED) - 1, begin)
             sample = begin[at:]
         else:
             continue
         together = [row for row in rows if row.is_log is None or row.is_log(sample)]
+        joined = {row.instead_of for row in together}
+        together = [row for row in together if row.name not in joined]
         row, coverage = _best(together or rows, sample)
         return Recognised(begin=begin, format=row, field=field, coverage=coverage)
     return Recognised(begin=begin)
+
+
+def _sampled(
+    records: Iterator[Record], most: int, before: Iterable[Record] = ()
+) -> Iterator[Record]:
+    """Yield some records, until they and those before take `_SAMPLED_BYTES`."""
+    num_bytes = sum(_num_bytes(record.value) for record in before)
+    while most and num_bytes < _SAMPLED_BYTES and (record := next(records, None)) is not None:
+        num_bytes += _num_bytes(record.value)
+        most -= 1
+        yield record
+
+
+def _num_bytes(value: object) -> int:
+    """Return about how much memory a value takes."""
+    num_bytes, left = 0, [value]
+    while left:
+        item = left.pop()
+        num_bytes += len(item) if isinstance(item, str) else _VALUE_BYTES
+        if isinstance(item, dict | list):
+            left.extend(item.values() if isinstance(item, dict) else item)
+    return num_bytes
 
 
 def _like(record: Record, named: LogFormat | None) -> list[LogFormat]:
@@ -104,13 +137,12 @@ def coverage_of(row: LogFormat, records: Iterable[Record]) -> Coverage:
     """Return how much a format reads of some records; those that it cannot read do not count."""
     coverage = Coverage()
     sound = (record for record in records if not isinstance(record.value, RowError))
-    for record in row.gather(sound) if row.gather else sound:
-        try:
-            read = [item for item in row.read(record) if isinstance(item, LoggedRollout)]
-        except (*MALFORMED, OverflowError, RecordError, RowError, StepRefusedError):
-            continue
-        if read:
-            coverage.add(record.value, read, row.aside)
+    with suppress(*_ABOUT_RECORDS):
+        for record in row.gather(sound) if row.gather else sound:
+            with suppress(*_ABOUT_RECORDS):
+                read = [item for item in row.read(record) if isinstance(item, LoggedRollout)]
+                if read:
+                    coverage.add(record.value, read, row.aside)
     return coverage
 
 

@@ -106,7 +106,8 @@ class Tally:
     candidates: dict[str, None] = field(default_factory=dict[str, None])
     notes: dict[str, None] = field(default_factory=dict[str, None])
     observed: Observed = field(default_factory=Observed)
-
+    look: str = ""
+    """What the first file looks like that is no log."""
     judged: Judged = field(default_factory=Judged)
 
     def read_file(self, format_name: str) -> None:
@@ -239,8 +240,8 @@ class Tally:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
-                "store, without credit. --success names a field or a threshold, --reward a number; "
-                f"numbers of these records: {numbers}"
+                "store, without credit. --success names a field or a threshold, --reward a number, "
+                f"--verdicts a file with them; numbers of these records: {numbers}"
             )
         if counts["partial_tokens"]:
             notes.append(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.files import log_files
+from graphcredit.collector.importers.logs.files import SUFFIXES, log_files
 from graphcredit.collector.importers.logs.unpacking import UnpackedArchives, is_archive
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import Tally
@@ -108,12 +108,11 @@ def refuse_no_log(log: LogSource, tally: Tally) -> None:
     """Raise InputError if no file of a log that was read is one of a known format."""
     if tally.sums.num_files or tally.sums.num_bad_rows:
         return
-    what = f"none of its {len(log.files)} files is one" if log.is_folder else "it is none"
-    raise InputError(
-        f"{log.source} must be a log of a known format: {what}. docs/import.md lists the formats; "
-        "--format NAME reads a file as one of them. Where its records are in a list of a larger "
-        "object, `jq -c '.FIELD[]' FILE > records.jsonl` takes them out"
-    )
+    others = tally.sums.other_files
+    what = f"none of its {len(log.files)} files is one. In {others[0]} " if others else ""
+    what = what if log.is_folder else ""
+    look = tally.look or f"it has no file that ends in {', '.join(SUFFIXES)}"
+    raise InputError(f"{log.source} must be a log of a known format: {what}{look}")
 
 
 def refuse_unknown_names(

@@ -58,6 +58,8 @@ class LogFormat:
     """Whether the first records of a file together look like it, where one tells little."""
     gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
     """Puts together the records of a file that are one rollout; it holds the file in memory."""
+    instead_of: str | None = None
+    """The format that reads the same records one by one: it is none where `is_log` says yes."""
     aside: tuple[str, ...] = ()
     """Fields that the reader leaves out on purpose, such as `info` or `messages.*.usage`. Other
     texts of a record that become part of no step are reported (`coverage.py`)."""
@@ -289,6 +291,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on=None,
         is_row=calls.is_row,
         is_log=calls.is_log,
+        instead_of="messages",
         read=calls.read,
         gather=calls.gather,
         aside=call_rows.ASIDE,

@@ -55,8 +55,12 @@ def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Ta
 
 def _renamed(table: pa.Table, shard: Shard, names: Sequence[str]) -> pa.Table:
     columns = step_columns(names)
-    ids = table["trajectory_id"].cast(pa.string())
-    renamed = pc.binary_join_element_wise(f"{_LAST}{shard.iteration}", ids, "/")
+    renamed = ids_of_earlier(table["trajectory_id"], shard.iteration)
     position = table.schema.get_field_index("trajectory_id")
     table = table.set_column(position, "trajectory_id", renamed.dictionary_encode())
     return conform(table, columns, where=str(shard.path), keep_dictionaries=True)
+
+
+def ids_of_earlier(ids: pa.ChunkedArray, iteration: int) -> pa.ChunkedArray:
+    """Return trajectory ids of an iteration as no other iteration has them; they sort last."""
+    return pc.binary_join_element_wise(f"{_LAST}{iteration}", ids.cast(pa.string()), "/")

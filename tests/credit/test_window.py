@@ -3,14 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import graphcredit
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps.batches import plan_batches
-from graphcredit.store import Store
+from graphcredit.store import Store, read_steps
 from graphcredit.store.errors import OptionError
 from tests.worlds import trajectory, worked_example, write_store
 
@@ -105,6 +107,17 @@ def test_batches_change_nothing(tmp_path: Path):
         store = write_store(tmp_path / "s", rows, iteration=number)
     assert len(plan_batches(store.shards(iteration=1), 1).shards_of_batch) == 4
     assert _credit(store, 1) == _credit(store, 1, batch_rows=1)
+
+
+@pytest.mark.parametrize("window", [0, 1])
+def test_a_table_with_both_iterations_gets_the_same_credit(tmp_path: Path, window: int):
+    store = _two_iterations(tmp_path / "s")
+    kept = _credit(store, window)
+    table = pa.concat_tables(read_steps(store))
+    credit = graphcredit.compute(table, estimators=list(ESTIMATORS), graph_window=window)
+    of_second = credit.filter(table["iteration"].combine_chunks().to_numpy() == 1).to_pylist()
+    for mine, row in zip(of_second, kept, strict=True):
+        assert mine == {name: row[name] for name in mine}
 
 
 def test_a_negative_window_is_refused(tmp_path: Path):

@@ -117,7 +117,7 @@ def _kernel(query: Tensor, key: Tensor, value: Tensor, *bounds: Any, **options: 
     assert max_length == cu_seqlens.diff().max()
     left, right = options.get("window_size", (-1, 0 if options.get("is_causal") else -1))
     assert right == 0
-    assert query.shape[1] == key.shape[1] or options["enable_gqa"]
+    assert ("enable_gqa" in options) == ("enable_gqa" in attention._KERNEL_ARGUMENTS)
     parts = [each.transpose(0, 1)[None] for each in (query, key, value)]
     scale = options.get("scale", query.shape[-1] ** -0.5)
     return _written_out(*parts, cu_seqlens, scale, None if left < 0 else left + 1)[0]

@@ -28,7 +28,10 @@ _FLOAT32 = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryEstimate:
-    """Bytes of one process. They leave out what allocators, kernels and libraries take."""
+    """Bytes of one process. They leave out what allocators, kernels and libraries take.
+
+    Compiled layers keep less than is said here: the compiler computes some of it again.
+    """
 
     parameters: int
     """Its shard of the float32 weights."""

@@ -224,11 +224,8 @@ def _by_kernel(
         options["scale"] = scaling
     elif scaling is not None:
         query = query * (scaling * query.shape[-1] ** 0.5)
-    num_shared = query.shape[1] // key.shape[1]
-    if num_shared > 1 and "enable_gqa" in _KERNEL_ARGUMENTS:
-        options["enable_gqa"] = True
-    elif num_shared > 1:
-        key, value = (each.repeat_interleave(num_shared, dim=1) for each in (key, value))
+    if query.shape[1] != key.shape[1] and "enable_gqa" in _KERNEL_ARGUMENTS:
+        options["enable_gqa"] = True  # Earlier versions take fewer key heads without being asked.
     query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
     output = varlen_attn(
         query,

@@ -36,6 +36,9 @@ _UNSEEN = frozenset(
 )
 """Older events that no model sees."""
 
+_WHOLE = "tool_call_metadata.model_response.choices.0.message"
+"""The answer of the model with all its calls; some logs are without it."""
+
 _NO_ARGUMENTS = frozenset(
     {"action", "source", "id", "timestamp", "message", "cause", "thought", "hidden", "blocking"}
     | {"llm_metrics", "tool_call_metadata", "is_confirmed", "confirmation_state", "action_risk"}
@@ -145,7 +148,8 @@ class Events:
             self._see(USER, parts if urls else content, event)
         else:
             response = as_text(field_at(event, "tool_call_metadata.model_response.id"))
-            if response not in self._answers:  # the event of its first call has all of them
+            has_all = bool(field_at(event, _WHOLE))  # the event of its first call, too
+            if response not in self._answers or not has_all:
                 self._answer(_action(kind, values, event), response)
 
     def _speaker(self) -> str:
@@ -191,7 +195,7 @@ def _sdk_action(event: Mapping[str, Any]) -> Message:
 
 def _action(kind: str, values: Mapping[str, Any], event: Mapping[str, Any]) -> Message:
     """Return an older action: the whole answer of the model if the event has it."""
-    whole = field_at(event, "tool_call_metadata.model_response.choices.0.message")
+    whole = field_at(event, _WHOLE)
     if isinstance(whole, Mapping):
         raw = {"role": "assistant", **fields_of(whole)}
         return replace(chat_message(raw, "model_response"), source=dict(event))

@@ -24,16 +24,8 @@ _SINGLE = {
 
 
 def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the rollouts of a row whose fields are columns, a value for each; else the row.
-
-    The messages may be in the one object of a row that has some, as in LangGraph's `values`.
-    """
-    if list_of(row) is None and pair_of(row) is None:
-        inner = [
-            name for name in row if isinstance(row[name], Mapping) and known_list_of(row[name])
-        ]
-        if len(inner) == 1:
-            row = {**row[inner[0]], **{name: row[name] for name in row if name != inner[0]}}
+    """Return the rollouts of a row whose fields are columns, a value for each; else the row."""
+    row = opened_row(row)
     name = next((name for name in _COLUMNS if row.get(name) and _is_column(name, row[name])), None)
     if name is None:
         return [row]
@@ -49,6 +41,21 @@ def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [row]
     whole = {name: value for name, value in row.items() if name not in spread}
     return [{**whole, **{_SINGLE.get(n, n): row[n][i] for n in spread}} for i in range(size)]
+
+
+def opened_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row with the fields of its one object that has messages, as LangGraph's `values`.
+
+    Without messages, the object may have a prompt and its answer.
+    """
+    if list_of(row) is not None or pair_of(row) is not None:
+        return row
+    objects = [name for name in row if isinstance(row[name], Mapping)]
+    for has in (known_list_of, pair_of):
+        inner = [name for name in objects if has(row[name])]
+        if len(inner) == 1:
+            return {**row[inner[0]], **{name: row[name] for name in row if name != inner[0]}}
+    return row
 
 
 def _is_column(name: str, value: object) -> bool:

@@ -1,5 +1,6 @@
 """Where a row has its messages: in a list, in a prompt and its answer, or in turns."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -32,10 +33,14 @@ ANSWERS = (
 )
 """Fields that may have a prompt, and what the policy answered."""
 
+_OF_ACTIONS = ("traj", "trajectory", "steps")
 _BEFORE = ("history", "chat_history")
 """Lists that may be what came before a prompt."""
 
 SYSTEMS = ("system", "system_prompt", "system_instruction", "systemInstruction", "instructions")
+_OF_PYTHON = re.compile(r"(ModelResponse|ChatCompletion|Message)\(id=")
+"""How the text of an object begins that is no answer."""
+
 _ONLY = ("answer", "final_answer")
 """Fields of an answer where there is no other: beside others, they are what is right."""
 
@@ -75,11 +80,18 @@ def list_of(row: Mapping[str, Any]) -> str | None:
 
 def known_list_of(row: Mapping[str, Any]) -> str | None:
     """Return the first field with a list of messages, of those that have answers if several are."""
-    named = [name for name in LISTS if row.get(name) and _has_turns(chat_of(row[name]))]
+    named = [name for name in LISTS if row.get(name) and _has_turns(_chat_at(row, name))]
     if len(named) < 2:
         return next(iter(named), None)
     with_answers = (name for name in named if any(map(_is_answer, chat_of(row[name]))))
     return next(with_answers, named[0])
+
+
+def _chat_at(row: Mapping[str, Any], name: str) -> Any:
+    """Return a list of messages; pairs of a trajectory may be actions and what they led to."""
+    chat = chat_of(row[name])
+    is_made = chat is not row[name] and isinstance(row[name], list)
+    return None if is_made and name in _OF_ACTIONS and not is_chat(chat) else chat
 
 
 def _is_answer(item: object) -> bool:
@@ -114,6 +126,12 @@ def pair_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
 def answers_in(value: object) -> list[Any]:
     """Return the messages of an answer, in whatever a model's server puts around them."""
     if isinstance(value, str):
+        if _OF_PYTHON.match(value):
+            return []
+        inner = fields_of(parse_json(value)) if value[:1] == "{" and '"choices"' in value else {}
+        choices = inner.get("choices")
+        if isinstance(choices, list) and choices:
+            return answers_in(choices)
         return [{"role": ASSISTANT, "content": value}]
     if isinstance(value, list):
         items = cast("list[object]", value)

@@ -31,6 +31,7 @@ from graphcredit.collector.importers.messages.rollout import (
     LoggedSampling,
     Message,
     Rollouts,
+    ToolCall,
 )
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -146,11 +147,13 @@ def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
             is_refused=was_refused,
             admissible_actions=tuple(map(text_of_value, accepted)) if accepted else None,
         )
-        action = text_of_value(part(row, "action"))
+        calls = _calls_of(row)
+        action = None if calls else text_of_value(part(row, "action"))
         yield Message(
             role=ASSISTANT,
-            text=action,
+            text=action or "",
             action=action,
+            tool_calls=calls,
             thought=text_of_value(part(row, "thought")),
             reward=reward,
             score=_score(row) if has_rewards else None,
@@ -168,6 +171,13 @@ def _score(row: Row) -> float | None:
     score = row.get("score")
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
     return as_number(score, "score") if is_number else None
+
+
+def _calls_of(row: Row) -> tuple[ToolCall, ...]:
+    """Return the call of a row whose action is the name of a tool, with its arguments beside it."""
+    name, arguments = part(row, "action"), part(row, "arguments")
+    is_call = isinstance(name, str) and arguments is not None
+    return (ToolCall(name, text_of_value(arguments), None),) if is_call else ()
 
 
 def _sampling(row: Row) -> LoggedSampling:

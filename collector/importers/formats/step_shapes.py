@@ -30,7 +30,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         *("next_state", "next_states", "next_observation", "next_obs", "next_ob", "obs_next"),
         *("next_observations", "new_state", "new_obs", "new_observation", "s_next", "s2"),
     ),
-    "action": ("action", "actions", "act", "acts", "a"),
+    "action": ("action", "actions", "act", "acts", "a", "tool", "tool_name"),
+    "arguments": (
+        *("action_input", "action_args", "action_arguments", "action_params", "tool_input"),
+        *("tool_args", "tool_arguments", "tool_params", "arguments", "args"),
+    ),
     "reward": ("reward", "rewards", "rew", "rews", "r", "next.reward"),
     "done": (
         *("done", "dones", "terminal", "terminals", "is_terminal", "is_last", "is_done"),

@@ -42,6 +42,7 @@ _LIMITS = (
 _MINI_LIMITS = ("TimeExceeded", "ContextWindowExceededError")
 _COMMAND = re.compile(r"```(?:bash|sh|mswea_bash_command)[ \t]*\n(.*?)\n?```", re.DOTALL)
 
+_OF_RUN = frozenset({"info", "history", "environment", "replay_config", "attempts"})
 _OF_ATTEMPT = (
     *("info", "environment", "replay_config", "trajectory.*.state", "trajectory.*.query"),
     *("trajectory.*.extra_info", "trajectory.*.messages", "history.*.agent"),
@@ -52,8 +53,9 @@ ASIDE = (*_OF_ATTEMPT, *(f"attempts.*.{name}" for name in _OF_ATTEMPT))
 
 def is_swe_agent(value: object, path: Path) -> bool:
     """Return whether a record is a `.traj` file of actions and observations."""
-    names = ("trajectory.0", "attempts.0.trajectory.0")
-    return any({"action", "observation"} <= fields_of(field_at(value, n)).keys() for n in names)
+    steps = [fields_of(field_at(value, f"{at}trajectory.0")) for at in ("", "attempts.0.")]
+    is_its = path.suffix == ".traj" or not _OF_RUN.isdisjoint(fields_of(value))
+    return is_its and any({"action", "observation"} <= step.keys() for step in steps)
 
 
 def read_swe_agent(record: Record) -> Rollouts:

@@ -1,5 +1,6 @@
 """Read the rows of CSV files, whose cells may be numbers, JSON or text."""
 
+import ast
 import csv
 import io
 import re
@@ -24,6 +25,8 @@ _INTEGER = re.compile(r"-?(0|[1-9]\d{0,14})")
 _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|[-+]?\d+[eE][-+]\d+")
 """Not `12e5`, which may be a part of a hash: programs write the sign."""
 
+_PYTHON = re.compile(r"\s*[\[{]+'")
+_MOST_CHARACTERS = 1 << 20
 _WORDS = {"": None, "nan": None, "true": True, "false": False}
 
 
@@ -79,5 +82,15 @@ def cell_value(cell: str) -> Any:
         return float(text)
     if text[0] in "{[":
         value = parsed(text.encode())
-        return cell if isinstance(value, RowError) else value
+        return _literal(cell) if isinstance(value, RowError) else value
     return cell
+
+
+def _literal(cell: str) -> Any:
+    """Return the list or the object that a text of Python is, as pandas writes them; else it."""
+    if len(cell) > _MOST_CHARACTERS or not _PYTHON.match(cell):
+        return cell
+    try:
+        return ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return cell

@@ -1,12 +1,18 @@
 """Read the rows of a Parquet or Arrow file, a few at a time."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from graphcredit.collector.importers.logs.arrow_sizes import (
+    longest_of,
+    refuse_encoded,
+    sizes_of,
+)
 from graphcredit.collector.importers.logs.files import (
     MOST_CONTAINERS,
     MOST_VALUES,
@@ -19,6 +25,9 @@ from graphcredit.collector.importers.logs.files import (
 ARROW = (".arrow", ".feather", ".ipc")
 """Files of Arrow's own format; `datasets` writes streams of it."""
 
+_TEXTS = ("STRING", "JSON", "ENUM", "NONE")
+"""Logical types of texts in Parquet; a column of bytes has none."""
+
 _ARROW_MAGIC = b"ARROW1"
 """How a file begins; a stream does not."""
 
@@ -28,6 +37,9 @@ _ROWS_AT_A_TIME = 64
 _SMALL_BYTES, _SMALL = 64 << 20, 2_000_000
 """Bytes and values of rows that may be in memory as Python objects together."""
 
+_REPEATED_BYTES = 1 << 30
+"""Bytes that texts of one dictionary may have in the lists of a group before they are measured."""
+
 _BATCH_BYTES = 128 << 20
 """Bytes of a batch, if every row has the longest value that its dictionary may hold."""
 
@@ -36,24 +48,70 @@ def rows_of(path: Path, limit: int) -> Iterator[Record]:
     """Yield the rows of a file; a RowError for one with more than a record may have."""
     batches = _arrow_batches(path) if kind_of(path) in ARROW else _parquet_batches(path)
     number = 0
-    for read, share in batches:
-        batch = _decoded(read)
-        is_small = batch.nbytes <= min(_SMALL_BYTES, limit)
-        is_small = is_small and _num_values(batch.columns) <= _SMALL
-        for value in batch.to_pylist() if is_small else _long_rows(batch, limit):
+    for batch, share in batches:
+        num_values, num_bytes = sizes_of(batch.columns)
+        is_small = num_bytes <= min(_SMALL_BYTES, limit) and num_values <= _SMALL
+        rows = _decoded(batch).to_pylist() if is_small else _long_rows(batch, limit)
+        for value in rows:
             number += 1
             yield Record(path=path, place=f"row {number}", value=value, share=share)
 
 
 def _parquet_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Yield some rows at a time, and how much of the file has been read with them."""
-    with pq.ParquetFile(path.absolute()) as file:  # a relative path with a colon is a URL to it
+    whole = path.absolute()  # a relative path with a colon is a URL to pyarrow
+    with pq.ParquetFile(whole) as file:
+        refuse_encoded(file.schema_arrow)
         number, total = 0, max(file.metadata.num_rows, 1)
         for group in range(file.num_row_groups):
+            repeated = _repeated(file, whole, group)
             size = _num_rows(file.metadata.row_group(group))
-            for batch in file.iter_batches(batch_size=size, row_groups=[group]):
-                number += batch.num_rows
-                yield batch, number / total
+            with _as_codes(file, whole, repeated) if repeated else nullcontext(file) as reader:
+                for batch in reader.iter_batches(batch_size=size, row_groups=[group]):
+                    number += batch.num_rows
+                    yield batch, number / total
+
+
+def _as_codes(file: pq.ParquetFile, path: Path, leaves: list[str]) -> pq.ParquetFile:
+    """Return a file whose texts are read as codes, each once: to count them takes no more."""
+    return pq.ParquetFile(path, metadata=file.metadata, read_dictionary=leaves)
+
+
+def _repeated(file: pq.ParquetFile, path: Path, group: int) -> list[str]:
+    """Return the texts in lists that a group's dictionary might repeat to more than memory holds.
+
+    The first row, which has the dictionaries, is read before anything is asked about a column:
+    pyarrow ends the process where it is asked about a damaged one.
+    """
+    leaves = {index: file.schema.column(index) for index in range(file.metadata.num_columns)}
+    texts = {
+        index: leaf
+        for index, leaf in leaves.items()
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in _TEXTS
+    }
+    with _as_codes(file, path, [leaf.path for leaf in texts.values()]) as codes:
+        first = next(codes.iter_batches(batch_size=1, row_groups=[group]), None)
+    dictionaries = () if first is None else _dictionaries(first.columns)
+    return [
+        leaf.path
+        for (index, leaf), dictionary in zip(texts.items(), dictionaries, strict=False)
+        if leaf.max_repetition_level > 0
+        and file.metadata.row_group(group).column(index).num_values * longest_of(dictionary)
+        > _REPEATED_BYTES
+    ]
+
+
+def _dictionaries(arrays: Iterable[Any]) -> Iterator[pa.Array]:
+    """Yield the dictionaries of arrays, at all depths."""
+    for array in arrays:
+        if pa.types.is_dictionary(array.type):
+            yield array.dictionary
+        elif pa.types.is_struct(array.type):
+            yield from _dictionaries(array.flatten())
+        elif pa.types.is_map(array.type):
+            yield from _dictionaries([array.keys, array.items])
+        elif pa.types.is_nested(array.type):
+            yield from _dictionaries([array.values])
 
 
 def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
@@ -64,10 +122,13 @@ def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
         file.seek(0)
         if is_file:
             reader = pa.ipc.open_file(file)
+            refuse_encoded(reader.schema)
             total = reader.num_record_batches
             batches = ((reader.get_batch(n), (n + 1) / total) for n in range(total))
         else:
-            batches = ((batch, file.tell() / size) for batch in pa.ipc.open_stream(file))
+            reader = pa.ipc.open_stream(file)
+            refuse_encoded(reader.schema)
+            batches = ((batch, file.tell() / size) for batch in reader)
         for batch, share in batches:
             for start in range(0, batch.num_rows, _ROWS_AT_A_TIME):
                 yield batch.slice(start, _ROWS_AT_A_TIME), share
@@ -94,24 +155,12 @@ def _long_rows(batch: pa.RecordBatch, limit: int) -> Iterator[Any]:
 
 
 def _row(batch: pa.RecordBatch, limit: int) -> Any:
-    if batch.nbytes > limit:
+    num_values, num_bytes = sizes_of(batch.columns)
+    if num_bytes > limit:
         return too_long(limit)
-    num_values = _num_values(batch.columns)
     if num_values > MOST_VALUES or (num_values > MOST_CONTAINERS and _has_objects(batch.schema)):
         return too_many()
     return batch.to_pylist()[0]
-
-
-def _num_values(arrays: Iterable[pa.Array]) -> int:
-    """Return the number of values in arrays, at all depths."""
-    number = 0
-    for array in arrays:
-        number += len(array)
-        if pa.types.is_struct(array.type):
-            number += _num_values(array.flatten())
-        elif pa.types.is_nested(array.type):
-            number += _num_values([array.flatten()])
-    return number
 
 
 def _has_objects(types: Iterable[pa.Field]) -> bool:

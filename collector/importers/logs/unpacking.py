@@ -7,11 +7,13 @@ import tarfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
 from graphcredit.collector.importers.logs.files import ARCHIVES, SUFFIXES, decompressed, kind_of
+from graphcredit.store.plural import counted
 
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
@@ -44,24 +46,37 @@ class UnpackedArchives:
         self._number += 1
         folder = self._folder / str(self._number) / archive.name
         folder.mkdir(parents=True)
+        refused: list[str] = []
         try:
-            for size in _unpacked(archive, folder):
+            for size, unpack in _members(archive, folder):
                 if size > shutil.disk_usage(folder).free - _SPARE_BYTES:
                     raise OSError(errno.ENOSPC, "no space left to unpack it", str(archive))
+                try:
+                    unpack()
+                except (tarfile.FilterError, RuntimeError, OSError) as error:
+                    if getattr(error, "errno", None) == errno.ENOSPC:
+                        raise
+                    refused.append(_in_line(error))
         except (*_DAMAGE, OSError) as error:
-            reason = f"it cannot be unpacked to its end: {' '.join(str(error).split())[:200]}"
+            reason = f"it cannot be unpacked to its end: {_in_line(error)}"
+            return folder, OSError(errno.EINVAL, reason, str(archive))
+        if refused:
+            reason = f"{counted(len(refused), 'member')} cannot be unpacked: {refused[0]}"
             return folder, OSError(errno.EINVAL, reason, str(archive))
         return folder, None
 
 
-def _unpacked(archive: Path, folder: Path) -> Iterator[int]:
-    """Yield the size of each file before it is unpacked."""
+def _in_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _members(archive: Path, folder: Path) -> Iterator[tuple[int, Callable[[], object]]]:
+    """Yield the size of each file, and what unpacks it."""
     if archive.suffix.lower() == ".zip":
         with zipfile.ZipFile(archive) as packed:
             for info in packed.infolist():
                 if not info.is_dir() and _is_wanted(info.filename):
-                    yield info.file_size
-                    packed.extract(info, folder)
+                    yield info.file_size, partial(packed.extract, info, folder)
         return
     with (
         archive.open("rb") as raw,
@@ -69,8 +84,7 @@ def _unpacked(archive: Path, folder: Path) -> Iterator[int]:
     ):
         for member in packed:
             if member.isfile() and _is_wanted(member.name):
-                yield member.size
-                packed.extract(member, folder, filter="data")
+                yield member.size, partial(packed.extract, member, folder, filter="data")
 
 
 def _is_wanted(name: str) -> bool:

@@ -21,7 +21,6 @@ from graphcredit.collector.importers.messages.parts import (
     pieces_of,
 )
 from graphcredit.collector.importers.messages.roles import (
-    CALLS,
     CALLS_TEXT,
     ROLES,
     content_of,
@@ -162,7 +161,7 @@ def _part_alone(
         return [Message(role=SYSTEM, text="", source=dict(raw))]
     pieces = list(pieces_of(raw))
     if not any(piece.kind != TEXT for piece in pieces):
-        roles = ", ".join((*ROLES, *CALLS))
+        roles = "system, user, assistant, tool or what a dialect calls them"
         raise RecordError(f"{_name(what, number)} must have a role ({roles}): got {short(raw)}")
     return _cut(ASSISTANT, pieces, raw, is_context=is_context)
 

@@ -12,7 +12,7 @@ _INNER = (
     *("messages", "input_messages", "contents", "input", "inputs", "prompts", "prompt", "parts"),
     *("output_messages", "choices", "candidates", "generations", "message", "output", "outputs"),
     *("response", "completion", "content", "text", "body", "kwargs"),
-    *("question", "query", "answer", "final_output", "result"),
+    *("question", "query", "answer", "final_output", "result", "inputBodyJson", "outputBodyJson"),
 )
 """Fields that may have the messages of an object, in the order in which they are tried."""
 
@@ -38,7 +38,7 @@ def chat_in(value: object, role: str) -> list[Any]:
 
 def _in_object(value: Mapping[str, Any], role: str) -> list[Any]:
     if _is_message(value):
-        return [value]
+        return [_opened(value)]
     if value.get("tool_calls"):  # an answer without its role
         return [{"role": role, **value}]
     for name in _INNER:

@@ -25,7 +25,17 @@ _PYDANTIC = {"request": USER, "response": ASSISTANT}
 """Kinds of Pydantic AI's messages."""
 
 _SPEAKERS = ("role", "from", "author", "speaker", "sender", "type")
-_CONTENTS = ("content", "value", "text", "message", "blocks", "output", "result", "response")
+_CONTENTS = (
+    "content",
+    "value",
+    "text",
+    "message",
+    "blocks",
+    "output",
+    "result",
+    "response",
+    "refusal",
+)
 _MOST_CHARACTERS = 1 << 20
 
 

@@ -254,10 +254,14 @@ def text_of(messages: tuple[Message, ...], *, system: bool = False) -> str:
     return "\n\n".join(message.text for message in kept if message.text)
 
 
+NO_WORDS = " #"
+"""How the name of a prompt begins that has no text."""
+
+
 def prompt_name(messages: tuple[Message, ...]) -> str:
     """Return a name of the messages before the first action: its first words and a digest."""
     turns = turns_of(messages)
     prompt = turns.turns[0].seen if turns.turns else turns.after
     content = json.dumps([(message.role, message.text) for message in prompt])
     words = " ".join(text_of(prompt).split())[:48].rstrip()
-    return f"{words} #{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    return f"{words}{NO_WORDS}{hashlib.sha256(content.encode()).hexdigest()[:12]}"

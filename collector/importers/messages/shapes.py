@@ -26,7 +26,7 @@ RESULTS = ("output", "outputs", "result", "results", "response", "content")
 ERRORS = ("error", "errorText")
 _IS_CALL = re.compile(r"(^|_)(call|use|invocation)$|^executable_code$")
 _IS_RESULT = re.compile(r"(result|response|output|outputs|return)$")
-_IS_THOUGHT = re.compile(r"thinking|reasoning|^thought$")
+_IS_THOUGHT = re.compile(r"thinking|reasoning|^thought(_event)?$")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")
 
 

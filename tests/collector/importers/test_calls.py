@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from graphcredit.collector.importers.formats.calls import chains
+from graphcredit.collector.importers.messages.chat import chat_messages
 from tests.collector.importers.logs import called, said, write_lines
 from tests.collector.importers.read_back import brief, imported
 from tests.collector.importers.trace_writers import chats, growing, lite_llm, responses
@@ -61,6 +63,20 @@ def test_calls_go_on_where_the_context_was_cut(cut: list[Any], seen: str, tmp_pa
         ("a door, an old clock", 'open({"what": "door"})'),
         (seen, "done"),
     ]
+
+
+def test_a_long_summary_makes_no_trajectories_of_calls(tmp_path: Path):
+    begin = [*LOOKED, *OPENED]
+    summary = said("user", "So far: " + "a door led to the garden, where birds sing. " * 9)
+    rows = [
+        asked(*begin[:2], answer=begin[2]),
+        asked(*begin[:4], answer=begin[4]),
+        asked(SYSTEM, summary, *OPENED, answer=said("assistant", "done")),
+    ]
+    path = write_lines(tmp_path / "log.jsonl", *rows)
+    report = imported(path, tmp_path / "store", max_unread=90)
+    assert (report.num_files, report.num_trajectories) == ({"calls": 1}, 1)
+    assert any("messages.*.content`: 1 of 1" in note for note in report.notes)
 
 
 def test_rollouts_of_one_session_stay_apart(tmp_path: Path):
@@ -159,3 +175,40 @@ def test_calls_without_their_input_and_broken_ones_are_named(tmp_path: Path):
     report = imported(write_lines(tmp_path / "log.jsonl", *rows), tmp_path / "store")
     assert [row.where.rpartition(", ")[2] for row in report.bad_rows] == ["line 2"]
     assert brief(tmp_path / "store", "state", "action") == TWO_STEPS[2:]
+
+
+def test_responses_that_name_one_another_in_a_circle_are_told_once(tmp_path: Path):
+    rows = [
+        {
+            "id": f"r{n}",
+            "object": "response",
+            "previous_response_id": f"r{(n + 1) % 3}",
+            "input": [said("user", f"q{n}")],
+            "output": [{"type": "message", "role": "assistant", "content": f"a{n}"}],
+            "conversation": {"id": "c"},
+        }
+        for n in range(3)
+    ]
+    assert sorted(read(tmp_path, *rows)) == [("q0", "a0"), ("q1", "a1"), ("q2", "a2")]
+
+
+def test_a_call_is_compared_with_few_conversations(monkeypatch: pytest.MonkeyPatch):
+    def call(*texts: str) -> chains.Call:
+        *prompt, answer = chat_messages(
+            [said(("user", "assistant")[n % 2], text) for n, text in enumerate(texts)], "calls"
+        )
+        return chains.Call(prompt=tuple(prompt), answers=(answer,), facts={})
+
+    main = [call("q", "a"), call("q", "a", "r", "b")]
+    others = [call(f"q{n}", f"a{n}") for n in range(300)]
+    last = call("q", "a", "r", "b", "s", "c")
+    compared: list[object] = []
+    new_of = chains._new_of  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(
+        chains,
+        "_new_of",
+        lambda *a, **k: compared.append(a) or new_of(*a, **k),  # type: ignore
+    )
+    joined = chains.joined_calls([*main, *others, last])
+    assert [chain.num_calls for chain in joined] == [3, *[1] * 300]
+    assert len(compared) < 302 * chains.MOST_OPEN

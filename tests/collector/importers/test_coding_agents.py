@@ -107,6 +107,22 @@ def test_openhands_joins_the_actions_of_one_response(tmp_path: Path):
     ]
 
 
+def test_openhands_joins_actions_also_without_the_whole_response(tmp_path: Path):
+    told = {"tool_call_metadata": {"model_response": {"id": "r1"}}}
+    row = openhands_row(
+        openhands_action("a", "Both.", **told),
+        openhands_result("one"),
+        openhands_action("b", "", **told),
+        openhands_result("two"),
+        openhands_action("c", "Next."),
+    )
+    imported(write_lines(tmp_path / "output.jsonl", row), tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP) == [
+        ("Fix it.", 'run({"command": "a"})\nrun({"command": "b"})', "Both."),
+        ("one\n\ntwo", 'run({"command": "c"})', "Next."),
+    ]
+
+
 def test_openhands_of_the_oldest_kind_have_pairs_and_no_sources(tmp_path: Path):
     pairs = [
         [{"action": "message", "content": "Fix it."}, {"observation": "null", "content": ""}],

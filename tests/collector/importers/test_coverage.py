@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from graphcredit.collector.importers import coverage
 from graphcredit.collector.importers.coverage import Coverage
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
@@ -73,3 +74,23 @@ def test_fields_beyond_the_most_are_counted_together():
     coverage.add(row, [LoggedRollout(messages=(), record=row)], ())
     assert len(coverage.unread) == 301
     assert coverage.num_unread == coverage.num_characters == 4000
+
+
+def test_of_a_record_with_very_many_texts_the_first_of_a_field_speak_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    texts = [f"<b>the hall</b>{n} go to the garden" for n in range(9)]
+    row = {**ROW, "shown": texts, "notes": [f"nobody reads {n}" for n in range(9)]}
+    whole = unread_of(row)
+    assert list(whole) == ["notes.*"]
+    compared: list[str] = []
+    is_read = coverage._is_read  # pyright: ignore[reportPrivateUsage]
+
+    def counted(text: str, *args: Any) -> bool:
+        compared.append(text)
+        return is_read(text, *args)
+
+    monkeypatch.setattr(coverage, "_is_read", counted)
+    monkeypatch.setattr(coverage, "_MOST_COMPARISONS", 20)
+    assert unread_of(row) == whole
+    assert len(compared) < 18

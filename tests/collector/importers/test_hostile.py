@@ -3,8 +3,10 @@
 import gzip
 import json
 import resource
+import struct
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.collector.importers.logs import records
+from graphcredit.collector.importers import recognition, table
+from graphcredit.collector.importers.logs import arrow_sizes, parquet, records
 from graphcredit.collector.importers.logs.files import RowError
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.run import import_log
+from graphcredit.collector.importers.sources import log_at
+from tests.collector.importers.logs import write_lines
 from tests.forks import FORKS
 
 MIB = 1 << 20
@@ -26,6 +31,138 @@ CHAT = [
     {"role": "assistant", "content": "gone"},
 ]
 ROW = json.dumps({"messages": CHAT, "reward": 1.0}).encode()
+
+
+def _listed(value: str, number: int) -> pa.Array:
+    """Return two lists, a short one and one that has a value many times, which is there once."""
+    codes = pa.array(np.zeros(number + 1, np.int32))
+    items = pa.DictionaryArray.from_arrays(codes, pa.array([value]))
+    return pa.ListArray.from_arrays([0, 1, number + 1], items)
+
+
+def _views(value: str, number: int) -> pa.Array:
+    view = struct.pack("<i4sii", len(value), value[:4].encode(), 0, 0)
+    buffers = [None, pa.py_buffer(view * number), pa.py_buffer(value.encode())]
+    items: Any = pa.Array.from_buffers(pa.string_view(), number, buffers)  # pyright: ignore
+    return pa.ListArray.from_arrays([0, 1, number], items)
+
+
+def _write_arrow(path: Path, column: pa.Array) -> None:
+    rows = pa.table({"messages": [CHAT, CHAT], "more": column})
+    if path.suffix == ".parquet":
+        pq.write_table(rows, path, store_schema=False)
+        return
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, rows.schema) as stream:
+        stream.write_table(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "listed"), [("a.parquet", _listed), ("a.arrow", _listed), ("a.arrow", _views)]
+)
+def test_a_value_in_a_list_counts_as_often_as_it_is_there(
+    tmp_path: Path, name: str, listed: Callable[[str, int], pa.Array], memory_of_arrow: list[int]
+):
+    value = "x" * (1 << 16) + "y"
+    _write_arrow(tmp_path / name, listed(value, 1 << 15))  # 2 GiB
+    first, second = read_records(tmp_path / name, 8 * MIB)
+    assert first.value == {"messages": CHAT, "more": [value]}
+    assert "at most 8 MiB" in str(second.value)
+    assert max(memory_of_arrow) < 512 * MIB
+
+
+@pytest.fixture
+def memory_of_arrow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the bytes that Arrow held whenever a batch was measured."""
+    seen = [0]
+
+    def sizes_of(arrays: Any) -> tuple[int, int]:
+        seen.append(pa.total_allocated_bytes())
+        return arrow_sizes.sizes_of(arrays)
+
+    monkeypatch.setattr(parquet, "sizes_of", sizes_of)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array(["x"])),
+        pa.ListViewArray.from_arrays(pa.array([0, 0]), pa.array([1, 1]), pa.array(["x"])),
+        pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array(["x", "y"])]),
+    ],
+    ids=lambda column: str(column.type).partition("<")[0],
+)
+def test_encodings_without_a_bound_are_refused(tmp_path: Path, column: pa.Array):
+    _write_arrow(tmp_path / "a.arrow", pa.StructArray.from_arrays([column], ["inner"]))
+    (record,) = read_records(tmp_path / "a.arrow")
+    assert "column more.inner must be cast to plain lists and texts" in str(record.value)
+
+
+def test_columns_of_all_shapes_are_read_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    texts = [f"{number} " * 250 for number in range(3000)]  # more than a dictionary may have
+    columns = {
+        "maps": pa.array([[("a", ["b"])], []], pa.map_(pa.string(), pa.list_(pa.string()))),
+        "lists": [[["a"], ["b", "b"]], None],
+        "pairs": pa.array([["a", "b"], ["c", "d"]], pa.list_(pa.string(), 2)),
+        "objects": [[{"text": text, "role": "user"} for text in texts], []],
+        "bytes": [[b"a"], [b"\xff"]],
+        "codes": pa.array(["a", "b"]).dictionary_encode(),
+        "numbers": pa.array([1, 2], pa.decimal256(50, 2)),
+    }
+    rows = pa.table(columns)
+    pq.write_table(rows, tmp_path / "a.parquet")
+    for most in (1 << 30, 0):
+        monkeypatch.setattr(parquet, "_REPEATED_BYTES", most)
+        read = list(parquet.rows_of(tmp_path / "a.parquet", 128 * MIB))
+        assert [record.value for record in read] == rows.to_pylist()
+
+
+def _read_damaged(path: Path) -> None:
+    content = path.read_bytes()
+    for place in range(len(content) // 4, len(content) - 8, 3):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x7F
+        path.write_bytes(damaged)
+        list(read_records(path))
+
+
+def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"messages": [CHAT] * 3, "reward": [1.0, 0.0, None]}), path)
+    process = FORKS.Process(target=_read_damaged, args=(path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def test_few_long_records_are_held_until_the_format_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(recognition, "_SAMPLED_BYTES", 3000)
+    rows = [{"messages": CHAT, "x": "y" * 1000} for _ in range(9)]
+    path = write_lines(tmp_path / "a.jsonl", *rows)
+    known = recognition.recognised(read_records(path), log_at(path, ImportOptions()))
+    assert known.format is not None
+    assert len(known.begin) == 3
+
+
+def test_what_a_format_cannot_put_together_is_a_bad_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def gather(records: Any) -> Any:
+        yield next(records)
+        raise TypeError("no turns")
+
+    formats = [replace(row, gather=gather) if row.name == "codex" else row for row in table.FORMATS]
+    monkeypatch.setattr(table, "FORMATS", tuple(formats))
+    meta = {"type": "session_meta", "payload": {"id": "c1"}}
+    write_lines(tmp_path / "log" / "a.jsonl", meta, meta)
+    (tmp_path / "log" / "b.jsonl").write_bytes(ROW)
+    report = import_log(tmp_path / "log", tmp_path / "store", ImportOptions(max_unread=100))
+    assert [row.where for row in report.bad_rows] == [str(tmp_path / "log" / "a.jsonl")]
+    assert report.num_trajectories == 1
 
 
 def _flipped_gzip(folder: Path) -> None:

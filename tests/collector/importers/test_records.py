@@ -172,7 +172,7 @@ def _packed(text: bytes, name: str) -> bytes:
 
 def test_an_object_around_two_lists_of_records_is_refused_with_what_to_do(tmp_path: Path):
     path = write_json(tmp_path / "w.json", {"rollouts": WALKS, "samples": WALKS})
-    with pytest.raises(InputError, match=r"`jq -c '\.FIELD\[\]' FILE > records\.jsonl` takes them"):
+    with pytest.raises(InputError, match=r"`jq -c '\.rollouts\[\]' FILE > records\.jsonl` takes"):
         imported(path, tmp_path / "store")
 
 

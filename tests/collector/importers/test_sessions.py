@@ -183,6 +183,14 @@ def test_what_the_user_of_codex_took_back_is_no_step(tmp_path: Path):
     assert report.left_out["message that the user took back"] == 2
 
 
+@pytest.mark.parametrize("number", [0, -1, 1.5, "x", True, [1], 10**9])
+def test_a_number_of_turns_that_is_none_takes_back_nothing_or_all(number: Any, tmp_path: Path):
+    back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": number}}
+    report = imported(write_lines(tmp_path / "a.jsonl", *CODEX, back), tmp_path / "store")
+    assert report.num_trajectories == (0 if number == 10**9 else 1)
+    assert not report.bad_rows
+
+
 def test_a_row_around_a_session_has_its_task_and_verdict(tmp_path: Path):
     s = Session()
     s.user("u1", None, "Fix it.")
@@ -348,3 +356,30 @@ def test_messages_may_stand_in_lines_of_other_kinds(tmp_path: Path):
         ("a.py", "One file."),
     ]
     assert ["remark" in note for note in unread(report)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("output", "state"),
+    [
+        (
+            '{"output":"a.py","metadata":{"exit_code":0,"duration_seconds":0.2}}',
+            '{"metadata": {"exit_code": 0}, "output": "a.py"}',
+        ),
+        (
+            "Exit code: 0\nWall time: 0.2 seconds\nOutput:\nWall time: 1 day\n",
+            "Exit code: 0\nOutput:\nWall time: 1 day\n",
+        ),
+        ('{"output":"a.py","other":0.2}', '{"output":"a.py","other":0.2}'),
+    ],
+)
+def test_the_time_of_a_command_is_no_part_of_a_state(output: str, state: str, tmp_path: Path):
+    lines = [
+        {"type": "session_meta", "payload": {"id": "c1"}},
+        item("message", role="user", content="Fix it."),
+        item("function_call", name="shell", arguments="{}", call_id="1"),
+        item("function_call_output", call_id="1", output=output),
+        item("message", role="assistant", content="Done."),
+    ]
+    report = imported(write_lines(tmp_path / "a.jsonl", *lines), tmp_path / "store")
+    assert brief(tmp_path / "store", "state")[-1] == (state,)
+    assert unread(report) == []

@@ -234,3 +234,16 @@ def test_a_cell_is_what_it_says(tmp_path: Path):
     (bad,) = report.bad_rows
     assert bad.where.endswith("log.csv, line 4")
     assert bad.reason.startswith("a row must have 4 cells, as the first line: it has 5")
+
+
+@pytest.mark.parametrize("names", [("action", "action_input"), ("tool", "tool_input")])
+def test_arguments_beside_the_name_of_a_tool_are_part_of_the_action(
+    names: tuple[str, str], tmp_path: Path
+):
+    acts = [("look", {"b": 2, "a": 1}), ("Finish", "in Oslo")]
+    steps = [{**dict(zip(names, act, strict=True)), "observation": "a hall"} for act in acts]
+    row = {"question": "where?", "success": True, "steps": steps}
+    report = imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    actions = ['look({"a": 1, "b": 2})', "Finish(in Oslo)"]
+    assert [action for (action,) in brief(tmp_path / "store", "action")] == actions
+    assert not any("in no step" in note for note in report.notes)

@@ -56,3 +56,30 @@ def test_no_file_is_written_outside(name: str, kind: str, tmp_path: Path):
     }
     assert sorted(after) == before
     assert not Path("/out.jsonl").exists()
+
+
+@pytest.mark.parametrize("kind", ["evil.tar", "evil.zip"])
+def test_a_member_that_cannot_be_unpacked_is_named_and_the_others_are_read(
+    kind: str, tmp_path: Path
+):
+    content = write_lines(tmp_path / "w.jsonl", *WALKS).read_bytes()
+    (tmp_path / "w.jsonl").unlink()
+    names = [f"{'n' * 300}.jsonl", "a/b.jsonl", "a/b.jsonl/c.jsonl", "d.jsonl"]
+    contents = [b"", b"", b"", content]
+    if kind == "evil.zip":
+        with zipfile.ZipFile(tmp_path / kind, "w") as archive:
+            for name, each in zip(names, contents, strict=True):
+                archive.writestr(name, each)
+    else:
+        names.insert(0, "../up.jsonl")
+        contents.insert(0, b"")
+        with tarfile.open(tmp_path / kind, "w") as archive:
+            for name, each in zip(names, contents, strict=True):
+                info = tarfile.TarInfo(name)
+                info.size = len(each)
+                archive.addfile(info, io.BytesIO(each))
+    report = imported(tmp_path, tmp_path / "store")
+    assert report.num_trajectories == len(WALKS)
+    (bad,) = report.bad_rows
+    assert bad.where == str(tmp_path / kind)
+    assert f"{2 + (kind == 'evil.tar')} members cannot be unpacked" in bad.reason

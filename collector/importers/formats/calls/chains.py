@@ -72,6 +72,10 @@ class Chain:
         return (*shown, *self.messages[self.num_given :])
 
 
+MOST_OPEN = 100
+"""Conversations that a call may go on with: of a hundred thousand, each would be compared."""
+
+
 def chain_of(call: Call) -> Chain:
     """Return a conversation that begins with a call."""
     messages = [*call.prompt, *call.answers]
@@ -89,7 +93,8 @@ def joined_calls(calls: Iterable[Call], *, has_parts: bool = False) -> list[Chai
     """Return the conversations of calls that belong together, such as those of a trace.
 
     A call belongs to the conversation that its prompt begins with. Where the context was cut, its
-    prompt has the last answer still, or only the beginning.
+    prompt has the last answer still, or only the beginning. It goes on with one of `MOST_OPEN`
+    conversations: those of one call are given up first, then those that nothing was added to.
 
     Args:
         calls: The calls, in their order.
@@ -97,14 +102,21 @@ def joined_calls(calls: Iterable[Call], *, has_parts: bool = False) -> list[Chai
             trace do. Otherwise it begins another one.
     """
     chains: list[Chain] = []
+    open_: dict[int, None] = {}
     for call in calls:
-        for chain in reversed(chains):
-            new = _new_of(chain, call, has_parts=has_parts)
+        for number in sorted(open_, reverse=True):
+            new = _new_of(chains[number], call, has_parts=has_parts)
             if new is not None:
-                chain.take(call, new)
+                chains[number].take(call, new)
                 break
         else:
+            number = len(chains)
             chains.append(chain_of(call))
+        if len(open_) == MOST_OPEN and number not in open_:
+            oldest = next(iter(open_))
+            del open_[next((n for n in open_ if chains[n].num_calls == 1), oldest)]
+        open_.pop(number, None)
+        open_[number] = None
     return chains
 
 

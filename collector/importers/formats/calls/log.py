@@ -31,6 +31,7 @@ from graphcredit.collector.importers.formats.calls.rows import (
     exchange_of,
     facts_of,
     is_exchange,
+    parsed_row,
     response_before,
     response_of,
     session_of,
@@ -69,14 +70,14 @@ _APART = (
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record may be a call: it has a request and an answer, or messages."""
-    row = fields_of(value)
+    row = parsed_row(fields_of(value))
     is_call = is_exchange(row) or calls_within(row) is not None
     return is_call or chat_rows.is_row(value, path)
 
 
 def is_log(sample: Sequence[Record]) -> bool:
     """Return whether rows are calls of conversations: a session has several, or messages grow."""
-    rows = [fields_of(record.value) for record in sample]
+    rows = [parsed_row(fields_of(record.value)) for record in sample]
     if any(is_exchange(row) or calls_within(row) for row in rows):
         return True
     groups = Groups()
@@ -89,10 +90,11 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
     known: list[tuple[str, Record]] = []
     verdicts: dict[str, dict[str, Any]] = {}
     for record in records:
-        row = fields_of(record.value)
+        row = parsed_row(fields_of(record.value))
+        record = replace(record, value=row) if row else record
         name = calls_within(row)
         if name is not None:
-            inner = [replace(record, value=item) for item in row[name]]
+            inner = [replace(record, value=parsed_row(fields_of(item))) for item in row[name]]
             yield from _together(inner, outer=without(row, (name,)))
         elif is_row(record.value, record.path):
             known.append((groups.add(row)[0], record))
@@ -200,18 +202,27 @@ def _in_order(records: list[Record]) -> list[Record]:
 
 def _path(records: list[Record]) -> list[Record]:
     """Return the rows on the longest way along the responses before; all if they name none."""
-    by_id = {response_of(fields_of(record.value)): record for record in records}
-    ways: list[list[Record]] = []
-    for record in records:
-        way = [record]
-        while len(way) <= len(records):
-            before = by_id.get(response_before(fields_of(way[-1].value)) or "")
-            if before is None:
-                break
-            way.append(before)
-        ways.append(way)
-    longest = max(reversed(ways), key=len)
-    return longest[::-1] if len(longest) > 1 else records
+    by_id = {response_of(fields_of(record.value)): at for at, record in enumerate(records)}
+    before = [by_id.get(response_before(fields_of(record.value)) or "") for record in records]
+    lengths: list[int | None] = [None] * len(records)
+    for start in range(len(records)):
+        way: list[int] = []
+        at: int | None = start
+        while at is not None and lengths[at] is None:
+            lengths[at] = 0  # where responses name one another in a circle, it ends here
+            way.append(at)
+            at = before[at]
+        behind = 0 if at is None else lengths[at] or 0
+        for length, each in enumerate(reversed(way), start=behind + 1):
+            lengths[each] = length
+    longest = max(lengths[at] or 0 for at in range(len(records)))
+    if longest < 2:
+        return records
+    at, path = max(n for n, length in enumerate(lengths) if length == longest), []
+    for _ in range(longest):
+        path.append(records[at])
+        at = before[at] or 0
+    return path[::-1]
 
 
 def _call(record: Record, before: Record | None) -> Call:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from graphcredit.collector.importers.formats.row_columns import opened_row
 from graphcredit.collector.importers.formats.row_messages import (
     ANSWERS,
     LISTS,
@@ -86,6 +87,21 @@ def response_of(row: Mapping[str, Any]) -> str | None:
     answers = (fields_of(row.get(name)) for name in _RESPONSES)
     objects = [each for each in (row, *answers) if each.get("object") == "response"]
     return as_text(objects[0].get("id")) if objects else None
+
+
+def parsed_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row without an object around its messages, and what it has as JSON text parsed."""
+    inner = {name: row[name] for name in ("input", "output") if isinstance(row.get(name), Mapping)}
+    bodies = {k: v[f"{k}BodyJson"] for k, v in inner.items() if f"{k}BodyJson" in v}  # Bedrock's
+    if len(bodies) == 2:
+        row = {**without(row, inner), "request": bodies["input"], "response": bodies["output"]}
+    texts = {n: row[n] for n in (*_REQUESTS, *_RESPONSES, "messages") if _is_json(row.get(n))}
+    row = {**row, **{name: parse_json(text) for name, text in texts.items()}} if texts else row
+    return row if is_exchange(row) else opened_row(row)
+
+
+def _is_json(value: object) -> bool:
+    return isinstance(value, str) and value[:1] in ("{", "[") and parse_json(value) is not None
 
 
 def _fields(row: Mapping[str, Any]) -> tuple[str | None, str | None]:

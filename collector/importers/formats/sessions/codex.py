@@ -3,6 +3,7 @@
 A line of a rollout is an item of the Responses API, or an event that repeats one for the user.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,11 @@ from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.shapes import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.values import (
     as_text,
+    canonical,
     field_at,
     fields_of,
     first_of,
+    parse_json,
     without,
 )
 
@@ -105,9 +108,10 @@ def _why_left_out(lines: Sequence[Line]) -> list[str | None]:
         if any(item.get("role") == "user" and not _is_setting(item) for item in items):
             turns.append(number)
         taken_back = field_at(line, "payload.num_turns")
-        if field_at(line, "payload.type") == "thread_rolled_back" and taken_back and turns:
+        is_rollback = field_at(line, "payload.type") == "thread_rolled_back"
+        if is_rollback and type(taken_back) is int and taken_back > 0 and turns:
             first = turns[-taken_back:][0]
-            turns = [turn for turn in turns if turn < first]
+            del turns[-taken_back:]
             for earlier in range(first, number):
                 reasons[earlier] = reasons[earlier] or TOOK_BACK
     return reasons
@@ -159,9 +163,33 @@ def read(record: Record) -> Rollouts:
         return
     items = [item for line in lines for item in _items_of(line)]
     # Where an agent is stands in messages of the user, and is no part of a state.
-    messages = [{**item, "role": "system"} if _is_setting(item) else item for item in items]
+    messages = [
+        {**item, "role": "system"} if _is_setting(item) else _without_clock(item) for item in items
+    ]
     info = without(settings, ("instructions", "base_instructions", "type"))
     yield from rollouts_of(record, messages, _name_of(meta), info)
+
+
+def _without_clock(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a result without the time that its command took: equal results are one state."""
+    text = item.get("output")
+    if not isinstance(text, str):
+        return item
+    head, output, rest = text.partition("Output:\n")
+    if output and head.startswith(_HEADS):
+        return {**item, "output": _CLOCK.sub("", head) + output + rest}
+    whole = fields_of(parse_json(text)) if text[:1] == "{" else {}
+    told = fields_of(whole.get("metadata"))
+    if "duration_seconds" not in told or whole.keys() != {"output", "metadata"}:
+        return item
+    return {**item, "output": canonical({**whole, "metadata": without(told, _DURATION)})}
+
+
+_DURATION = ("duration_seconds",)
+_HEADS = ("Exit code: ", "Wall time: ", "Chunk ID: ")
+"""How the lines about a command begin that stand before its output."""
+
+_CLOCK = re.compile(r"^(Wall time|Chunk ID): .*\n", re.MULTILINE)
 
 
 def _is_setting(item: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """OpenHands: folders of completions, with a file for each call of a model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,9 @@ def is_row(value: object, path: Path) -> bool:
 
 
 def _is_call(value: object) -> bool:
-    return {"messages", "response", "cost", "timestamp"} <= fields_of(value).keys()
+    row = fields_of(value)
+    is_answered = isinstance(row.get("response"), Mapping)
+    return is_answered and {"messages", "cost", "timestamp"} <= row.keys()
 
 
 def gather(records: Iterator[Record]) -> Iterator[Record]:

@@ -8,7 +8,7 @@ from graphcredit.collector.importers.messages.values import as_text, field_at, f
 
 LISTS = (
     *("scores", "feedback", "feedback_stats", "feedback_scores", "annotations", "evaluations"),
-    *("span_annotations", "assessments", "info.assessments"),
+    *("span_annotations", "assessments", "info.assessments", "output.scores"),
 )
 _TARGETS = (
     *("observationId", "observation_id", "run_id", "traceId", "trace_id", "sessionId"),
@@ -68,7 +68,9 @@ def _named(given: object) -> Iterator[tuple[str, float]]:
 
 def _number(item: object) -> float | None:
     """Return the number of a score; of several their mean, of a word whether it says yes."""
-    found = (field_at(item, path) for path in (*_VALUES, *_WORDS))
+    fields = fields_of(item)
+    only = list(fields.values()) if len(fields) == 1 else []  # a scorer of Weave names its own
+    found = (*(field_at(item, path) for path in (*_VALUES, *_WORDS)), *only)
     for value in found:
         if isinstance(value, list) and value:
             scores = map(as_score, cast("list[object]", value))

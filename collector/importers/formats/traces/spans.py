@@ -89,6 +89,7 @@ ASIDE = tuple(
         *("promptName", "modelParameters", "providedModelName", "internalModel", "usageDetails"),
         *("traceName", "tags", "dotted_order", "serialized", "app_path", "flags", "traceState"),
         *("endTime", "endTimeUnixNano", "completionStartTime", "updatedAt", "costDetails", "usage"),
+        *("attributes.input.value", "attributes.output.value"),  # copies, where there are messages
         *("input.*.event.name", "start_timestamp", "end_timestamp"),
         *("output.llm_output", "output.usage", "links", "span_attributes", "summary"),
     )
@@ -143,7 +144,7 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
 
     Args:
         value: The record.
-        trace_id: The trace that it is in, where it is in one.
+        trace_id: The trace that it is in, whatever it calls that itself.
     """
     for item in cast("list[object]", value) if isinstance(value, list) else ():
         yield from spans_of(item)
@@ -198,7 +199,7 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
     return {
         **{k: v for k, v in row.items() if k not in _READ and not k.startswith(_COLUMN)},
         "span_data": without(inner, ("input", "output", "response", "type", "name")),
-        "trace_id": as_text(_at(row, _TRACE)) or trace_id or span_id,
+        "trace_id": trace_id or as_text(_at(row, _TRACE)) or span_id,
         "id": span_id,
         "parent_id": as_text(_at(row, _PARENT)) or None,
         "start_time": _at(row, _START),

@@ -1,0 +1,173 @@
+"""Files that are no logs are described; logs in little-known wrappings are read."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.store.errors import InputError
+from tests.collector.importers.logs import called, said, write_json, write_lines
+from tests.collector.importers.read_back import brief, imported
+
+ASKED = said("user", "where?")
+LOOKED = {**called("look", at=1), "content": "hm"}
+SAW = {"role": "tool", "tool_call_id": "1", "content": "a hall"}
+LEFT = said("assistant", "left")
+STEPS = [("where?", 'look({"at": 1})'), ("a hall", "left")]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (
+            {"id": 1, "response": {"choices": []}, "output": "a"},
+            r"id \(number\).*lacks what the mo",
+        ),
+        (
+            {"question": "q", "thoughts": ["a"]},
+            r"thoughts \(list of text\).* lacks an answer \(com",
+        ),
+        ({"a": {"b-c": [{"messages": [ASKED, LEFT]}]}}, r"`jq -c '\.a\.\"b-c\"\[\]' FILE"),
+        ({"trajectory": [["go east", "a hall"]]}, r"its first item is \['go east', 'a hall'\]"),
+        ({"action": "go", "price": None}, r"price \(null\)\. It may be a step, and lacks a state"),
+        ({"loss": 0.5, "epoch": 1}, r"loss \(number\).*Numbers alone"),
+        ({"name": "x", "flags": []}, r"flags \(empty list\)\. It has no messages, no prompt"),
+    ],
+)
+def test_a_file_that_is_no_log_is_described(row: dict[str, Any], sentence: str, tmp_path: Path):
+    path = write_lines(tmp_path / "x.jsonl", row)
+    with pytest.raises(InputError, match=rf"log of a known format: the first record .*{sentence}"):
+        imported(path, tmp_path / "store")
+    with pytest.raises(InputError, match=rf"none of its 1 files is one. In {path} the first.*"):
+        imported(tmp_path, tmp_path / "store")
+
+
+def test_a_folder_without_files_says_which_it_looks_for(tmp_path: Path):
+    with pytest.raises(InputError, match=r"it has no file that ends in \.jsonl, "):
+        imported(tmp_path, tmp_path / "store")
+
+
+def _calls(wrap: Any) -> list[dict[str, Any]]:
+    """Return a log of two calls of one conversation."""
+    return [wrap([ASKED], LOOKED), wrap([ASKED, LOOKED, SAW], LEFT)]
+
+
+def _invocation(given: list[Any], answer: object) -> dict[str, Any]:
+    return {
+        "input": {"inputContentType": "application/json", "inputBodyJson": {"messages": given}},
+        "output": {"outputBodyJson": {"output": {"message": answer}}},
+    }
+
+
+def _spent(given: list[Any], answer: object) -> dict[str, Any]:
+    response = {
+        "object": "chat.completion",
+        "choices": [{"message": answer}],
+        "usage": {"n": "x y"},
+    }
+    row = {"session_id": "s", "call_type": "completion", "messages": json.dumps(given)}
+    return {**row, "response": json.dumps(response)}
+
+
+def _state(given: list[Any], answer: object) -> dict[str, Any]:
+    return {"thread_id": "t", "values": {"messages": [*given, answer]}, "metadata": {"step": 1}}
+
+
+@pytest.mark.parametrize("wrap", [_invocation, _spent, _state])
+def test_rows_of_a_conversation_that_grows_in_an_object_or_a_text(wrap: Any, tmp_path: Path):
+    imported(write_lines(tmp_path / "x.jsonl", *_calls(wrap)), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == STEPS
+
+
+def test_lists_that_pandas_wrote_as_python_are_read(tmp_path: Path):
+    path = tmp_path / "x.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["task_id", "messages"])
+        writer.writerow(["t", repr([ASKED, LOOKED, {**SAW, "name": None}, LEFT])])
+    imported(path, tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == STEPS
+
+
+def test_the_text_of_a_python_object_is_no_answer(tmp_path: Path):
+    asked = said("user", "where am I, and where do I go from here?")
+    row = {
+        "messages": [asked],
+        "response": "ModelResponse(id='1', choices=[])",
+        "outputs": ["left"],
+    }
+    report = imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    assert brief(tmp_path / "store", "action") == [("left",)]
+    assert any("`response`: 1 of 1 records" in note for note in report.notes)
+
+
+def test_steps_that_an_observation_opens_are_not_those_of_swe_agent(tmp_path: Path):
+    steps = [{"observation": "hall", "action": "east"}, {"observation": "exit", "action": "go"}]
+    row = {"task_id": "t", "success": True, "trajectory": steps}
+    report = imported(write_json(tmp_path / "x.json", row), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == [("hall", "east"), ("exit", "go")]
+    assert report.num_success == 1
+
+
+def test_thoughts_of_autogen_are_thoughts(tmp_path: Path):
+    call = {"id": "1", "name": "look", "arguments": '{"at": 1}'}
+    result = {"call_id": "1", "name": "look", "content": "a hall", "is_error": False}
+    messages = [
+        {"source": "user", "type": "TextMessage", "content": "where?"},
+        {"source": "helper", "type": "ThoughtEvent", "content": "hm"},
+        {"source": "helper", "type": "ToolCallRequestEvent", "content": [call]},
+        {"source": "helper", "type": "ToolCallExecutionEvent", "content": [result]},
+        {"source": "helper", "type": "TextMessage", "content": "left"},
+    ]
+    imported(write_lines(tmp_path / "x.jsonl", {"messages": messages}), tmp_path / "store")
+    steps = [(*STEPS[0], "hm"), (*STEPS[1], None)]
+    assert brief(tmp_path / "store", "state", "action", "thought") == steps
+
+
+def test_a_trace_has_the_verdict_of_the_object_around_its_spans(tmp_path: Path):
+    def span(number: int, given: list[Any], answer: object) -> dict[str, Any]:
+        said = {"mlflow.spanInputs": json.dumps({"messages": given})}
+        said |= {"mlflow.spanOutputs": json.dumps({"choices": [{"message": answer}]})}
+        times = {"start_time_unix_nano": number}
+        return {
+            "trace_id": "inner",
+            "span_id": str(number),
+            "name": "c",
+            "attributes": said,
+            **times,
+        }
+
+    rated = [{"assessment_name": "correctness", "feedback": {"value": True}}]
+    spans = [span(1, [ASKED], LOOKED), span(2, [ASKED, LOOKED, SAW], LEFT)]
+    row = {"info": {"trace_id": "tr-1", "assessments": rated}, "data": {"spans": spans}}
+    report = imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == STEPS
+    assert (report.num_success, report.left_out) == (1, {})
+
+
+def test_a_refusal_is_an_answer(tmp_path: Path):
+    refused = {"role": "assistant", "content": None, "refusal": "I will not."}
+    row = {"messages": [ASKED, LOOKED, SAW, refused]}
+    imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == [STEPS[0], ("a hall", "I will not.")]
+
+
+def test_trajectories_without_a_prompt_are_told_to_be_one_group(tmp_path: Path):
+    rows = [{"messages": [LOOKED, SAW, said("assistant", answer)]} for answer in ("left", "right")]
+    report = imported(write_lines(tmp_path / "x.jsonl", *rows), tmp_path / "store")
+    assert any("2 trajectories begin without a prompt" in note for note in report.notes)
+
+
+def test_scores_of_an_evaluation_of_weave_judge_its_trace(tmp_path: Path):
+    scored = {"output": "left", "scores": {"exact": {"correct": True}}}
+    of_trace = {"trace_id": "t", "inputs": {}}
+    rows = [
+        {"id": "1", "op_name": "predict_and_score", **of_trace, "output": scored},
+        {"id": "2", "op_name": "chat", "parent_id": "1", "trace_id": "t", "output": LEFT}
+        | {"inputs": {"messages": [ASKED, LOOKED, SAW]}},
+    ]
+    report = imported(write_lines(tmp_path / "x.jsonl", *rows), tmp_path / "store")
+    assert brief(tmp_path / "store", "action") == [('look({"at": 1})',), ("left",)]
+    assert report.num_success == 1

@@ -4,6 +4,7 @@ The docstring of each class is the specification of its estimator: idea, formula
 and source. Each field has its own.
 """
 
+from graphcredit.credit.estimators.discounted import Discounted
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
 from graphcredit.credit.estimators.graft import Graft
@@ -21,6 +22,7 @@ from graphcredit.credit.estimators.turn_credit import TurnCredit
 from graphcredit.credit.estimators.turn_rloo import TurnRloo
 
 __all__ = [
+    "Discounted",
     "G2po",
     "Gigpo",
     "Graft",

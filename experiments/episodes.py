@@ -95,6 +95,7 @@ def step_table(
     listed: Bools | None,
     is_won: Bools,
     is_over: Bools,
+    score: Floats | None = None,
 ) -> pa.Table:
     """Return the steps as a collector would log them.
 
@@ -107,9 +108,11 @@ def step_table(
         listed: [num_steps, num_actions] what is logged as admissible; None for nothing.
         is_won: [num_states].
         is_over: [num_states].
+        score: [num_states] reward of an episode that ends there; by default 1 for a win.
     """
     num_steps, words = len(rollouts.state), pa.array(actions)
     won = is_won[rollouts.target] & rollouts.is_last
+    graded = is_won.astype(np.float64) if score is None else score
     ended = is_over[rollouts.target] & rollouts.is_last
     if listed is None:
         lists = pa.nulls(num_steps, pa.list_(pa.string()))
@@ -125,7 +128,7 @@ def step_table(
         "action": words.take(pa.array(rollouts.action)),
         "admissible_actions": lists,
         "is_action_valid": pa.array(admissible[rollouts.state, rollouts.action]),
-        "reward": pa.array(won.astype(np.float64)),
+        "reward": pa.array(np.where(rollouts.is_last, graded[rollouts.target], 0.0)),
         "cost": pa.array(np.ones(num_steps)),
         "terminated": pa.array(ended),
         "truncated": pa.array(rollouts.is_last & ~ended),

@@ -120,11 +120,16 @@ def credit(
             on_progress=show,
         )
     _finish(opened)
-    _show(opened, reports, as_json=as_json, audit=audit)
+    _show(opened, reports, settings, as_json=as_json, audit=audit)
 
 
 def _show(
-    store: "Store", reports: "dict[tuple[str, int], CreditReport]", *, as_json: bool, audit: bool
+    store: "Store",
+    reports: "dict[tuple[str, int], CreditReport]",
+    settings: "CreditSettings",
+    *,
+    as_json: bool,
+    audit: bool,
 ) -> None:
     if as_json:
         rows = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
@@ -132,7 +137,7 @@ def _show(
     elif not reports:
         say("every iteration has this credit already: nothing to do")
     else:
-        show_reports(reports)
+        show_reports(reports, settings.rows)
         if audit:
             show_faults(store, reports)
 

@@ -1,17 +1,26 @@
 """The report that `graphcredit credit` prints when it is done."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graphcredit.cli.output.console import say, tell
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
+    from graphcredit.credit.estimators.table import Estimator
     from graphcredit.credit.iteration.report import CreditReport
     from graphcredit.store import Store
 
 
-def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
-    """Print what a credit run found: totals, then everything that got no credit or no signal."""
+def show_reports(
+    reports: "dict[tuple[str, int], CreditReport]", rows: "Sequence[Estimator]"
+) -> None:
+    """Print what a credit run found: totals, then everything that got no credit or no signal.
+
+    Args:
+        reports: What it found in each iteration.
+        rows: The estimators.
+    """
     from graphcredit.credit.iteration.report import merge_reports
 
     total = merge_reports(reports.values())
@@ -21,6 +30,8 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
         f"({total.num_successes:,} successful) in {counted(total.num_groups, 'group')}, "
         f"{counted(len(reports), 'iteration')}"
     )
+    for row in rows:
+        say(f"{row.name} is made of {row.matter}")
     lines = [
         *_merge_lines(total),
         (total.num_states, "states"),
@@ -34,6 +45,7 @@ def show_reports(reports: "dict[tuple[str, int], CreditReport]") -> None:
         (total.num_invalid_steps, "invalid steps"),
         (total.num_singleton_groups, "groups of one trajectory: nothing to compare it with"),
         (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
+        *_return_lines(total),
         (total.num_groups_without_success, "groups without a success"),
         (total.num_groups_without_goal, "groups without a known goal: most graphs are silent"),
         (
@@ -67,6 +79,15 @@ def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
             f"({total.num_contradictions_before:,} before merging)",
         ),
         *_precision_lines(total),
+    ]
+
+
+def _return_lines(total: "CreditReport") -> list[tuple[int, str]]:
+    if not total.num_return_pairs_alike:
+        return []
+    return [
+        (total.num_return_pairs, "pairs of rollouts of a group whose returns differ"),
+        (total.num_return_pairs_alike, "of them both won or both lost: wins do not tell"),
     ]
 
 

@@ -24,16 +24,22 @@ def estimators(
 
 def _in_short(row: Estimator) -> str:
     idea = _specification(row).partition("\n")[0]
-    return f"{row.name:<12}{idea}"
+    return f"{row.name:<12}{idea}\n{'':<12}made of {row.matter}"
 
 
 def _in_full(row: Estimator) -> list[str]:
     needs = ", ".join(each.name for each in row.inputs) or "nothing beyond the steps of its group"
-    lines = [_specification(row), "", f"columns: {', '.join(row.columns)}", f"needs: {needs}"]
+    lines = [_specification(row), "", f"columns: {', '.join(row.columns)}"]
+    lines += [f"made of: {row.matter}", *_blind(row), f"needs: {needs}"]
     lines += [f"paper: {row.paper}", "", f"options, as --set {row.name}.NAME=VALUE:"]
     for option in described(row.options):
         lines += [f"  {option.name} = {_shown(option.default)}", f"      {option.text}"]
     return lines
+
+
+def _blind(row: Estimator) -> list[str]:
+    parts = ", ".join(f"{row.name}_{part}" for part in row.by_wins(row.options()))
+    return [f"knows who won, and no returns: {parts}"] if parts else []
 
 
 def _specification(row: Estimator) -> str:

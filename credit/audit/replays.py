@@ -25,6 +25,7 @@ from graphcredit.store.sql.views import identifier
 
 _DRAWS = 2000
 _TABLE = "judged_replay"
+_JUDGED = ("advantage", "step_advantage", "progress")
 _MATTERS = f"abs(q_minus_v) > {ERRORS} * advantage_se"
 
 
@@ -141,9 +142,7 @@ def _judged(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, ReplayJudg
         return []
     names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
     columns = [
-        name
-        for name in names
-        if (split := split_estimator_column(name)) and split[1] in ("advantage", "step_advantage")
+        name for name in names if (split := split_estimator_column(name)) and split[1] in _JUDGED
     ]
     return [(str(settings), _judge(connection, settings, columns)) for (settings,) in replays]
 

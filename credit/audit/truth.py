@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from graphcredit.credit.audit.agreement import MeanAgreement, mean_agreement
 from graphcredit.credit.audit.scope import TRAJECTORY, Scope, finite
+from graphcredit.store.schema import split_estimator_column
 from graphcredit.store.sql.views import identifier
 
 _TITLES: Mapping[str, str] = {
@@ -16,13 +17,13 @@ _TITLES: Mapping[str, str] = {
 
 
 def numbers(scope: Scope) -> dict[str, dict[str, float]]:
-    """Judge every advantage and every step part, as `agreement.Agreement` defines it.
+    """Judge every advantage, step part and progress, as `agreement.Agreement` defines it.
 
     Returns:
         Title to column to the mean over groups; a number that no group defines is left out. How
         many groups define the rank correlations is reported beside them.
     """
-    columns = sorted(scope.columns_of("step_advantage", "advantage"), key=_label)
+    columns = sorted(scope.columns_of("step_advantage", "progress", "advantage"), key=_label)
     _keep_judged_steps(scope, columns)
     means = {_label(name): mean_agreement(scope.connection, name) for name in columns}
     reported = {
@@ -50,9 +51,9 @@ def _keep_judged_steps(scope: Scope, columns: list[str]) -> None:
 
 
 def _label(column: str) -> str:
-    """Return `graphgpo` of its advantage, `graphgpo step` of its step part."""
-    name = column.removesuffix("_step_advantage")
-    return column.removesuffix("_advantage") if name == column else f"{name} step"
+    """Return `graphgpo` of its advantage, `graphgpo step` of its step part, `reach progress`."""
+    estimator, part = split_estimator_column(column) or (column, "advantage")
+    return estimator if part == "advantage" else f"{estimator} {part.removesuffix('_advantage')}"
 
 
 def _counts(means: Mapping[str, MeanAgreement]) -> dict[str, float]:

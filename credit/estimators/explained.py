@@ -21,6 +21,17 @@ def against_the_others(_: Any) -> Explanation:
     return Explanation(total="", parts={"episode_advantage": same, "advantage": same})
 
 
+def discounted(options: Any) -> Explanation:
+    """Return what followed, by itself or among the steps of the group."""
+    followed = Compared(
+        what="the return that followed" + _discounted(options.gamma),
+        among="group" if options.baseline == "group" else "nobody",
+        number="return_to_go",
+        discount=options.gamma,
+    )
+    return Explanation(total="", parts={"advantage": (followed,)})
+
+
 def gigpo(options: Any) -> Explanation:
     """Return what followed, among the steps from the same state."""
     followed = Compared(
@@ -83,20 +94,26 @@ def turn_rloo(options: Any) -> Explanation:
 
 def rewardflow(options: Any) -> Explanation:
     """Return the potential that a step gains, among the steps from the same state."""
+    is_by_returns = options.worth == "returns"
     gained = Compared(
-        what=f"the gain of {options.gamma:g} to the power of the seen number of steps to the goal",
+        what=f"the gain of {options.gamma:g} to the power of the seen number of steps to the "
+        + ("best end, times what was scored there" if is_by_returns else "goal"),
         among="states",
         number="step_reward",
         unit=_unit(options),
     )
-    succeeded = Compared(
-        what="the success of its trajectory",
+    is_counted = options.stat_over == "trajectories" and not is_by_returns
+    outcome = Compared(
+        what=f"the {'return' if is_by_returns else 'success'} of its trajectory",
         among="trajectories",
-        number="success" if options.stat_over == "trajectories" else "unknown",
+        number="success" if is_counted else "unknown",
         unit=_unit(options),
     )
     return _two_parts(
-        gained, step=options.step_weight, episode=options.episode_weight, of_trajectory=succeeded
+        gained,
+        step=options.step_weight,
+        episode=options.episode_weight,
+        of_trajectory=outcome,
     )
 
 
@@ -104,7 +121,8 @@ def graphgpo(options: Any) -> Explanation:
     """Return the worth of where a step led, among the steps from the same state."""
     worth = Compared(
         what=f"{options.success_reward:g} times {options.distance_discount:g} to the power of its "
-        "cost and the seen distance from where it led",
+        "cost and the seen distance from where it led"
+        + (" to the best end, times what was scored there" if options.worth == "returns" else ""),
         among="states",
         number="step_reward",
         unit=_unit(options),
@@ -187,18 +205,19 @@ def milegpo(options: Any) -> Explanation:
 
 
 def reach(options: Any) -> Explanation:
-    """Return what an action adds to the chance of success, and apart from it the progress."""
-    turned = Compared(
-        what="the share of its cost that the step turned into distance to the goal, which is no "
-        "part of the advantage",
-        among="nobody",
-    )
-    scaled = ", in units of an outcome's spread" if options.normalize == "std" else ""
+    """Return where the step was, what the action is worth, what followed, and the progress."""
+    parts = {
+        "q": "what its action earns here, by the group's own steps, with the steps that are left",
+        "value": "what the group earns from here, with the steps that are left",
+        "tail": "what later steps changed of that, as far as states hide something",
+        "progress": "the share of its cost that the step turned into distance to the goal, which "
+        "is no part of the advantage",
+    }
+    scaled = options.normalize == "std"
+    scale = ", times the root of the longest episode over the returns' spread" * scaled
     return Explanation(
-        total="what the action adds to the chance of success, by the group's own steps from this "
-        "state and with the steps that are left, and what later steps changed of the chance as far "
-        f"as states hide something{scaled}",
-        parts={"step_advantage": (turned,)},
+        total=f"q less value plus the tail{scale}; 0 is the group's least return, 1 its greatest",
+        parts={part: (Compared(what=what, among="nobody"),) for part, what in parts.items()},
     )
 
 

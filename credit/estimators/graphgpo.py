@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.ends import Worth, best_end
 from graphcredit.credit.estimators.parts import episode_part, state_part
 from graphcredit.credit.estimators.relative import Normalize, StatOver
 from graphcredit.credit.steps.arrays import Floats
@@ -24,6 +25,11 @@ class GraphGpo:
     times counts three times in its state group. Step rewards smaller than rel's ε = 1e-6 carry no
     signal: with λ = 0.1 and unit costs it fades about 7 steps from the goal; a larger λ reaches
     further. Source: GraphGPO paper, Eq. 3-8.
+
+    As published the step part reads no rewards. With `worth=returns` every end is a goal that is
+    worth what was scored there (`ends.py`): the best of worth · λ^d takes the place of λ^d, and λ
+    times the least of the group where no end that is worth something can be reached. Where returns
+    are 0 and 1 that changes nothing. This option is ours.
     """
 
     distance_discount: PositiveDiscount = 0.1
@@ -38,13 +44,12 @@ class GraphGpo:
     """Divide by the standard deviation, or not."""
     stat_over: StatOver = "trajectories"
     """For the episode part: count each trajectory once, or once per step."""
+    worth: Worth = "success"
+    """What an end is worth: 1 at the goal (success), or what was scored there (returns)."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the advantage, each [num_steps]."""
-        exponent = batch.cost + _bounded_distance(batch)[batch.target_of_step]
-        has_goal = batch.goal_of_group[batch.group_of_step] >= 0
-        worth = self.success_reward * np.power(self.distance_discount, exponent)
-        reward = np.where(has_goal, worth, 0.0)
+        reward = self.success_reward * self._worth_of_steps(batch)
         step = state_part(batch, reward, normalize=self.normalize)
         episode = episode_part(
             batch, batch.episode_return, normalize=self.normalize, stat_over=self.stat_over
@@ -55,6 +60,24 @@ class GraphGpo:
             "episode_advantage": episode,
             "advantage": self.episode_weight * episode + self.step_weight * step,
         }
+
+    def _worth_of_steps(self, batch: StepBatch) -> Floats:
+        """Return λ^{c_t + d(s_{t+1})}, or what takes its place; 0 without a goal. [num_steps]."""
+        discount, target = self.distance_discount, batch.target_of_step
+        if self.worth == "returns":
+            best = _bounded_worth(batch, best_end(batch, batch.graph.cost, discount), discount)
+            return np.power(discount, batch.cost) * best[target]
+        has_goal = batch.goal_of_group[batch.group_of_step] >= 0
+        exponent = batch.cost + _bounded_distance(batch)[target]
+        return np.where(has_goal, np.power(discount, exponent), 0.0)
+
+
+def _bounded_worth(batch: StepBatch, best: Floats, discount: float) -> Floats:
+    """Return best(s), with λ times the group's least in place of 0. [num_nodes]."""
+    least = np.full(batch.num_groups, np.inf)
+    np.minimum.at(least, batch.group_of_node[best > 0], best[best > 0])
+    least = np.where(np.isfinite(least), discount * least, 0.0)
+    return np.where(best > 0, best, least[batch.group_of_node])
 
 
 def _bounded_distance(batch: StepBatch) -> Floats:

@@ -5,7 +5,7 @@ something, two visits of one state that look alike are two places. Then an actio
 after a like history more often than after any. In a world of chance it does not. For a step whose
 action was taken in its state by other trajectories, too:
 
-    any     share of those others that led where the step led
+    any     share of those others that led where the step led, and earned what it earned
     like    the same of those of them whose last steps are the same for longest
     agreed  number of choices, a state and an action, that led all trajectories to one state
     share   (2 + Σ (like - any)) / (4 + agreed + Σ (1 - any))
@@ -19,22 +19,57 @@ from collections.abc import Iterator
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs, sum_per_run
 
 _RESOLVED, _CONTRADICTED = 2.0, 4.0
 """What counts as if it had been seen in every group."""
 
 
-def hidden_share(batch: StepBatch) -> Floats:
-    """Return the share of contradictions that history resolves, from 0 to 1. [num_groups]."""
+_DOUBT = 0.5
+"""Of the variance of returns: as if one trajectory more were far from the mean."""
+
+
+def hidden_share(batch: StepBatch, reward: Floats) -> Floats:
+    """Return the share of contradictions that history resolves, from 0 to 1. [num_groups].
+
+    Args:
+        batch: The steps.
+        reward: [num_steps] what each step earned.
+    """
     choice, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
     outcome, choice_of_outcome, _ = factorise_pairs(choice, batch.target_of_step)
     is_agreed = np.bincount(choice_of_outcome) == 1
     resolved, contradicted = _contradictions(batch, np.flatnonzero(~is_agreed[choice]), outcome)
     resolved += _RESOLVED
     contradicted += _CONTRADICTED + _num_repeated(batch, choice, is_agreed)
-    share: Floats = np.clip(resolved / contradicted, 0.0, 1.0)
+    of_rewards = _reward_surprise(batch, outcome, reward)
+    share: Floats = np.clip(np.maximum(resolved / contradicted, of_rewards), 0.0, 1.0)
     return share
+
+
+def _reward_surprise(batch: StepBatch, outcome: Ints, reward: Floats) -> Floats:
+    """Return [num_groups] the share of the returns' variance that no state foretells.
+
+    It is the squared distance of rewards from those of other trajectories' like steps.
+
+    Args:
+        batch: The steps.
+        outcome: [num_steps] code of state, action and where it led.
+        reward: [num_steps].
+    """
+    is_last = np.zeros(batch.num_steps, np.int64)
+    is_last[batch.trajectory_start[1:] - 1] = 1  # a limit may have ended it, which is no surprise
+    outcome, _, _ = factorise_pairs(outcome, is_last)
+    own, _, _ = factorise_pairs(outcome, batch.trajectory_of_step)
+    number = _of_others(outcome, batch.trajectory_of_step)
+    total = np.bincount(outcome, reward)[outcome] - np.bincount(own, reward)[own]
+    mean = np.divide(total, number, out=reward.copy(), where=number > 0)
+    returns, group = sum_per_run(reward, batch.trajectory_start), batch.group_of_trajectory
+    size = np.maximum(np.bincount(group, minlength=batch.num_groups), 1)
+    middle = np.bincount(group, returns, batch.num_groups) / size
+    variance = np.bincount(group, (returns - middle[group]) ** 2, batch.num_groups)
+    surprise = np.bincount(batch.group_of_step, (reward - mean) ** 2, batch.num_groups)
+    return surprise / (variance + _DOUBT)
 
 
 def _contradictions(batch: StepBatch, steps: Ints, outcome: Ints) -> tuple[Floats, Floats]:

@@ -1,11 +1,13 @@
-"""The chance to reach the goal in the steps that remain, as a group's own steps say it.
+"""What is still earned in the steps that remain, as a group's own steps say it.
 
-    V_0(s) = 0        V_h(goal) = 1
-    V_h(s) = (Σ V_{h-1}(s') + κ u(s) h / H) / (n(s) + κ)
+    V_0(s) = 0        V_h(goal) = 0
+    V_h(s) = (Σ (r + V_{h-1}(s')) + κ (w + u(s)) h / H + κ e) / (n(s) + κ)
 
-The sum is over the n(s) steps of the group that left s, each to an s'. So V_h(s) is what their own
-behaviour leads to, as if κ more steps had left s for something unknown, which leads to the goal
-with chance u(s) while all H steps of an episode remain. A state that no step left is unknown alone.
+The sum is over the n(s) steps of the group that left s, each with reward r to an s'. So V_h(s) is
+what their own behaviour earns from there, as if κ more steps had left s for something unknown. That
+earns e at its end, and w + u(s) on the way while all H steps of an episode remain. A state that no
+step left earns u(s) h / H.
+Rewards are in the units of `earnings.py`: where outcomes are binary, V is the chance of success.
 
 All groups are swept at once, those with the longest episodes first, so that a group whose episodes
 are over costs nothing.
@@ -16,63 +18,74 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.earnings import Earnings
 from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs, ranges, starts_of_runs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outlook:
-    """The chance to reach the goal around each step, with the steps that remain of its episode."""
+    """What is still earned around each step, with the steps that remain of its episode."""
 
     before: Floats
     """[num_steps] V_h(s)."""
     after: Floats
-    """[num_steps] V_{h-1}(s')."""
+    """[num_steps] r + V_{h-1}(s')."""
     of_action: Floats
-    """[num_steps] Q_h(s, a): the mean of V_{h-1}(s') over the group's steps with that action."""
+    """[num_steps] Q_h(s, a): the mean of r + V_{h-1}(s') over the group's steps with a in s."""
     of_node: Floats
     """[num_nodes] V_H(s), with all steps of an episode."""
 
 
-def outlook(batch: StepBatch, *, unknown: Floats, doubt: float) -> Outlook:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unknown:
+    """What a step to something unknown earns."""
+
+    new: Floats
+    """[num_nodes] u(s)."""
+    way: Floats
+    """[num_groups] w."""
+    end: Floats
+    """[num_groups] e."""
+
+    @classmethod
+    def nothing(cls, batch: StepBatch) -> "Unknown":
+        """Return an unknown that earns nothing."""
+        of_group = np.zeros(batch.num_groups)
+        return cls(new=np.zeros(batch.num_nodes), way=of_group, end=of_group)
+
+
+def outlook(batch: StepBatch, earned: Earnings, *, unknown: Unknown, doubt: float) -> Outlook:
     """Return the outlook of every step. The longest episode of a group is the length of all.
 
     Args:
         batch: The steps. Steps of earlier iterations count where the graph has them.
-        unknown: [num_nodes] u(s).
+        earned: Their rewards.
+        unknown: What a step to something unknown earns.
         doubt: κ, at least 0.
     """
     horizon = horizon_of_group(batch)
-    value, sweep = _start(batch, horizon, unknown, doubt)
-    actions = _Actions.of(batch)
+    value, sweep = np.zeros(batch.num_nodes), _Sweep.of(batch, earned, horizon, unknown, doubt)
+    actions = _Actions.of(batch, earned)
     remaining = horizon[batch.group_of_step] - _time_of_step(batch)
     order = np.argsort(remaining, kind="stable")
     first = np.searchsorted(remaining[order], np.arange(horizon.max(initial=0) + 2))
     before, after, of_action = (np.empty(batch.num_steps) for _ in range(3))
     for left in range(1, len(first) - 1):
         acting = order[first[left] : first[left + 1]]
-        after[acting] = value[batch.target_of_step[acting]]
+        after[acting] = earned.of_step[acting] + value[batch.target_of_step[acting]]
         of_action[acting] = actions.mean(acting, value)
         sweep.update(value, left)
         before[acting] = value[batch.state_of_step[acting]]
     return Outlook(before=before, after=after, of_action=of_action, of_node=value)
 
 
-def chance_of_nodes(batch: StepBatch, *, unknown: Floats, doubt: float) -> Floats:
-    """Return `Outlook.of_node` alone."""
-    horizon = horizon_of_group(batch)
-    value, sweep = _start(batch, horizon, unknown, doubt)
+def value_of_nodes(batch: StepBatch, earned: Earnings, *, doubt: float) -> Floats:
+    """Return `Outlook.of_node` alone, where the unknown earns nothing."""
+    horizon, nothing = horizon_of_group(batch), Unknown.nothing(batch)
+    value, sweep = np.zeros(batch.num_nodes), _Sweep.of(batch, earned, horizon, nothing, doubt)
     for left in range(1, int(horizon.max(initial=0)) + 1):
         sweep.update(value, left)
     return value
-
-
-def _start(
-    batch: StepBatch, horizon: Ints, unknown: Floats, doubt: float
-) -> "tuple[Floats, _Sweep]":
-    """Return V_0, and what turns V_{h-1} into V_h."""
-    value = np.zeros(batch.num_nodes)
-    value[batch.goal_of_group[batch.goal_of_group >= 0]] = 1.0
-    return value, _Sweep.of(batch, horizon, unknown, doubt)
 
 
 def horizon_of_group(batch: StepBatch) -> Ints:
@@ -94,6 +107,8 @@ class _Sweep:
     """[num_transitions]."""
     count: Floats
     """[num_transitions] steps that took it."""
+    earned: Floats
+    """[num_sources] Σ r of the steps that left it, and κ e."""
     node: Ints
     """[num_sources] the nodes that steps left."""
     first: Ints
@@ -101,7 +116,7 @@ class _Sweep:
     weight: Floats
     """[num_sources] n(s) + κ."""
     unknown: Floats
-    """[num_sources] κ u(s) / H."""
+    """[num_sources] κ (w + u(s)) / H."""
     num_nodes: Ints
     """[longest horizon + 1] how many of the nodes have at least that horizon."""
     leaf: Ints
@@ -110,26 +125,33 @@ class _Sweep:
     """[num_leaves] u(s) / H."""
 
     @classmethod
-    def of(cls, batch: StepBatch, horizon: Ints, unknown: Floats, doubt: float) -> "_Sweep":
+    def of(
+        cls, batch: StepBatch, earned: Earnings, horizon: Ints, unknown: Unknown, doubt: float
+    ) -> "_Sweep":
         graph = batch.graph
         of_node = horizon[batch.group_of_node]
         order = np.lexsort((graph.source, -of_node[graph.source]))
         first = starts_of_runs(graph.source[order])
         node = graph.source[order][first[:-1]]
         count = graph.count[order].astype(np.float64)
-        per_step = unknown / np.maximum(of_node, 1)
+        rewards = count * earned.of_transition[order]
+        per_step = unknown.new / np.maximum(of_node, 1)
+        group = batch.group_of_node[node]
+        way = unknown.way[group] / np.maximum(of_node[node], 1)
+        steps = np.add.reduceat(rewards, first[:-1]) if len(node) else np.zeros(0)
         is_leaf = np.ones(batch.num_nodes, bool)
         is_leaf[node] = False
         is_leaf[batch.goal_of_group[batch.goal_of_group >= 0]] = False
-        leaf = np.flatnonzero(is_leaf & (unknown > 0))
+        leaf = np.flatnonzero(is_leaf & (unknown.new > 0))
         wanted = np.arange(horizon.max(initial=0) + 1)
         return cls(
             target=graph.target[order],
             count=count,
+            earned=steps + doubt * unknown.end[group],
             node=node,
             first=first,
             weight=np.add.reduceat(count, first[:-1]) + doubt if len(node) else np.zeros(0),
-            unknown=doubt * per_step[node],
+            unknown=doubt * (per_step[node] + way),
             num_nodes=np.searchsorted(-of_node[node], -wanted, side="right"),
             leaf=leaf,
             leaf_unknown=per_step[leaf],
@@ -141,7 +163,8 @@ class _Sweep:
         node, first = self.node[:num_nodes], self.first[: num_nodes + 1]
         edges = slice(0, first[-1])
         flow = np.add.reduceat(self.count[edges] * value[self.target[edges]], first[:-1])
-        value[node] = (flow + self.unknown[:num_nodes] * left) / self.weight[:num_nodes]
+        flow += self.earned[:num_nodes] + self.unknown[:num_nodes] * left
+        value[node] = flow / self.weight[:num_nodes]
         value[self.leaf] = self.leaf_unknown * left
 
 
@@ -157,9 +180,11 @@ class _Actions:
     """[num_outcomes in all] which, for one action after the other."""
     share: Floats
     """[num_outcomes in all] how often, of all times that the action was taken there."""
+    reward: Floats
+    """[num_actions] the mean reward of each."""
 
     @classmethod
-    def of(cls, batch: StepBatch) -> "_Actions":
+    def of(cls, batch: StepBatch, earned: Earnings) -> "_Actions":
         action, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
         outcome, of_action, target = factorise_pairs(action, batch.target_of_step)
         order = np.argsort(of_action, kind="stable")
@@ -169,10 +194,12 @@ class _Actions:
             num_outcomes=np.bincount(of_action),
             target=target[order],
             share=times[order],
+            reward=np.bincount(action, earned.of_step) / np.bincount(action),
         )
 
     def mean(self, steps: Ints, value: Floats) -> Floats:
-        """Return the mean value of where the actions of some steps led. [len(steps)]."""
+        """Return the mean of what the actions of some steps earned and led to. [len(steps)]."""
         owner, place = ranges(self.num_outcomes, self.action[steps])
         worth = self.share[place] * value[self.target[place]]
-        return np.bincount(owner, worth, len(steps)).astype(np.float64)
+        led_to = np.bincount(owner, worth, len(steps)).astype(np.float64)
+        return self.reward[self.action[steps]] + led_to

@@ -1,12 +1,18 @@
-"""Reach: by how much a step changes the chance that its episode still reaches the goal."""
+"""Reach: by how much a step changes what its episode still earns."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.earnings import Earnings
 from graphcredit.credit.estimators.hidden_state import hidden_share
-from graphcredit.credit.estimators.outlook import chance_of_nodes, horizon_of_group, outlook
+from graphcredit.credit.estimators.outlook import (
+    Unknown,
+    horizon_of_group,
+    outlook,
+    value_of_nodes,
+)
 from graphcredit.credit.estimators.progress import progress
 from graphcredit.credit.estimators.relative import Normalize
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
@@ -22,78 +28,96 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reach:
-    """A step is worth what it adds to the chance of success, under the group's own behaviour.
+    """A step is worth what it adds to the return, under the group's own behaviour.
 
-        V_h(s)         = (Σ V_{h-1}(s') + κ u(s) h / H) / (n(s) + κ)     V_0 = 0, V_h(goal) = 1
-        Q_h(s, a)      = the mean of V_{h-1}(s') over the group's steps with a in s
-        step reward    = V_{h-1}(s_{t+1}) - V_h(s_t)
-        A              = √(H / (p (1 - p))) · (Q_h(s_t, a_t) - V_h(s_t)
-                                               + Σ_{k≥1} λ^k step reward_{t+k})
-        step advantage = the share of its cost that the step turned into distance to the goal
+        V_h(s)      = (Σ (r + V_{h-1}(s')) + κ (w + u(s)) h / H + κ e) / (n(s) + κ)   V_0 = 0
+        Q_h(s, a)   = the mean of r + V_{h-1}(s') over the group's steps with a in s
+        step reward = r_t + V_{h-1}(s_{t+1}) - V_h(s_t)
+        value       = V_h(s_t)                        where the step was
+        q           = Q_h(s_t, a_t)                   what the action is worth there
+        tail        = Σ_{k≥1} λ^k step reward_{t+k}   what followed
+        A           = √H / sd · (q - value + tail)
+        progress    = the share of its cost that the step turned into distance to the goal
+
+    r is the reward in units of the group, whose least return is 0 and whose greatest is 1
+    (`earnings.py`): so A is the same if all returns are multiplied, or shifted at their end. A cost
+    for each step is no such shift: it takes more off longer episodes. Shaping by a potential that
+    is 0 at the ends changes A through κ alone. Where all returns are equal, success is 1. Where
+    outcomes are binary, V is the chance of success.
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
     over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left
-    s for something unknown, which reaches the goal with chance u(s) if all H steps remain:
+    s for something unknown. It earns what the group's failures earned in the mean: e by their last
+    step, and w before it if all H steps remain. So it earns nothing where failures have the least
+    return, as where outcomes are binary. In a group that earned nothing, what is to be found lies
+    behind the new, and w = e = 0; elsewhere u(s) = 0:
 
-        u(s) = 0                    in a group with a goal: what is not known does not lead there
-        u(s) = p N(s) / (1 + N(s))  in a group without one: the goal lies behind what is new
-        p    = (successes + 1/2) / (trajectories + 1)
+        u(s) = p N(s) / (1 + N(s))        p = 1/2 / (trajectories + 1)
 
     N(s) is how new s is: the untried actions of s, each the less the more often the group took it
     elsewhere; where the lists of admissible actions are missing or say nothing of their states,
     the words of s, likewise (`inputs/analogies/novelty.py`). λ⁵ is the share of contradictory
-    transitions that their history explains (`hidden_state.py`): small where states hide nothing, so
-    that the graph is believed; near 1 where they do, so that the outcome is.
+    transitions that their history explains, or of the returns' variance that no state foretells
+    (`hidden_state.py`): small where states hide nothing, so that the graph is believed; near 1
+    where they do, so that the outcome is.
 
-    **Two questions.** A is what to learn from: the gradient of success is made of Q - V of the
-    policy that played, not of progress towards the goal. The step advantage is what the step did:
-    progress on the shortest way, whoever took it (`progress.py`). It is no part of A. For the way,
-    untried actions do what they did in the one most alike state, in groups where that leaves what
-    was walked as it is; where nobody won, it leads to what is new.
+    **Two questions.** A is what to learn from: the gradient of the return is made of Q - V of the
+    policy that played, not of progress towards the goal. Progress is what the step did on the
+    shortest way, whoever took it (`progress.py`). It is no part of A. For the way, untried actions
+    do what they did in the one most alike state, in groups where that leaves what was walked as it
+    is; where nobody won, it leads to what is new.
 
     **Doubt.** Few rollouts know V badly: a state that was left once is worth what happened once.
     κ takes that back, and gives a chain of new states rising values instead of one jump.
 
-    **Scale.** The step reward is a probability. A divides by the standard deviation of an outcome,
-    as GRPO does, but of one that is never 0: a group without a success says little. The steps of an
-    episode share its outcome, so each has about 1/H of the variance: √H takes that back. A step
-    whose state was left once has credit too. The step advantage is between -1 and 1.
+    **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
+    of 0 and half of 1 beside them, so that it is never 0: a group without a success says little.
+    The steps of an episode share its outcome, so each has about 1/H of the variance: √H takes that
+    back. A step whose state was left once has credit too. Progress is between -1 and 1.
 
-    **Degenerate cases.** A group whose states are all equally new and that nobody won, credits time
-    alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs: the
-    horizon counts steps. With earlier iterations in the graph, V, N and the ways are of their steps
-    too; Q, H, p and λ are of the group's. Source: this project; docs/research/credit-truth.md.
+    **Degenerate cases.** A group whose states are all equally new and that earned nothing, credits
+    time alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs:
+    the horizon counts steps. With earlier iterations in the graph, V, N and the ways are of their
+    steps too; Q, H, sd, units and λ are of the group's. Source: this project;
+    docs/research/credit-truth.md.
     """
 
     doubt: Positive = 0.7
     """κ: steps to the unknown that each state is given beside those that left it."""
     normalize: Normalize = "std"
-    """Multiply by √(H / (p (1 - p))), or not."""
+    """Multiply by √H / sd, or not."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
-        """Return the parts of the credit, each [num_steps].
+        """Return the credit and what it is made of, and the progress, each [num_steps].
 
         Raises:
             InputError: The batch was made without analogies.
         """
         analogies: Analogies = batch.input("analogies")
-        chance, novelty = self._chance_of_success(batch), analogies.novelty
-        unknown = chance[batch.group_of_node] * novelty / (1 + novelty)
-        ahead = outlook(batch, unknown=unknown, doubt=self.doubt)
+        earned, novelty = Earnings.of(batch), analogies.novelty
+        ahead = outlook(batch, earned, unknown=_unknown(batch, earned, novelty), doubt=self.doubt)
         gain = ahead.after - ahead.before
-        decay = hidden_share(batch) ** (1 / _FAR)
-        credit = ahead.of_action - ahead.before + _following(batch, gain, decay)
+        decay = hidden_share(batch, earned.of_step) ** (1 / _FAR)
+        tail = _following(batch, gain, decay)
+        credit = ahead.of_action - ahead.before + tail
         if self.normalize == "std":
-            credit *= _scale(batch, chance)[batch.group_of_step]
+            scale = np.sqrt(horizon_of_group(batch)) / earned.deviation(batch)
+            credit *= scale[batch.group_of_step]
         parts = {
+            "value": ahead.before,
+            "q": ahead.of_action,
+            "tail": tail,
             "step_reward": gain,
-            "step_advantage": progress(batch, analogies),
+            "progress": progress(batch, analogies),
             "advantage": credit,
         }
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
 
     def value(self, batch: StepBatch) -> Floats:
-        """Return V_H of each node without doubt: what the group's own steps say. [num_nodes]."""
+        """Return V_H of each node without doubt: what the group's own steps say. [num_nodes].
+
+        At the goal it is what the steps into it earned: 1 where outcomes are binary.
+        """
         return _value(batch, doubt=0.0)
 
     def share_of_doubt(self, batch: StepBatch) -> Floats:
@@ -106,20 +130,24 @@ class Reach:
         known = without > 0
         return 1.0 - np.divide(doubted, without, out=np.full(len(without), np.nan), where=known)
 
-    def _chance_of_success(self, batch: StepBatch) -> Floats:
-        """Return [num_groups] p."""
-        group, num_groups = batch.group_of_trajectory, batch.num_groups
-        wins = np.bincount(group, batch.is_success, num_groups)
-        return (wins + 0.5) / (np.bincount(group, minlength=num_groups) + 1.0)
+
+def _unknown(batch: StepBatch, earned: Earnings, novelty: Floats) -> Unknown:
+    """Return what the unknown earns: what failures did, or where nothing was earned, by novelty."""
+    num_trajectories = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+    hope = np.where(earned.earned_nothing(batch), 0.5 / (num_trajectories + 1.0), 0.0)
+    way, end = earned.of_failures(batch)
+    new = hope[batch.group_of_node] * novelty / (1 + novelty)
+    return Unknown(new=new, way=way, end=end)
 
 
 def _value(batch: StepBatch, *, doubt: float) -> Floats:
-    return chance_of_nodes(batch, unknown=np.zeros(batch.num_nodes), doubt=doubt)
-
-
-def _scale(batch: StepBatch, chance: Floats) -> Floats:
-    """Return [num_groups] √H / √(p (1 - p))."""
-    return np.sqrt(horizon_of_group(batch) / (chance * (1 - chance)))
+    earned = Earnings.of(batch)
+    value = value_of_nodes(batch, earned, doubt=doubt)
+    graph, goals = batch.graph, batch.goal_of_group[batch.goal_of_group >= 0]
+    times = np.bincount(graph.target, graph.count, batch.num_nodes)
+    into = np.bincount(graph.target, graph.count * earned.of_transition, batch.num_nodes)
+    value[goals] = into[goals] / times[goals]
+    return value
 
 
 def _following(batch: StepBatch, gain: Floats, decay: Floats) -> Floats:

@@ -1,11 +1,10 @@
 """All estimators. Adding one is a file in `estimators/` and a row here."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from graphcredit.credit.estimators import explained
-from graphcredit.credit.estimators.batch import StepBatch
+from graphcredit.credit.estimators.discounted import Discounted
 from graphcredit.credit.estimators.g2po import G2po
 from graphcredit.credit.estimators.gigpo import Gigpo
 from graphcredit.credit.estimators.graft import Graft
@@ -17,81 +16,22 @@ from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
+from graphcredit.credit.estimators.row import Assigner as Assigner
+from graphcredit.credit.estimators.row import Balance
+from graphcredit.credit.estimators.row import Estimator as Estimator
+from graphcredit.credit.estimators.row import NodeValue as NodeValue
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.spo3 import Spo3
 from graphcredit.credit.estimators.turn_credit import TurnCredit
 from graphcredit.credit.estimators.turn_rloo import TurnRloo
-from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST, Input
-from graphcredit.credit.steps.arrays import Floats
+from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
 from graphcredit.store.options import check_options, options_from_text
 from graphcredit.store.provenance.configuration import VERSION_KEY, CreditConfiguration
-from graphcredit.store.provenance.explained import Explanation
 from graphcredit.store.schema import STEP_COLUMNS
 
-
-class Assigner(Protocol):
-    """Options of an estimator, and its pure function from steps to parts of an advantage."""
-
-    def assign(self, batch: StepBatch) -> dict[str, Floats]:
-        """Return `{part: [num_steps] values}`, the parts that the table row names."""
-        ...
-
-
-Balance: TypeAlias = Literal["trajectories", "states", "group"]
-"""`trajectories`: over those of a group, all steps of one having one value. `states`: over the
-steps that start from one state. `group`: over all steps of a group."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NodeValue:
-    """A number of an estimator for each node of the graph."""
-
-    column: str
-    """Of `nodes.parquet`."""
-    of: Callable[[Any, StepBatch], Floats]
-    """Returns [num_nodes] the numbers, from the estimator's options."""
-    options: tuple[str, ...]
-    """Names of the options that it depends on."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Estimator:
-    """One row of the table."""
-
-    name: str
-    """Prefix of its columns."""
-    options: type[Assigner]
-    """Dataclass of its options; its docstring is the specification."""
-    writes: tuple[str, ...]
-    """Parts it defines: columns `<name>_<part>`."""
-    balanced: Mapping[str, Balance] = field(default_factory=dict[str, Balance])
-    """Those parts whose mean is 0, and over what: the audit checks it."""
-    version: int = 1
-    """Of its formula. It goes up where the formula comes to give other numbers: what an earlier one
-    made is then recognised by its metadata, and made again."""
-    inputs: tuple[Input, ...] = ()
-    """What it needs besides the steps, rows of `inputs/table.py`."""
-    reads: tuple[str, ...] = ()
-    """Step columns that it reads itself, from `StepBatch.columns`."""
-    where_missing: str = ""
-    """What its credit is in groups that lack what an input is built of, for a notice."""
-    where_partial: str = ""
-    """The same of groups where only some steps lack it."""
-    node_values: tuple[NodeValue, ...] = ()
-    """The numbers that it gives each node."""
-    explains: Callable[[Any], Explanation] | None = None
-    """Returns how its credit explains itself, from the estimator's options."""
-    paper: str
-    """Where it comes from."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns it writes."""
-        return tuple(f"{self.name}_{part}" for part in self.writes)
-
-
+_STEP = ("step_reward", "step_advantage")
 _EPISODE = ("episode_advantage", "advantage")
 _BOTH = ("step_advantage", "episode_advantage", "advantage")
 
@@ -102,12 +42,18 @@ _TRAJECTORIES: dict[str, Balance] = {"episode_advantage": "trajectories"}
 _STATES: dict[str, Balance] = {"step_advantage": "states"}
 _GROUP: dict[str, Balance] = {"step_advantage": "group"}
 
+
+def _unless_by_returns(*parts: str) -> Callable[[Any], tuple[str, ...]]:
+    return lambda options: () if options.worth == "returns" else parts
+
+
 ESTIMATORS: tuple[Estimator, ...] = (
     Estimator(
         name="grpo",
         options=Grpo,
         explains=explained.whole_trajectory,
         writes=_EPISODE,
+        made_of=("rewards",),
         balanced=_ALL_ALIKE,
         paper="GiGPO, Eq. 3",
     ),
@@ -116,14 +62,24 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Rloo,
         explains=explained.against_the_others,
         writes=_EPISODE,
+        made_of=("rewards",),
         balanced=_ALL_ALIKE,
         paper="GiGPO, Eq. 10",
+    ),
+    Estimator(
+        name="discounted",
+        options=Discounted,
+        explains=explained.discounted,
+        writes=("advantage",),
+        made_of=("rewards",),
+        paper="Williams 1992",
     ),
     Estimator(
         name="gigpo",
         options=Gigpo,
         explains=explained.gigpo,
         writes=_BOTH,
+        made_of=("states", "rewards"),
         balanced=_STATES | _TRAJECTORIES,
         paper="GiGPO, Eq. 5-8",
     ),
@@ -132,6 +88,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Hgpo,
         explains=explained.hgpo,
         writes=("step_advantage", "advantage"),
+        made_of=("states", "rewards"),
         paper="3SPO's baseline, arXiv 2602.22817",
     ),
     Estimator(
@@ -139,6 +96,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=TurnCredit,
         explains=explained.turn_credit,
         writes=("step_reward", *_BOTH),
+        made_of=("rewards", "scores"),
         balanced=_GROUP | _TRAJECTORIES,
         reads=("score",),
         where_missing="turn_credit is the return less the group's mean there",
@@ -150,6 +108,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=MtGrpo,
         explains=explained.mt_grpo,
         writes=_BOTH,
+        made_of=("rewards",),
         balanced=_TRAJECTORIES,
         paper="arXiv 2505.11821",
     ),
@@ -158,6 +117,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=TurnRloo,
         explains=explained.turn_rloo,
         writes=("advantage",),
+        made_of=("rewards",),
         paper="ours, after verl RFC 7244",
     ),
     Estimator(
@@ -165,8 +125,10 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=RewardFlow,
         explains=explained.rewardflow,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "validity"),
+        by_wins=_unless_by_returns("step_reward", *_BOTH),
         node_values=(
-            NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma",)),
+            NodeValue(column="rewardflow_value", of=RewardFlow.value, options=("gamma", "worth")),
         ),
         balanced=_STATES | _TRAJECTORIES,
         paper="RewardFlow, Eq. 3-9",
@@ -176,6 +138,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=GraphGpo,
         explains=explained.graphgpo,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "costs"),
+        by_wins=_unless_by_returns(*_STEP),
         balanced=_STATES | _TRAJECTORIES,
         paper="GraphGPO, Eq. 3-8",
     ),
@@ -184,6 +148,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Spo3,
         explains=explained.spo3,
         writes=("step_reward", "step_advantage", "advantage"),
+        made_of=("states", "success", "times"),
+        by_wins=lambda _: (*_STEP, "advantage"),
         version=2,
         inputs=(PAST,),
         balanced=_STATES,
@@ -194,6 +160,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Sapo,
         explains=explained.sapo,
         writes=("step_reward", *_BOTH),
+        made_of=("rewards", "texts", "thoughts", "entities"),
         inputs=(MENTIONS,),
         where_missing="sapo's step reward is 0 there",
         balanced=_TRAJECTORIES,
@@ -204,6 +171,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=G2po,
         explains=explained.g2po,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "validity"),
         balanced=_GROUP | _TRAJECTORIES,
         paper="arXiv 2606.22995",
     ),
@@ -212,6 +180,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=Graft,
         explains=explained.graft,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards"),
+        by_wins=lambda _: _STEP,
         balanced=_TRAJECTORIES,
         paper="GRAFT",
     ),
@@ -220,6 +190,8 @@ ESTIMATORS: tuple[Estimator, ...] = (
         options=MileGpo,
         explains=explained.milegpo,
         writes=("step_reward", *_BOTH),
+        made_of=("states", "success", "rewards", "costs"),
+        by_wins=lambda _: _STEP,
         balanced=_STATES | _TRAJECTORIES,
         paper="MileGPO, arXiv 2608.19803",
     ),
@@ -227,8 +199,19 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="reach",
         options=Reach,
         explains=explained.reach,
-        writes=("step_reward", "step_advantage", "advantage"),
-        version=2,
+        writes=("value", "q", "tail", "step_reward", "progress", "advantage"),
+        made_of=(
+            "states",
+            "actions",
+            "success",
+            "rewards",
+            "costs",
+            "validity",
+            "ends",
+            "lists",
+            "texts",
+        ),
+        version=3,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",
@@ -340,7 +323,9 @@ def _name_of(options: object) -> str:
 
 
 def options_as_made(row: Estimator, made_by: Mapping[str, Any], names: Iterable[str]) -> Any:
-    """Return options as columns were made with; None where the configuration does not say them.
+    """Return options as columns were made with; None where the configuration does not say any.
+
+    An option that it does not say is younger than the columns, and its default is as before it.
 
     Args:
         row: The estimator.
@@ -348,9 +333,9 @@ def options_as_made(row: Estimator, made_by: Mapping[str, Any], names: Iterable[
         names: The options that matter; the others are the defaults.
     """
     said = made_by.get("options")
-    if not isinstance(said, dict) or not all(name in said for name in names):
+    if not isinstance(said, dict):
         return None
-    options = row.options(**{name: said[name] for name in names})
+    options = row.options(**{name: said[name] for name in names if name in said})
     try:
         check_options(options, owner=row.name)
     except OptionError:

@@ -23,13 +23,19 @@ class StateGraph:
     """[num_transitions] the least observed."""
     count: Ints
     """[num_transitions] the steps that took it."""
+    reward: Floats
+    """[num_transitions] the mean of their rewards."""
+    ends: Floats
+    """[num_transitions] the share of them that ended their trajectory."""
     transition_of_step: Ints
     """[num_steps] the transition each step took."""
+    hop: Floats
+    """[num_transitions] 1; infinite for pruned ones: self-loops, and those that only invalid steps
+    took."""
     goal_distance: Floats
     """[num_nodes] d(s): cost of the cheapest observed path to the goal; inf without one."""
     goal_hops: Floats
-    """[num_nodes] transitions on the shortest path that avoids pruned ones (self-loops, and those
-    that only invalid steps took); inf without one."""
+    """[num_nodes] transitions on the shortest path that avoids pruned ones; inf without one."""
 
     def of_steps(self, is_kept: Bools) -> "StateGraph":
         """Return the same graph, as some of the steps see it."""
@@ -41,6 +47,8 @@ def build_graph(
     state_of_step: Ints,
     target_of_step: Ints,
     cost: Floats,
+    reward: Floats,
+    is_last: Bools,
     is_valid: Bools,
     num_nodes: int,
     goals: Ints,
@@ -51,6 +59,8 @@ def build_graph(
         state_of_step: [num_steps] node each step leaves.
         target_of_step: [num_steps] node it enters.
         cost: [num_steps] > 0.
+        reward: [num_steps].
+        is_last: [num_steps] whether the step ends its trajectory.
         is_valid: [num_steps] whether the action did something.
         num_nodes: Nodes of all groups together.
         goals: [num_goals] the goal nodes.
@@ -60,16 +70,20 @@ def build_graph(
     np.minimum.at(least_cost, transition, cost)
     is_acted = np.zeros(len(source), bool)
     is_acted[transition[is_valid]] = True
-    is_pruned = ~is_acted | (source == target)
+    hop = np.where(is_acted & (source != target), 1.0, np.inf)
     find = DistanceFinder(source, target, num_nodes, goals)
+    count = np.bincount(transition, minlength=len(source))
     return StateGraph(
         source=source,
         target=target,
         cost=least_cost,
-        count=np.bincount(transition, minlength=len(source)),
+        count=count,
+        reward=np.bincount(transition, reward, len(source)) / count,
+        ends=np.bincount(transition, is_last, len(source)) / count,
         transition_of_step=transition,
+        hop=hop,
         goal_distance=find(least_cost),
-        goal_hops=find(np.where(is_pruned, np.inf, 1.0)),
+        goal_hops=find(hop),
     )
 
 

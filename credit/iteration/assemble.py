@@ -13,6 +13,7 @@ from graphcredit.credit.graph.distances import StateGraph, build_graph
 from graphcredit.credit.inputs.material import Material
 from graphcredit.credit.inputs.table import Input
 from graphcredit.credit.merging.merger import EXACT, Merger, MergeReport
+from graphcredit.credit.steps.arrays import Floats
 from graphcredit.credit.steps.complete import (
     LeftOut,
     Steps,
@@ -82,7 +83,7 @@ def assemble(
         number=number,
         provided=provided,
     )
-    graph, of_table = _graph(material), material
+    graph, of_table = _graph(material, invalid_action_penalty), material
     if window is not None:
         of_table, graph = _without_window(material, graph, table)
     built = {row.name: row.build(material if row.of_window else of_table) for row in inputs}
@@ -97,16 +98,25 @@ def assemble(
     )
 
 
-def _graph(material: Material) -> StateGraph:
+def _graph(material: Material, invalid_action_penalty: float) -> StateGraph:
     steps, nodes = material.steps, material.nodes
+    is_last = np.zeros(len(steps.cost), bool)
+    is_last[steps.trajectory_start[1:] - 1] = True
     return build_graph(
         state_of_step=nodes.state_of_step,
         target_of_step=nodes.target_of_step,
         cost=steps.cost,
+        reward=_rewards(steps, invalid_action_penalty),
+        is_last=is_last,
         is_valid=steps.is_valid,
         num_nodes=int(nodes.node_start[-1]),
         goals=nodes.goal_of_group[nodes.goal_of_group >= 0],
     )
+
+
+def _rewards(steps: Steps, invalid_action_penalty: float) -> Floats:
+    """Return [num_steps] rewards, less the penalty for invalid actions."""
+    return np.where(steps.is_valid, steps.reward, steps.reward - invalid_action_penalty)
 
 
 def _without_window(
@@ -131,7 +141,7 @@ def _batch(
     columns: Mapping[str, pa.ChunkedArray],
     inputs: Mapping[str, Any],
 ) -> StepBatch:
-    steps, nodes, is_valid = material.steps, material.nodes, material.steps.is_valid
+    steps, nodes = material.steps, material.nodes
     lengths = np.diff(steps.trajectory_start)
     return StepBatch(
         trajectory_start=steps.trajectory_start,
@@ -142,9 +152,9 @@ def _batch(
         state_of_step=nodes.state_of_step,
         target_of_step=nodes.target_of_step,
         action_of_step=steps.action,
-        reward=np.where(is_valid, steps.reward, steps.reward - invalid_action_penalty),
+        reward=_rewards(steps, invalid_action_penalty),
         cost=steps.cost,
-        is_valid=is_valid,
+        is_valid=steps.is_valid,
         node_start=nodes.node_start,
         goal_of_group=nodes.goal_of_group,
         graph=graph,

@@ -15,11 +15,15 @@ from graphcredit.credit.inputs.entities.mentions import Mentions
 from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.iteration.unseen_returns import ReturnPairs
 from graphcredit.credit.merging.precision import GroupEvidence, MergePrecision, estimate
 from graphcredit.credit.steps.arrays import Ints, sum_per_run
 from graphcredit.credit.steps.complete import REASONS
 from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.plural import counted
+
+_NOTED = 0.01
+"""Least share of the differences in return that is worth a notice."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -50,6 +54,14 @@ class CreditReport:
     """Groups of one trajectory: every relative advantage is 0."""
     num_degenerate_groups: int = 0
     """Groups whose trajectories all have the same return."""
+    num_return_pairs: int = 0
+    """Pairs of rollouts of a group whose returns differ."""
+    num_return_pairs_alike: int = 0
+    """Those among them that both succeeded or both failed."""
+    return_difference: float = 0.0
+    """The differences of these returns in all."""
+    return_difference_alike: float = 0.0
+    """That of pairs that both succeeded or both failed: who reads wins alone does not see it."""
     num_groups_without_success: int = 0
     """Groups none of whose trajectories accomplished the task."""
     num_groups_without_goal: int = 0
@@ -109,7 +121,7 @@ class CreditReport:
             if isinstance(mine, dict):
                 theirs = {k: mine.get(k, 0) + theirs.get(k, 0) for k in mine | theirs}
                 setattr(self, item.name, theirs)
-            elif isinstance(mine, int | list):
+            elif isinstance(mine, int | float | list):
                 setattr(self, item.name, mine + theirs)
             else:
                 setattr(self, item.name, mine or theirs)
@@ -169,8 +181,27 @@ def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
         *_merge_notices(report.merge_precision, settings.merge.min_merge_precision),
         *(notice for row in rows if ANALOGIES in row.inputs for notice in _notices(lists, row)),
         *(notice for row in rows if MENTIONS in row.inputs for notice in _notices(entities, row)),
+        *_unseen_notices(report, settings),
         *(notice for row in rows if "score" in row.reads for notice in _notices(scores, row)),
     ]
+
+
+def _unseen_notices(report: CreditReport, settings: CreditSettings) -> Iterator[str]:
+    """Yield, of each estimator that tells who won but no returns apart, what it does not see."""
+    unseen = report.return_difference_alike
+    if unseen < _NOTED * report.return_difference or not unseen:
+        return
+    alike = _some(report.num_return_pairs_alike, report.num_return_pairs, "pair", "is", "are")
+    for row in settings.rows:
+        options = settings.estimators[row.name]
+        if parts := row.by_wins(options):
+            whose = row.name if "advantage" in parts else f"the step part of {row.name}"
+            remedy = f". --set {row.name}.worth=returns does" * hasattr(options, "worth")
+            yield (
+                f"{whose} knows who won, and no returns: {alike} of rollouts that both won or both "
+                f"lost, of those of a group whose returns differ, and it does not tell them apart: "
+                f"{unseen / report.return_difference:.0%} of all differences in return{remedy}"
+            )
 
 
 def _merge_notices(precision: MergePrecision | None, limit: float) -> Iterator[str]:
@@ -246,6 +277,7 @@ def report_of(assembly: Assembly) -> CreditReport:
     node_has_goal = batch.goal_of_group[batch.group_of_node] >= 0
     reasons = dict(zip(REASONS, left_out.num_trajectories.tolist(), strict=True))
     visits = np.bincount(batch.state_of_step, minlength=batch.num_nodes)
+    pairs, alike = ReturnPairs.all_of(batch), ReturnPairs.alike(batch)
     num_scored = _scored_trajectories(batch)
     return CreditReport(
         num_rows=assembly.num_rows,
@@ -260,6 +292,10 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_groups=batch.num_groups,
         num_singleton_groups=int((size == 1).sum()),
         num_degenerate_groups=int(is_equal.sum()),
+        num_return_pairs=pairs.number,
+        num_return_pairs_alike=alike.number,
+        return_difference=pairs.difference,
+        return_difference_alike=alike.difference,
         num_groups_without_success=int((num_successes == 0).sum()),
         num_groups_without_goal=int((batch.goal_of_group < 0).sum()),
         num_states=batch.num_nodes,

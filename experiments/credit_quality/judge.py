@@ -26,8 +26,8 @@ from graphcredit.store.sql.catalog import Connection, connect
 LISTS: tuple[str, ...] = ("exact", "none", "constant")
 """What is logged of the admissible actions: their list, nothing, or in every state the same."""
 
-PARTS: Mapping[str, str] = {"advantage": "total", "step_advantage": "step"}
-"""Judged columns: the advantage that a trainer uses, and its step part alone."""
+PARTS: Mapping[str, str] = {"advantage": "total", "step_advantage": "step", "progress": "step"}
+"""Judged columns: the advantage that a trainer uses, and its step part alone, or the progress."""
 
 STATISTICS: tuple[str, ...] = ("over_all", "over_failed", "sign_agreement", "silent_share")
 """Fields of `Agreement`."""

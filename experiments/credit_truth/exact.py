@@ -1,7 +1,8 @@
 """Exact values, visits and policy gradient of a tabular softmax policy.
 
 The policy sees views, never states or the time. The value is over states and time: V_t(s) is the
-probability that an episode in state s, with t steps played, is still won before the horizon.
+expected score of an episode in state s, with t steps played: where only wins score, the probability
+that it is still won before the horizon.
 
     Q_t(s, a) = Σ_s' P(s' | s, a) V_{t+1}(s')        V_t(s) = Σ_a π(a | o(s)) Q_t(s, a)
     ∂J/∂θ(o, a) = Σ_t Σ_{s: o(s) = o} d_t(s) π(a | o) (Q_t(s, a) - V_t(s))
@@ -26,9 +27,9 @@ def policy_of(world: World, logits: Floats) -> Floats:
 
 
 def success_of(world: World, policy: Floats) -> float:
-    """Return the probability that an episode is won."""
+    """Return the expected score of an episode."""
     steps = policy[world.view][:, :, None] * world.probability
-    target, value = world.target.reshape(world.num_states, -1), world.is_won.astype(np.float64)
+    target, value = world.target.reshape(world.num_states, -1), world.score
     weight = steps.reshape(world.num_states, -1)
     for _ in range(world.horizon):
         value = np.einsum("so,so->s", weight, value[target])
@@ -40,7 +41,7 @@ class Exact:
     """All that is known of a policy in a world."""
 
     success: float
-    """J, the probability that an episode is won."""
+    """J, the expected score of an episode."""
     advantage: Floats
     """[horizon, num_states, num_actions] Q_t(s, a) - V_t(s)."""
     visits: Floats
@@ -59,7 +60,7 @@ class Exact:
             policy: [num_views, num_actions] probabilities.
         """
         choice = policy[world.view]
-        value = world.is_won.astype(np.float64)
+        value = world.score
         advantage = np.empty((world.horizon, *choice.shape))
         for time in reversed(range(world.horizon)):
             of_action = (world.probability * value[world.target]).sum(2)

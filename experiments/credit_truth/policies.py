@@ -2,7 +2,8 @@
 
 A policy starts from random logits and follows the exact advantage of each action in each view, in
 steps of a fixed KL divergence, until it wins as often as its kind says. Mistakes are planted in a
-policy that wins more: in some views it prefers a wrong action.
+policy that wins more: in some views it prefers a wrong action. In worlds with scores it is the
+expected score that decides; as whatever ends there earns something, it is higher.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,11 +19,19 @@ from experiments.episodes import Floats
 POLICIES: Mapping[str, float] = {"quarter": 0.25, "rare": 0.04, "mistaken": 0.15}
 """How often each kind of policy wins."""
 
-_BEFORE_MISTAKES = 0.4
+SCORES: Mapping[str, float] = {"quarter": 0.45, "rare": 0.3, "mistaken": 0.35}
+"""The expected score of each kind in a world with scores."""
+
+_BEFORE_MISTAKES, _SCORE_BEFORE_MISTAKES = 0.4, 0.6
 _STRONG_MISTAKE = 3.0
 _NOISE = 0.5
 _MAX_STEPS = 1_000
 _HALVINGS = 30
+
+
+def success_wanted(world: World) -> Mapping[str, float]:
+    """Return how often each kind of policy wins, or what it scores where there are scores."""
+    return SCORES if world.is_graded else POLICIES
 
 
 def logits_of(world: World, policy: str, seed: int) -> Floats:
@@ -38,9 +47,11 @@ def logits_of(world: World, policy: str, seed: int) -> Floats:
     """
     rng = np.random.default_rng([crc32(f"{world.name} {policy}".encode()), seed])
     start = _NOISE * rng.standard_normal((len(world.views), len(world.actions)))
+    wanted = success_wanted(world)[policy]
     if policy == "mistaken":
-        return _with_mistakes(world, _trained(world, start, _BEFORE_MISTAKES), rng)
-    return _trained(world, start, POLICIES[policy])
+        before = _SCORE_BEFORE_MISTAKES if world.is_graded else _BEFORE_MISTAKES
+        return _with_mistakes(world, _trained(world, start, before), wanted, rng)
+    return _trained(world, start, wanted)
 
 
 def _trained(world: World, logits: Floats, success: float) -> Floats:
@@ -59,7 +70,7 @@ def _trained(world: World, logits: Floats, success: float) -> Floats:
     return _between(world, lambda share: before + share * (logits - before), success)
 
 
-def _with_mistakes(world: World, logits: Floats, rng: np.random.Generator) -> Floats:
+def _with_mistakes(world: World, logits: Floats, wanted: float, rng: np.random.Generator) -> Floats:
     """Return logits with mistakes in as few views as make it win too rarely, then less strong."""
     exact = Exact.of(world, policy_of(world, logits))
     worst = np.where(world.playable, exact.view_advantage, np.inf).argmin(1)
@@ -77,14 +88,14 @@ def _with_mistakes(world: World, logits: Floats, rng: np.random.Generator) -> Fl
 
     for num_views in range(1, len(views) + 1):
         success = success_of(world, policy_of(world, mistaken(num_views, _STRONG_MISTAKE)))
-        if success <= POLICIES["mistaken"]:
+        if success <= wanted:
             break
     else:
         raise ValueError(f"{world.name}: mistakes in all views must make it lose")
     return _between(
         world,
         lambda share: mistaken(num_views, _STRONG_MISTAKE - 20 * (1 - share)),
-        POLICIES["mistaken"],
+        wanted,
     )
 
 

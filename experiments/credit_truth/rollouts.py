@@ -74,6 +74,7 @@ def step_table(world: World, rollouts: Rollouts, *, group_size: int, lists: List
         admissible=world.admissible,
         listed=_listed(world, rollouts, lists),
         is_won=world.is_won,
+        score=world.score,
         is_over=world.is_over,
     )
 

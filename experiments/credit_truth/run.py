@@ -5,6 +5,7 @@
     python -m experiments.credit_truth.run --out results --noise         # and with noisy texts
     python -m experiments.credit_truth.run --out quick --quick           # one seed, seconds
     python -m experiments.credit_truth.run --out design --design         # the worlds for design
+    python -m experiments.credit_truth.run --out graded --graded         # those with scores
     python -m experiments.credit_truth.run --out mine --estimator grpo --estimator graphgpo
 
 The rows of each unit (a world, a kind of policy, a seed) are in OUT/units, those of learning in
@@ -25,7 +26,7 @@ from experiments.credit_truth.judge import MANY, judge, made_by, units
 from experiments.credit_truth.noise.judge import judge_noisy, noisy, noisy_made_by
 from experiments.credit_truth.noise.report import noise_tables
 from experiments.credit_truth.report import tables
-from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
+from experiments.credit_truth.worlds.table import DESIGN_WORLDS, GRADED_WORLDS, WORLDS
 from experiments.jobs import made
 from graphcredit.store.files.tables import write_table
 
@@ -38,17 +39,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one seed, 16 groups")
     parser.add_argument("--seeds", type=int, default=5, help="policies of each kind in a world")
     parser.add_argument("--estimator", action="append", default=[], help="by default all")
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--design", action="store_true", help="the worlds for design, not those that judge"
     )
+    which.add_argument("--graded", action="store_true", help="the worlds for design with scores")
     parser.add_argument("--learning", action="store_true", help="learning curves too")
     parser.add_argument("--noise", action="store_true", help="with disturbed texts too")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     out, workers, estimators = options.out, options.workers, tuple(options.estimator)
-    worlds = tuple(DESIGN_WORLDS if options.design else WORLDS)
+    worlds = GRADED_WORLDS if options.graded else DESIGN_WORLDS if options.design else WORLDS
     chosen = units(
-        worlds,
+        tuple(worlds),
         num_seeds=1 if options.quick else options.seeds,
         num_groups=MANY if options.quick else 2 * MANY,
         estimators=estimators,
@@ -56,7 +59,7 @@ def main() -> None:
     rows = _kept(made(out / "units", chosen, judge, made_by, workers), out / "credit-truth.parquet")
     curves = None
     if options.learning:
-        runs = list(learning.curves_of(worlds, estimators))
+        runs = list(learning.curves_of(tuple(worlds), estimators))
         learnt = made(out / "curves", runs, learning.learn, learning.made_by, workers)
         curves = _kept(learnt, out / "learning.parquet")
     _show(tables(rows, curves), out / "credit-truth.md")

@@ -44,11 +44,19 @@ class World:
     """[num_states]."""
     is_over: Bools
     """[num_states] won, or lost for good."""
+    score: Floats
+    """[num_states] the reward of an episode that ends there; 1 for a win and 0 otherwise, unless
+    the world is graded."""
 
     @property
     def num_states(self) -> int:
         """Number of states that the rules can reach."""
         return len(self.view)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether episodes have scores besides 0 for a loss and 1 for a win."""
+        return bool((self.score != self.is_won).any())
 
 
 def enumerate_world(
@@ -60,6 +68,7 @@ def enumerate_world(
     outcomes: Callable[[State, str], Mapping[State, float]],
     view: Callable[[State], str],
     end: Callable[[State], bool | None],
+    score: Callable[[State], float] | None = None,
 ) -> World:
     """Return the world of some rules, with the states that can be reached from a start.
 
@@ -71,6 +80,7 @@ def enumerate_world(
         outcomes: Returns where an action leads, with probabilities; nothing if not admissible.
         view: Returns what the player sees.
         end: Returns whether the episode is won; None while it goes on.
+        score: Returns the reward of an episode that ends in a state; by default whether it is won.
 
     Raises:
         ValueError: There are more than `MAX_STATES` states.
@@ -92,6 +102,8 @@ def enumerate_world(
     view_of_state = np.array([views[text] for text in texts])
     admissible = np.array([[bool(outcome) for outcome in row] for row in rows])
     ends = [end(state) for state in states]
+    is_won = np.array([won is True for won in ends])
+    graded = is_won if score is None else np.array([score(state) for state in states])
     return World(
         name=name,
         horizon=horizon,
@@ -103,8 +115,9 @@ def enumerate_world(
         probability=probability,
         admissible=admissible,
         playable=_playable(view_of_state, admissible, len(views)),
-        is_won=np.array([won is True for won in ends]),
+        is_won=is_won,
         is_over=np.array([won is not None for won in ends]),
+        score=graded.astype(np.float64),
     )
 
 

@@ -19,7 +19,7 @@ import torch
 import graphcredit
 from graphcredit.estimators import GraphGpo
 from graphcredit.integrations import StepCredit, prime_rl, trl_async_grpo, verl
-from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from tests.worlds import trajectory, write_store
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "integrations.md"
@@ -253,7 +253,8 @@ def test_the_options_of_step_credit_matter():
     np.testing.assert_allclose(together, [EAST, WEST, 0, TAKE], rtol=1e-4)
     # A success is worth two: nobody succeeds, and the graph has no goal.
     options = GraphGpo(distance_discount=0.5)
-    never = verl.step_advantages(fields, ACTIONS, StepCredit(estimator=options, success_at=2.0))
+    with pytest.warns(CreditWarning, match="graphgpo knows who won, and no returns: 1 of 1 pair"):
+        never = verl.step_advantages(fields, ACTIONS, StepCredit(estimator=options, success_at=2.0))
     np.testing.assert_allclose(never, [HALF, -HALF, 0, HALF], rtol=1e-4)
 
 

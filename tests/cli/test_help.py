@@ -90,6 +90,7 @@ def test_an_estimator_is_shown_with_its_formula_options_columns_and_paper(row: E
     assert shown.startswith(idea)
     assert "A   " in shown or "A = " in shown
     assert f"columns: {', '.join(row.columns)}\n" in shown
+    assert f"made of: {row.matter}\n" in shown
     assert f"paper: {row.paper}\n" in shown
     for option in described(row.options):
         assert option.text

@@ -41,6 +41,12 @@ class Group:
         is_last = index == len(self.trajectories[name]) - 1
         return GOAL if is_last and self.ok(name) else self.trajectories[name][index]["next_state"]
 
+    def size(self) -> float:
+        """Return the largest sum of rewards without their signs."""
+        return max(
+            math.fsum(abs(s["reward"]) for s in steps) for steps in self.trajectories.values()
+        )
+
     def returns(self) -> dict[str, float]:
         return {n: math.fsum(s["reward"] for s in steps) for n, steps in self.trajectories.items()}
 
@@ -111,10 +117,10 @@ def state_part(
     }
 
 
-def distances(group: Group, *, pruned: bool) -> dict[Any, float]:
-    """Return the distance of every node to the goal; nodes without a path are left out."""
+def distances(group: Group, *, pruned: bool, end: Any = GOAL) -> dict[Any, float]:
+    """Return the distance of every node to an end; nodes without a path are left out."""
     graph = nx.DiGraph()
-    graph.add_node(GOAL)
+    graph.add_node(end)
     for name, index, step in group.steps():
         source, target = step["state"], group.target(name, index)
         if pruned and (source == target or not group.is_valid(name, index)):
@@ -122,7 +128,29 @@ def distances(group: Group, *, pruned: bool) -> dict[Any, float]:
         cost = 1.0 if pruned else step["cost"]
         if not graph.has_edge(source, target) or graph[source][target]["cost"] > cost:
             graph.add_edge(source, target, cost=cost)
-    return nx.single_source_dijkstra_path_length(graph.reverse(), GOAL, weight="cost")
+    return nx.single_source_dijkstra_path_length(graph.reverse(), end, weight="cost")
+
+
+def returns_in_units(group: Group) -> dict[str, float]:
+    """Return R', from 0 for the least return to 1 for the greatest; success where all are equal."""
+    returns = group.returns()
+    least, greatest = min(returns.values()), max(returns.values())
+    if greatest - least <= 1e-12 * group.size():
+        return {name: float(group.ok(name)) for name in returns}
+    return {name: (value - least) / (greatest - least) for name, value in returns.items()}
+
+
+def best_ends(group: Group, discount: float, *, pruned: bool) -> dict[Any, float]:
+    """Return the best of worth · discount^distance over the ends, where it is not 0."""
+    scored: dict[Any, list[float]] = defaultdict(list)
+    for name, value in returns_in_units(group).items():
+        scored[group.target(name, len(group.trajectories[name]) - 1)].append(value)
+    best: dict[Any, float] = {}
+    for end, values in scored.items():
+        for node, distance in distances(group, pruned=pruned, end=end).items():
+            worth = math.fsum(values) / len(values) * discount**distance
+            best[node] = max(best.get(node, 0.0), worth)
+    return {node: worth for node, worth in best.items() if worth > 0}
 
 
 def _discounted_returns(group: Group, gamma: float) -> dict[tuple[str, int], float]:
@@ -148,6 +176,12 @@ def rloo(group: Group):
     return result
 
 
+def discounted(group: Group, *, gamma: float = 0.9, baseline: str = "none"):
+    followed = _discounted_returns(group, gamma)
+    mean = math.fsum(followed.values()) / len(followed) if baseline == "group" else 0.0
+    return {key: value - mean for key, value in followed.items()}
+
+
 def gigpo(
     group: Group,
     *,
@@ -169,11 +203,16 @@ def rewardflow(
     episode_weight: float = 1.0,
     normalize: str = "std",
     stat_over: str = "trajectories",
+    worth: str = "success",
 ):
     hops = distances(group, pruned=True)
+    best = {node: gamma**far for node, far in hops.items()}
+    outcome = {name: float(group.ok(name)) for name in group.trajectories}
+    if worth == "returns":
+        best, outcome = best_ends(group, gamma, pruned=True), returns_in_units(group)
 
     def value(node: Any) -> float:
-        return gamma ** hops[node] if node in hops else 0.0
+        return best.get(node, 0.0)
 
     reward = {
         (name, index): value(group.target(name, index)) - value(step["state"])
@@ -182,8 +221,7 @@ def rewardflow(
         for name, index, step in group.steps()
     }
     step = state_part(group, reward, normalize)
-    won = {name: float(group.ok(name)) for name in group.trajectories}
-    episode = episode_part(group, won, normalize, stat_over)
+    episode = episode_part(group, outcome, normalize, stat_over)
     return {key: step_weight * step[key] + episode_weight * episode[key[0]] for key in step}
 
 
@@ -196,15 +234,19 @@ def graphgpo(
     episode_weight: float = 1.0,
     normalize: str = "std",
     stat_over: str = "trajectories",
+    worth: str = "success",
 ):
-    has_goal = any(group.ok(name) for name in group.trajectories)
     known = distances(group, pruned=False)
-    unreachable = max(known.values()) + 1
+    best = {node: distance_discount**far for node, far in known.items()}
+    if not any(group.ok(name) for name in group.trajectories):
+        best = {}
+    if worth == "returns":
+        best = best_ends(group, distance_discount, pruned=False)
+    unreachable = distance_discount * min(best.values(), default=0.0)
     reward = {
         (name, index): success_reward
-        * distance_discount ** (step["cost"] + known.get(group.target(name, index), unreachable))
-        if has_goal
-        else 0.0
+        * distance_discount ** step["cost"]
+        * best.get(group.target(name, index), unreachable)
         for name, index, step in group.steps()
     }
     step = state_part(group, reward, normalize)
@@ -511,6 +553,7 @@ def spo3(
 ESTIMATORS = {
     "grpo": grpo,
     "rloo": rloo,
+    "discounted": discounted,
     "gigpo": gigpo,
     "rewardflow": rewardflow,
     "graphgpo": graphgpo,

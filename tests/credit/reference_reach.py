@@ -12,6 +12,42 @@ from tests.credit.reference_untried import imagined, novelty
 Key = tuple[str, int]
 
 
+def earned(whole: Group, group: Group) -> dict[Key, float]:
+    """Return r' of every step of a group and of earlier iterations, in the group's units."""
+    returns = group.returns()
+    least, greatest = min(returns.values()), max(returns.values())
+    is_even = greatest - least <= 1e-12 * group.size()
+    worth: dict[Key, float] = {}
+    for name, index, step in whole.steps():
+        is_last = index == len(whole.trajectories[name]) - 1
+        if is_even:
+            worth[name, index] = float(is_last and whole.ok(name))
+        else:
+            worth[name, index] = (step["reward"] - least * is_last) / (greatest - least)
+    return worth
+
+
+def surprise(group: Group, worth: dict[Key, float]) -> float:
+    """Return the share of the returns' variance that like steps of others did not foretell."""
+    kinds: dict[Any, list[Key]] = {}
+    for name, index, step in group.steps():
+        is_last = index == len(group.trajectories[name]) - 1
+        kind = (step["state"], step["action"], group.target(name, index), is_last)
+        kinds.setdefault(kind, []).append((name, index))
+    total = 0.0
+    for keys in kinds.values():
+        for key in keys:
+            others = [worth[other] for other in keys if other[0] != key[0]]
+            if others:
+                total += (worth[key] - math.fsum(others) / len(others)) ** 2
+    returns = [
+        math.fsum(worth[name, index] for index in range(len(steps)))
+        for name, steps in group.trajectories.items()
+    ]
+    mean = math.fsum(returns) / len(returns)
+    return total / (math.fsum((each - mean) ** 2 for each in returns) + 0.5)
+
+
 def hidden(group: Group) -> float:
     """Return the share of contradictions that history resolves."""
     walked = {
@@ -124,35 +160,50 @@ def reach(
         earlier: Those of its task in earlier iterations of the graph's window.
     """
     whole = _joined(group, earlier)
-    chance = (sum(map(group.ok, group.trajectories)) + 0.5) / (len(group.trajectories) + 1)
+    worth, number = earned(whole, group), len(group.trajectories) + 1
+    returns = [
+        math.fsum(worth[name, index] for index in range(len(steps)))
+        for name, steps in group.trajectories.items()
+    ]
+    mean = (math.fsum(returns) + 0.5) / number
+    variance = (math.fsum(each**2 for each in returns) + 0.5) / number - mean**2
     horizon = max(map(len, group.trajectories.values()))
-    has_goal = any(map(whole.ok, whole.trajectories))
-    new = {} if has_goal else novelty(whole)
+    is_hopeful = not any(map(whole.ok, whole.trajectories)) and max(returns) <= 0
+    new = novelty(whole) if is_hopeful else {}
+    failed = [name for name in group.trajectories if not group.ok(name)]
+    failures = failed if max(returns) > 0 else []
+    end = way = 0.0
+    if failures:
+        lasts = [worth[name, len(group.trajectories[name]) - 1] for name in failures]
+        end = math.fsum(lasts) / len(failures)
+        sums = [worth[name, i] for name in failures for i in range(len(group.trajectories[name]))]
+        way = math.fsum(sums) / len(failures) - end
     leaving: dict[Any, list[Any]] = {}
     for name, index, step in whole.steps():
-        leaving.setdefault(step["state"], []).append(whole.target(name, index))
+        led = (worth[name, index], whole.target(name, index))
+        leaving.setdefault(step["state"], []).append(led)
 
     @cache
     def value(state: Any, left: int) -> float:
-        if state == GOAL:
-            return 1.0
-        if left == 0:
+        if state == GOAL or left == 0:
             return 0.0
-        targets = leaving.get(state, [])
-        reached = math.fsum(value(target, left - 1) for target in targets)
-        unknown = chance * new.get(state, 0.0) / (1 + new.get(state, 0.0))
-        return (reached + doubt * unknown * left / horizon) / (len(targets) + doubt)
+        led = leaving.get(state, [])
+        unknown = 0.5 / number * new.get(state, 0.0) / (1 + new.get(state, 0.0))
+        if not led:
+            return unknown * left / horizon
+        reached = math.fsum(reward + value(target, left - 1) for reward, target in led)
+        return (reached + doubt * ((way + unknown) * left / horizon + end)) / (len(led) + doubt)
 
     def of_action(state: Any, action: str, left: int) -> float:
         values = [
-            value(group.target(name, index), left - 1)
+            worth[name, index] + value(group.target(name, index), left - 1)
             for name, index, step in group.steps()
             if step["state"] == state and step["action"] == action
         ]
         return math.fsum(values) / len(values)
 
-    decay = hidden(group) ** (1 / 5)
-    scale = math.sqrt(chance * (1 - chance) / horizon) if normalize == "std" else 1.0
+    decay = min(1.0, max(hidden(group), surprise(group, worth))) ** (1 / 5)
+    scale = math.sqrt(variance / horizon) if normalize == "std" else 1.0
     found: dict[Key, float] = {}
     for name, steps in group.trajectories.items():
         following = 0.0
@@ -161,6 +212,7 @@ def reach(
             before = value(state, left)
             advantage = of_action(state, steps[index]["action"], left) - before
             found[name, index] = (advantage + following) / scale
-            gain = value(group.target(name, index), left - 1) - before
+            after = value(group.target(name, index), left - 1)
+            gain = worth[name, index] + after - before
             following = decay * (gain + following)
     return found

@@ -21,6 +21,7 @@ from tests.worlds import step_table, trajectory
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "grpo": [{}, {"normalize": "none"}, {"stat_over": "steps"}],
     "rloo": [{}],
+    "discounted": [{}, {"gamma": 0.5, "baseline": "group"}],
     "gigpo": [{}, {"normalize": "none", "stat_over": "steps"}, {"gamma": 0.5, "omega": 0.3}],
     "turn_credit": [{}, {"gamma": 0.0, "beta": 2.0}, {"gamma": 1.0}],
     "mt_grpo": [{}, {"normalize": "none", "turn_weight": 0.5}],
@@ -30,11 +31,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"normalize": "none", "gamma": 0.5},
         {"stat_over": "steps", "step_weight": 2.0, "episode_weight": 0.5},
         {"gamma": 1.0},
+        {"worth": "returns"},
+        {"worth": "returns", "gamma": 1.0, "normalize": "none"},
     ],
     "graphgpo": [
         {},
         {"normalize": "none", "distance_discount": 0.8},
         {"stat_over": "steps", "success_reward": 1.0, "step_weight": 2.0, "episode_weight": 0.0},
+        {"worth": "returns"},
+        {"worth": "returns", "distance_discount": 0.8, "normalize": "none"},
     ],
     "spo3": [
         {},
@@ -139,7 +144,7 @@ REACH = next(row for row in ESTIMATORS if row.name == "reach")
 @settings(max_examples=examples(100), deadline=None)
 @given(rows=logs())
 def test_the_progress_of_reach_agrees_with_the_slow_one(rows: list[dict[str, Any]]):
-    fast = compute(rows, REACH, {}, "step_advantage")
+    fast = compute(rows, REACH, {}, "progress")
     for task, group in reference.groups_of(rows).items():
         for (name, index), value in reference_reach.progress(group).items():
             assert fast[task, name, index] == pytest.approx(value, rel=1e-6, abs=1e-9)
@@ -217,9 +222,9 @@ def test_the_names_of_states_and_trajectories_do_not_matter(row: Estimator, rows
     assert after == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-TELLS_EQUAL_TRAJECTORIES_APART = {"g2po", "reach", "spo3", "turn_credit"}
-"""G2PO and reach compare the states of a group with each other, 3SPO a trajectory with
-those before it, and turn_credit the steps of a trajectory."""
+TELLS_EQUAL_TRAJECTORIES_APART = {"discounted", "g2po", "reach", "spo3", "turn_credit"}
+"""G2PO and reach compare the states of a group with each other, 3SPO a trajectory with those before
+it, and turn_credit the steps of a trajectory; the discounted return is compared with nothing."""
 
 
 @pytest.mark.parametrize(

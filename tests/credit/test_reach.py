@@ -43,7 +43,7 @@ def parts(rows: list[Row], **options: Any) -> dict[str, list[float]]:
 
 def steps_of(rows: list[Row]) -> list[float]:
     """Return the progress of each step."""
-    return parts(rows)["step_advantage"]
+    return parts(rows)["progress"]
 
 
 def test_the_chances_around_a_fork():
@@ -61,11 +61,31 @@ def test_the_chances_around_a_fork():
     found = parts(rows, doubt=1.0)
     credit = np.array([1 / 3 - 1 / 6, 1 - 1 / 3, 1 / 6, -1 / 3, -1 / 6, 0])
     assert found["step_reward"] == pytest.approx(credit)
+    assert found["value"] == pytest.approx([1 / 6, 1 / 3, 1 / 6, 1 / 3, 1 / 6, 0])
+    assert found["q"] == pytest.approx([1 / 3, 1, 1 / 3, 0, 0, 0])
+    decay = (2 / 5) ** (1 / 5)
+    assert found["tail"] == pytest.approx([decay * 2 / 3, 0, -decay / 3, 0, 0, 0])
     # From S the goal is 2 steps away, by M; N and X lead nowhere.
-    assert found["step_advantage"] == [1, 1, 1, -1, -1, 0]
-    credit[::2] += (2 / 5) ** (1 / 5) * credit[1::2]
+    assert found["progress"] == [1, 1, 1, -1, -1, 0]
+    credit[::2] += decay * credit[1::2]
     assert found["advantage"] == pytest.approx(credit * 8 * np.sqrt(2 / 15))
     assert parts(rows, doubt=1.0, normalize="none")["advantage"] == pytest.approx(credit)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(rows=logs())
+def test_the_advantage_is_q_less_value_plus_tail_times_one_number_for_each_group(rows: list[Row]):
+    batch = assembled(rows).batch
+    plain, scaled = Reach(normalize="none").assign(batch), Reach().assign(batch)
+    total = plain["q"] - plain["value"] + plain["tail"]
+    assert plain["advantage"] == pytest.approx(total, abs=1e-9)
+    for name in ("q", "value", "tail"):
+        assert (plain[name] == scaled[name]).all()
+    for group in range(batch.num_groups):
+        own = batch.group_of_step == group
+        product = np.outer(scaled["advantage"][own], total[own])
+        assert product == pytest.approx(product.T, abs=1e-9)
+        assert np.trace(product) >= 0
 
 
 def test_a_state_has_a_chance_and_a_share_of_it_in_doubt():
@@ -94,6 +114,45 @@ def test_a_step_of_chance_has_the_mean_of_its_outcomes():
     assert found["advantage"] == pytest.approx(expected)
 
 
+def scored(score: float) -> list[Row]:
+    """Return a group: M led to `score` and to 1, N to nothing; nobody won."""
+    return [
+        step
+        for name, walk, reward in (
+            ("p", "S a M b X", 1.0),
+            ("q", "S a M c Y", score),
+            ("r", "S d N c Z", 0),
+        )
+        for step in trajectory(name, walk, rewards=[0.0, reward])
+    ]
+
+
+def test_scores_are_earned_where_nobody_wins():
+    """κ = 1, H = 2, scores 1, 1/2 and 0: failures score e = 1/2, and so does the unknown.
+
+    V_1(M) = (3/2 + e) / 3 = 2/3, V_1(N) = e / 2 = 1/4, V_2(S) = (2/3 + 2/3 + 1/4 + e) / 4 = 25/48.
+    sd² = (1 + 1/4 + 1/2) / 4 - ((3/2 + 1/2) / 4)² = 3/16. λ⁵ = 2/(4 + 1): a agreed with itself.
+    """
+    found = parts(scored(0.5), doubt=1.0)
+    gain = np.array([7 / 48, 1 / 3, 7 / 48, -1 / 6, -13 / 48, -1 / 4])
+    assert found["step_reward"] == pytest.approx(gain)
+    credit = gain.copy()
+    credit[::2] += (2 / 5) ** (1 / 5) * gain[1::2]
+    assert found["advantage"] == pytest.approx(credit * np.sqrt(2 * 16 / 3))
+
+
+def test_what_no_state_foretells_is_told_by_the_outcome():
+    """Equal ways end with other scores: nothing in the graph tells which was better."""
+    rows = [
+        step
+        for name, first in zip("pqrs", "bbcc", strict=True)
+        for step in trajectory(name, f"S {first} M go X", rewards=[0.0, float(first == "b")])
+    ]
+    credit = parts(rows)["advantage"]
+    assert min(credit[0], credit[2]) > 0.1 > -0.1 > max(credit[4], credit[6])
+    assert credit[1::2] == pytest.approx([0, 0, 0, 0])
+
+
 def test_who_found_something_rare_is_credited_where_nobody_won():
     rows = [
         *trajectory("p", "hall a hall a hall"),
@@ -116,7 +175,8 @@ def test_a_lost_episode_ends_without_a_chance():
 
 def hidden_of(*walks: str) -> float:
     rows = [row for number, walk in enumerate(walks) for row in trajectory(f"t{number}", walk)]
-    (found,) = hidden_share(assembled(rows).batch)
+    batch = assembled(rows).batch
+    (found,) = hidden_share(batch, np.zeros(batch.num_steps))
     return float(found)
 
 
@@ -251,11 +311,11 @@ def test_each_group_is_judged_by_itself_and_the_report_says_so(tmp_path: Path, w
     (notice,) = report.notices
     assert notice.startswith(f"1 of 2 groups has {MEANING[Worth[worth.upper()]]}: reach imagines")
     # Without the way that is imagined, to take the carrot is a loss all the same.
-    credit = [row["reach_step_advantage"] for row in stored(store)]
+    credit = [row["reach_progress"] for row in stored(store)]
     assert credit == pytest.approx([-1, 1, 0, 1, 1, -1, 0])
     with pytest.warns(CreditWarning, match="1 of 2 groups has") as said:
         table = compute(step_table([*sound, *broken]), estimators=["reach"])
-    assert table["reach_step_advantage"].to_pylist() == credit
+    assert table["reach_progress"].to_pylist() == credit
     assert [str(warning.message) for warning in said] == [notice]
 
 
@@ -270,7 +330,7 @@ def test_states_that_are_merged_are_one_state(tmp_path: Path):
     """With the carrot ignored, both states are one: nothing is left to imagine."""
     store = write_store(tmp_path / "s", example())
     merge = MergeSettings(substitute=(" carrot=>",), guard=False)
-    assert [row["reach_step_advantage"] for row in credited(store, merge=merge)] == [1, 1, 0, 0]
+    assert [row["reach_progress"] for row in credited(store, merge=merge)] == [1, 1, 0, 0]
 
 
 def test_the_size_of_a_batch_changes_nothing(tmp_path: Path):
@@ -314,8 +374,8 @@ def test_a_window_lends_what_was_walked_and_tried(tmp_path: Path):
         iteration=1,
     )
     # Alone, CARROT's list tells nothing apart, and both its words and the kitchen's are seen.
-    assert [row["reach_step_advantage"] for row in credited(store, 1)] == [-1]
-    assert [row["reach_step_advantage"] for row in credited(store, 1, graph_window=1)] == [1]
+    assert [row["reach_progress"] for row in credited(store, 1)] == [-1]
+    assert [row["reach_progress"] for row in credited(store, 1, graph_window=1)] == [1]
 
 
 @settings(
@@ -331,7 +391,7 @@ def test_with_a_window_it_agrees_with_the_slow_one(
     write_store(root, before, iteration=0)
     # So that some trajectory is complete.
     store = write_store(root, [*rows, *trajectory("whole", "A go B", task_id="t9")], iteration=1)
-    names = ("reach_advantage", "reach_step_advantage")
+    names = ("reach_advantage", "reach_progress")
     found = [tuple(row[name] for name in names) for row in credited(store, 1, graph_window=1)]
     earlier, num_compared = groups_of(before), 0
     for task, group in groups_of(rows).items():

@@ -76,9 +76,14 @@ def test_credit_follows_the_truth_in_a_few_questions_and_the_audit_says_the_same
         "sign_agreement": "sign agreement with true progress",
         "silent_share": "steps without a signal",
     }
+
+    def label(name: str, part: str) -> str:
+        step = "progress" if name == "reach" else "step"
+        return name if part == "total" else f"{name} {step}"
+
     for statistic, title in titles.items():
         expected = {
-            name + " step" * (part == "step"): average.value
+            label(name, part): average.value
             for (name, part, _), average in averages(rows, statistic).items()
         }
         assert numbers[title] == pytest.approx(expected), statistic

@@ -52,7 +52,7 @@ def test_rooms_that_look_alike_share_their_gradient():
     assert exact.view_advantage[0] == pytest.approx([3 / 11, -3 / 11])
 
 
-@pytest.mark.parametrize("name", ["safe", "maze", "cliff", "rabbit"])
+@pytest.mark.parametrize("name", ["safe", "maze", "cliff", "rabbit", "program"])
 def test_the_gradient_is_that_of_finite_differences(name: str):
     world, rng = world_named(name), np.random.default_rng(3)
     logits = rng.standard_normal((len(world.views), len(world.actions)))

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from experiments.credit_truth.exact import distances, policy_of, success_of
-from experiments.credit_truth.policies import POLICIES, logits_of
+from experiments.credit_truth.policies import POLICIES, logits_of, success_wanted
 from experiments.credit_truth.world import MAX_STATES, enumerate_world
-from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS, world_named
+from experiments.credit_truth.worlds.table import (
+    DESIGN_WORLDS,
+    GRADED_WORLDS,
+    WORLDS,
+    world_named,
+)
 
 DISTANCES = {
     "push": 12,
@@ -33,10 +38,14 @@ DISTANCES = {
     "pump": 5,
     "lever": 5.5,
     "letter": 3.5,
+    "errands": 8,
+    "program": 4,
+    "quiz": 6,
+    "basket": 4,
 }
 """Least number of actions from the start, counted on the rules; the mean over starts."""
 
-ALL = (*WORLDS, *DESIGN_WORLDS)
+ALL = (*WORLDS, *DESIGN_WORLDS, *GRADED_WORLDS)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -75,10 +84,21 @@ def test_every_state_is_reached_with_some_probability(name: str):
 def test_a_policy_wins_as_often_as_its_kind_says(name: str, policy: str):
     world = world_named(name)
     first, again, other = (logits_of(world, policy, seed) for seed in (0, 0, 1))
-    assert success_of(world, policy_of(world, first)) == pytest.approx(POLICIES[policy], abs=1e-4)
-    assert success_of(world, policy_of(world, other)) == pytest.approx(POLICIES[policy], abs=1e-4)
+    for logits in (first, other):
+        assert success_of(world, policy_of(world, logits)) == pytest.approx(
+            success_wanted(world)[policy], abs=1e-4
+        )
     assert (first == again).all()
     assert (first != other).any()
+
+
+@pytest.mark.parametrize("name", GRADED_WORLDS)
+def test_a_score_is_earned_where_an_episode_ends_and_is_one_where_it_is_won(name: str):
+    world = world_named(name)
+    assert world.is_graded
+    assert ((world.score >= 0) & (world.score <= 1)).all()
+    assert len(np.unique(world.score)) >= 4
+    assert (world.is_won == (world.is_over & (world.score == 1))).all()
 
 
 def test_no_world_that_judges_is_one_for_design():

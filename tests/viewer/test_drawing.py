@@ -59,14 +59,14 @@ def test_rewardflow_values_colour_states_where_they_are_asked_for(graph: TaskGra
     assert drawing.legend["state_ends"] == [f"{min(values):.3g}", f"{max(values):.3g}"]
 
 
-def test_reach_colours_states_by_the_chance_to_win(shared: Shared):
+def test_reach_colours_states_by_what_they_still_earn(shared: Shared):
     store = shared(worked_example, "reach")
     graph = read_task_graph(store, run_id="r0", iteration=0, task_id="t0", column="reach_advantage")
     drawing = _draw(graph, states=STATE_SCALES["chance"])
     goal = next(node for node in graph.nodes if node.is_goal)
     assert (goal.reach_value, goal.reach_doubt) == (1, 0)
     assert _of(drawing.nodes)[node_key(goal.state_id)]["colour"] == sequential(1)
-    assert drawing.legend["state"] == "chance of success"
+    assert drawing.legend["state"] == "expected return"
 
 
 def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGraph):

@@ -55,6 +55,23 @@ def test_grpo_compares_the_return_of_the_trajectory(store: Store):
     ]
 
 
+def test_reach_says_where_the_step_was_what_its_action_earns_and_what_followed(tmp_path: Path):
+    rows = [*trajectory("x", "S a M b won", success=True), *trajectory("y", "S a M c X")]
+    store = credited(tmp_path / "s", rows, names=("reach",))
+    total, *parts = why(store, "reach", "y", 1)
+    assert total.endswith(
+        ": q less value plus the tail, times the root of the longest episode over the returns' "
+        "spread; 0 is the group's least return, 1 its greatest."
+    )
+    # κ = 0.7: the goal is reached by 1 of 2 steps from M, and of 0.7 that nobody took by none.
+    assert [line.partition(": ")[0] for line in parts] == [
+        "Q +0.00",
+        "Value +0.37",
+        "Tail +0.00",
+        "Progress -1.00",
+    ]
+
+
 def test_rloo_compares_it_with_the_others(store: Store):
     # The others' mean is (10 - 0.1) / 2 = 4.95.
     assert why(store, "rloo") == [
@@ -166,7 +183,7 @@ def test_every_estimator_explains_every_part_that_it_writes():
     for row in ESTIMATORS:
         assert row.explains is not None, row.name
         explanation = row.explains(row.options())
-        parts = {part for part in row.writes if part.endswith("_advantage")}
+        parts = set(row.writes) - {"step_reward", "advantage"}
         told = set(explanation.parts) | ({"step_advantage"} if explanation.total == "" else set())
         assert parts <= told, row.name
         assert explanation.total or "advantage" in explanation.parts, row.name
@@ -178,7 +195,8 @@ def test_without_a_unit_the_difference_is_the_credit_itself(tmp_path: Path):
         row.name for row in ESTIMATORS if row.name in names and hasattr(row.options, "normalize")
     ]
     store = write_store(tmp_path / "s", worked_example())
-    chosen = configure(names, [f"{name}.normalize=none" for name in plain])
+    settings = [f"{name}.normalize=none" for name in plain]
+    chosen = configure(names, [*settings, "discounted.baseline=group"])
     assign_credit(store, CreditSettings(estimators=chosen, invalid_action_penalty=0.3))
     group = task_steps(store, **HERE, task_id="t0")
     num_checked = 0

@@ -31,9 +31,9 @@ class Node:
     rewardflow_value: float | None
     """RewardFlow's potential; None if it was not computed."""
     reach_value: float | None
-    """The chance of success from here, by the group's own steps; None if `reach` has no credit."""
+    """What is still earned from here, by the group's own steps; None if `reach` has no credit."""
     reach_doubt: float | None
-    """The share of that chance which goes if `reach` counts its doubt; None without a chance."""
+    """The share of that which goes if `reach` counts its doubt; None where nothing is earned."""
     num_merged: int
     """Number of distinct texts that were merged into this state."""
 

@@ -28,6 +28,7 @@ MOST_TELLING = (
     "turn_rloo",
     "mt_grpo",
     "hgpo",
+    "discounted",
     "rloo",
     "grpo",
 )

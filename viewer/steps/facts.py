@@ -19,6 +19,10 @@ PART_NAMES: dict[str, str] = {
     "advantage": "",
     "episode_advantage": " · episode",
     "step_advantage": " · step",
+    "q": " · q",
+    "value": " · value",
+    "tail": " · tail",
+    "progress": " · progress",
 }
 """Part to the suffix of the estimator's name; the trainer uses the plain advantage."""
 

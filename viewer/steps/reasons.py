@@ -18,6 +18,10 @@ _Floats = NDArray[np.float64]
 _PARTS: Mapping[str, str] = {
     "episode_advantage": "episode part",
     "step_advantage": "step part",
+    "q": "q",
+    "value": "value",
+    "tail": "tail",
+    "progress": "progress",
 }
 _BESIDE: Mapping[str, tuple[str, str]] = {
     "trajectories": (

@@ -39,6 +39,7 @@ ROW = Estimator(
     options=Brevity,
     writes=("advantage",),
     reads=("thought",),
+    made_of=("thoughts",),
     balanced={"advantage": "group"},
     paper="examples/extension",
 )

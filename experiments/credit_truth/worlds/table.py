@@ -15,6 +15,7 @@ from experiments.credit_truth.worlds.design_tasks import (
     pump,
     puzzle,
 )
+from experiments.credit_truth.worlds.graded import basket, errands, program, quiz
 from experiments.credit_truth.worlds.grids import cliff, maze, push, vault
 from experiments.credit_truth.worlds.tasks import brew, office, safe, shop
 
@@ -32,8 +33,11 @@ DESIGN_WORLDS = _by_name(
 )
 """The worlds that estimators may be designed on."""
 
+GRADED_WORLDS = _by_name(errands, program, quiz, basket)
+"""Worlds for design whose episodes have scores."""
+
 
 @cache
 def world_named(name: str) -> World:
     """Return a world, of those that judge or of those for design; it is enumerated once."""
-    return {**WORLDS, **DESIGN_WORLDS}[name]()
+    return {**WORLDS, **DESIGN_WORLDS, **GRADED_WORLDS}[name]()

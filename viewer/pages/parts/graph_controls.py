@@ -72,7 +72,7 @@ def forget_when_changed(shown: tuple[str, int, str]) -> None:
 
 def choose_part(estimator: str, columns: Sequence[str]) -> str:
     """Show a choice of the parts of an advantage that the credit has."""
-    parts = {"advantage": "whole", "step_advantage": "step part"}
+    parts = {"advantage": "whole", "step_advantage": "step part", "progress": "progress"}
     there = [part for part in parts if f"{estimator}_{part}" in columns]
     return _segments("part", "Advantage", there, there[0], parts.__getitem__)
 

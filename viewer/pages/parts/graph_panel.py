@@ -266,4 +266,7 @@ def _values(node: Node) -> Iterator[str]:
         yield f"RewardFlow value {node.rewardflow_value:.3g}"
     if node.reach_value is not None:
         doubt = "" if node.reach_doubt is None else f", {node.reach_doubt:.0%} of it in doubt"
-        yield f"chance of success {node.reach_value:.0%} by the group's own steps{doubt}"
+        yield (
+            f"expected return {node.reach_value:.2f} by the group's own steps, whose least return "
+            f"is 0 and whose greatest is 1{doubt}"
+        )

@@ -1,0 +1,135 @@
+"""Reach and returns of every kind: which changes of rewards change nothing, and which must."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphcredit.credit.estimators.reach import Reach
+from graphcredit.credit.inputs.table import ANALOGIES
+from graphcredit.credit.iteration.assemble import assemble
+from graphcredit.credit.steps.arrays import Floats
+from tests.credit.strategies import logs
+from tests.examples import examples
+from tests.worlds import step_table, trajectory
+
+Row = dict[str, Any]
+
+
+def parts(rows: list[Row], **options: Any) -> dict[str, Floats]:
+    return Reach(**options).assign(assemble(step_table(rows), inputs=[ANALOGIES]).batch)
+
+
+def is_last(row: Row) -> bool:
+    return row["terminated"] or row["truncated"]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    rows=logs(),
+    scales=st.lists(st.sampled_from([0.01, 1.0, 3.0, 1000.0]), min_size=3, max_size=3),
+    shifts=st.lists(st.sampled_from([-5.0, 0.0, 0.25]), min_size=3, max_size=3),
+)
+def test_returns_of_each_group_may_be_multiplied_and_shifted_at_their_end(
+    rows: list[Row], scales: list[float], shifts: list[float]
+):
+    moved = [
+        row | {"reward": scales[group] * (row["reward"] + shifts[group] * is_last(row))}
+        for row in rows
+        for group in [int(row["task_id"][-1])]
+    ]
+    before, after = parts(rows), parts(moved)
+    for name, values in before.items():
+        np.testing.assert_allclose(after[name], values, rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+def test_rewards_that_cancel_are_no_difference():
+    """0.3 - 0.1 - 0.1 - 0.1 is 0 but for rounding: all returns are equal, and nobody won."""
+    rows = [
+        *trajectory("p", "S a S a S a S a S", rewards=[-0.1, -0.1, -0.1, 0.3]),
+        *trajectory("q", "S b S", rewards=[0.0]),
+    ]
+    assert sum(row["reward"] for row in rows) != 0
+    none = parts([row | {"reward": 0.0} for row in rows])
+    for name, values in parts(rows).items():
+        assert values == pytest.approx(none[name]), name
+
+
+def test_a_cost_for_each_step_is_no_shift_and_credits_the_shorter_way():
+    short, long = "S a won", "S b M c won"
+    rows = [
+        step
+        for name, walk in (("p", short), ("q", short), ("r", long), ("s", long))
+        for step in trajectory(name, walk, success=True)
+    ]
+    # All win: without costs nothing differs but the time that the long way takes.
+    free = parts(rows, normalize="none")
+    dear = parts([row | {"reward": -1.0} for row in rows], normalize="none")
+    assert dear["advantage"][0] - dear["advantage"][2] > 0.8
+    assert abs(free["advantage"][0] - free["advantage"][2]) < 0.4
+
+
+def test_a_reward_on_the_way_belongs_to_the_step_that_earned_it():
+    """Returns 1 and 0; the 1 is earned by b in M, and a leads to M. c in S leads to N."""
+    rows = [
+        *trajectory("p", "S a M b X d Y", rewards=[0.0, 1.0, 0.0]),
+        *trajectory("q", "S c N b X d Y", rewards=[0.0, 0.0, 0.0]),
+    ]
+    found = parts(rows, normalize="none", doubt=1e-9)
+    assert found["value"] == pytest.approx([1 / 2, 1, 0, 1 / 2, 0, 0], abs=1e-6)
+    assert found["q"] == pytest.approx([1, 1, 0, 0, 0, 0], abs=1e-6)
+
+
+LAYERS = ("S", "AB", "CD", "XY")
+"""States after 0 to 3 steps."""
+
+walks = st.tuples(*(st.tuples(st.sampled_from(layer), st.integers(0, 3)) for layer in LAYERS[1:]))
+potentials = st.fixed_dictionaries({state: st.floats(-2, 2) for state in "SABCD"})
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(walked=st.lists(walks, min_size=2, max_size=8), potential=potentials)
+def test_shaping_by_a_potential_changes_nothing_but_for_doubt(
+    walked: list[Any], potential: dict[str, float]
+):
+    """r + Φ(s') - Φ(s), with Φ 0 at the ends: a difference that all returns share."""
+    potential |= dict.fromkeys("XY", 0.0)
+    plain: list[Row] = []
+    for number, walk in enumerate(walked):
+        states = ["S", *(state for state, _ in walk)]
+        text = [word for state in states for word in (state, "go")][:-1]
+        plain += trajectory(f"t{number}", text, rewards=[float(reward) for _, reward in walk])
+    shaped = [
+        row | {"reward": row["reward"] + potential[row["next_state"]] - potential[row["state"]]}
+        for row in plain
+    ]
+    before, after = (parts(rows, doubt=1e-9)["advantage"] for rows in (plain, shaped))
+    np.testing.assert_allclose(after, before, atol=1e-4)
+
+
+SCORES = {"apologise": 0.1, "ask": 0.45, "replace": 0.8, "refund": 1.0}
+
+
+def test_the_higher_the_score_the_more_credit():
+    """30 chats with one deciding step, which may lead on by one more: partial success counts."""
+    chance = np.random.default_rng(0)
+    rows: list[Row] = []
+    for number in range(30):
+        action = list(SCORES)[number % 4]
+        end = f"{action}ed" if chance.random() < 0.5 else f"{action}ed politely"
+        rows += trajectory(
+            f"t{number:02d}",
+            ["complaint", action, end, "bye", "closed"],
+            rewards=[0.0, SCORES[action]],
+            success=SCORES[action] == 1,
+        )
+    lost = [row | {"success": False} if row.get("success") else row for row in rows]
+    for shown in (rows, lost):
+        credit = parts(shown)["advantage"][::2]
+        means = [credit[place::4].mean() for place in range(4)]
+        assert means == sorted(means)
+        assert means[1] < 0 < means[2]
+        gaps = np.diff(means)
+        assert gaps[0] == pytest.approx(gaps[1], rel=0.05)

@@ -128,6 +128,15 @@ class ExtensionWarning(UserWarning):
     """An installed package offers a row of a table that cannot be used."""
 
 
+def unreadable(what: str, error: Exception) -> SchemaError:
+    """Return the error for a file that is damaged, or that the system does not let us read."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return SchemaError(f"{what}: {error}")
+    return DamagedFileError(
+        f"{what}: {error}. `graphcredit check STORE --quarantine` moves damaged files aside."
+    )
+
+
 @contextmanager
 def interrupts() -> Generator[None]:
     """Raise KeyboardInterrupt at Ctrl-C, also inside DuckDB, which raises a RuntimeError."""

@@ -12,6 +12,7 @@ from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
 from graphcredit.credit.steps.codes import encode
 from graphcredit.credit.steps.complete import TEXT_COLUMNS, refuse_shared_names
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
 
 BATCH_ROWS = 1 << 17
@@ -20,7 +21,7 @@ BATCH_ROWS = 1 << 17
 BATCH_BYTES = 1 << 28
 """Of state texts in a batch, each as often as its file has it; a batch needs several times that."""
 
-_LONG_TEXTS = frozenset({"state", "next_state"})
+_LONG_TEXTS = ["state", "next_state"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,19 +113,19 @@ class _Unit:
 def _units(shard: Shard, batch_rows: int) -> list[_Unit]:
     """Return the parts that a shard may be cut into: none, or its row groups."""
     with open_parquet(shard.path) as file:
-        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    units = [_unit(group, batch_rows) for group in groups]
+        units = [_unit(file, shard, i, batch_rows) for i in range(file.num_row_groups)]
     weight = sum(unit.weight for unit in units)
     if weight > batch_rows:
         return units
     return [_Unit(num_rows=sum(unit.num_rows for unit in units), weight=weight)]
 
 
-def _unit(group: pq.RowGroupMetaData, batch_rows: int) -> _Unit:
-    columns = (group.column(i) for i in range(group.num_columns))
-    num_bytes = sum(c.total_uncompressed_size for c in columns if c.path_in_schema in _LONG_TEXTS)
-    weight = max(group.num_rows, num_bytes * batch_rows // BATCH_BYTES)
-    return _Unit(num_rows=group.num_rows, weight=weight)
+def _unit(file: pq.ParquetFile, shard: Shard, row_group: int, batch_rows: int) -> _Unit:
+    num_rows = file.metadata.row_group(row_group).num_rows
+    texts = column_chunks(file, shard.path, row_group, _LONG_TEXTS).values()
+    num_bytes = sum(text.total_uncompressed_size for text in texts)
+    weight = max(num_rows, num_bytes * batch_rows // BATCH_BYTES)
+    return _Unit(num_rows=num_rows, weight=weight)
 
 
 def _batches(task: Ints, units: Sequence["_Unit"], batch_rows: int) -> Ints:

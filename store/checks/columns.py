@@ -15,6 +15,7 @@ from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.files.parse import parse_json
+from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.parquet.shards import conform, open_parquet, read_table
 from graphcredit.store.provenance.configuration import history_configuration
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
@@ -30,7 +31,7 @@ def check_columns(file: TableFile) -> list[Violation]:
     """Return the violations that a file's footer and column types show."""
     try:
         with open_parquet(file.path) as parquet:
-            _read_empty_columns(parquet)
+            _read_empty_columns(parquet, file.path)
             schema = parquet.schema_arrow  # made anew each time
             return [
                 *_column_violations(file, parquet, schema),
@@ -77,16 +78,12 @@ def damage(path: Path, relative: str, reason: str) -> Violation:
     return Violation(rule=FILE_RULES["readable"], file=relative, found=reason)
 
 
-def _read_empty_columns(parquet: pq.ParquetFile) -> None:
+def _read_empty_columns(parquet: pq.ParquetFile, path: Path) -> None:
     """Read the columns that hold only nulls: DuckDB skips them, so damage there would go unseen."""
-    chunks = [
-        parquet.metadata.row_group(group).column(index)
-        for group in range(parquet.num_row_groups)
-        for index in range(parquet.metadata.num_columns)
-    ]
     names = {
-        chunk.path_in_schema.partition(".")[0]
-        for chunk in chunks
+        name.partition(".")[0]
+        for group in range(parquet.num_row_groups)
+        for name, chunk in column_chunks(parquet, path, group).items()
         if chunk.is_stats_set and chunk.statistics.null_count == chunk.num_values
     }
     for index in range(parquet.num_row_groups if names else 0):

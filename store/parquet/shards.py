@@ -24,9 +24,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
+from graphcredit.store.errors import (
+    DamagedFileError,
+    NewerSchemaError,
+    SchemaError,
+    unreadable,
+)
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.schema import (
     PARTITION_COLUMNS,
     SCHEMA_VERSION,
@@ -77,9 +83,9 @@ def open_parquet(
             # A dictionary column is missing or is not text: `conform` has the better message.
             file = _File(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _unreadable(f"{path} cannot be read as Parquet", error) from error
+        raise unreadable(f"{path} cannot be read as Parquet", error) from error
     except DamagedFileError as error:
-        raise _unreadable(f"{path} must have the bytes it was written with", error) from error
+        raise unreadable(f"{path} must have the bytes it was written with", error) from error
     version = (file.schema_arrow.metadata or {}).get(SCHEMA_VERSION_KEY, b"1")
     if not version.isdigit() or len(version) > 9 or int(version) > SCHEMA_VERSION:
         raise NewerSchemaError(
@@ -155,16 +161,7 @@ def _naming(what: str) -> Generator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(f"{what} cannot be read", error) from error
-
-
-def _unreadable(what: str, error: Exception) -> SchemaError:
-    """Return the error for a file that is damaged, or that the system does not let us read."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return SchemaError(f"{what}: {error}")
-    return DamagedFileError(
-        f"{what}: {error}. `graphcredit check STORE --quarantine` moves damaged files aside."
-    )
+        raise unreadable(f"{what} cannot be read", error) from error
 
 
 def conform(
@@ -254,7 +251,7 @@ def read_steps(
                 c.name for c in dict.fromkeys(with_task) if c.name in file.schema_arrow.names
             ]
             for index in range(file.num_row_groups):
-                if task_id is not None and _excludes(file, index, "task_id", task_id):
+                if task_id is not None and _excludes(file, shard.path, index, "task_id", task_id):
                     continue
                 table = file.read_row_group(index, columns=present)
                 if task_id is not None:
@@ -362,11 +359,9 @@ def _check_text(array: pa.ChunkedArray, column: Column, where: str) -> None:
             raise SchemaError(f"{where}: column {column.name!r} must be UTF-8: {error}") from error
 
 
-def _excludes(file: pq.ParquetFile, row_group: int, column: str, value: str) -> bool:
-    metadata = file.metadata.row_group(row_group)
-    for index in range(metadata.num_columns):
-        chunk = metadata.column(index)
-        if chunk.path_in_schema == column and chunk.is_stats_set and chunk.statistics.has_min_max:
-            low, high = chunk.statistics.min, chunk.statistics.max
-            return isinstance(low, str) and not low <= value <= high
-    return False
+def _excludes(file: pq.ParquetFile, path: Path, row_group: int, column: str, value: str) -> bool:
+    chunk = column_chunks(file, path, row_group, [column]).get(column)
+    if chunk is None or not chunk.is_stats_set or not chunk.statistics.has_min_max:
+        return False
+    low, high = chunk.statistics.min, chunk.statistics.max
+    return isinstance(low, str) and not low <= value <= high

@@ -1,5 +1,7 @@
 """Files from other programs read as the schema says."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import create_store, read_steps
+from graphcredit.store.checks.columns import check_columns
+from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.errors import SchemaError
+from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
-from graphcredit.store.schema import STEP_SCHEMA
+from graphcredit.store.schema import STEP_COLUMNS, STEP_SCHEMA
+from tests.forks import FORKS
 from tests.worlds import step_table
 
 
@@ -107,3 +113,29 @@ def test_only_the_asked_for_task_is_read(tmp_path: Path):
     (read,) = read_steps(store, columns=["trajectory_id"], task_id="t0")
     assert read["trajectory_id"].to_pylist() == ["t0-x", "t0-x"]
     assert list(read_steps(store, columns=["trajectory_id"], task_id="zz")) == []
+
+
+def _look(path: Path, content: bytes, places: Sequence[int]) -> None:
+    file = TableFile(
+        kind="steps", path=path, relative="a", run_id="r", iteration=0, columns=STEP_COLUMNS
+    )
+    for place in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 0x10
+        path.write_bytes(damaged)
+        check_columns(file)
+        with suppress(SchemaError), open_parquet(path) as opened:
+            column_chunks(opened, path, 0, ["state"])
+
+
+def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path):
+    columns = STEP_SCHEMA.names[:12]
+    table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
+    path = tmp_path / "a.parquet"
+    pq.write_table(table.select(columns), path)
+    content = path.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    process = FORKS.Process(target=_look, args=(path, content, range(footer, len(content))))
+    process.start()
+    process.join()
+    assert process.exitcode == 0

@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.collector.importers.logs.files import RowError
+
 _ENCODED = (
     *(pa.types.is_run_end_encoded, pa.types.is_union),
     *(pa.types.is_list_view, pa.types.is_large_list_view),
@@ -23,7 +25,7 @@ _VIEW_WORDS = 4
 
 
 def refuse_encoded(fields: Iterable[pa.Field], place: str = "") -> None:
-    """Raise ValueError for a column of a type that can repeat its values without a bound."""
+    """Raise RowError for a column of a type that can repeat its values without a bound."""
     for field in fields:
         path, type_ = f"{place}{field.name}", _stored(field.type)
         is_nested = pa.types.is_nested(type_)
@@ -32,7 +34,7 @@ def refuse_encoded(fields: Iterable[pa.Field], place: str = "") -> None:
         else:
             is_encoded = any(is_type(type_) for is_type in _ENCODED)
         if is_encoded:
-            raise ValueError(f"column {path} must be cast to plain lists and texts: it is {type_}")
+            raise RowError(f"column {path} must be cast to plain lists and texts: it is {type_}")
         if is_nested:
             refuse_encoded(map(type_.field, range(type_.num_fields)), f"{path}.")
 

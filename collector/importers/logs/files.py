@@ -171,8 +171,8 @@ def parsed(text: bytes) -> Any:
 
 
 def broken(path: Path, place: str, error: Exception | str) -> Record:
-    """Return what stands for the rest of a damaged file."""
+    """Return what stands for the rest of a file that is damaged, or that a RowError refuses."""
     reason = " ".join(str(error).split())[:200]
-    return Record(
-        path=path, place=place, value=RowError(f"the file is damaged here: {reason}"), share=1.0
-    )
+    if not isinstance(error, RowError):
+        error = RowError(f"the file is damaged here: {reason}")
+    return Record(path=path, place=place, value=error, share=1.0)

@@ -95,7 +95,7 @@ def memory_of_arrow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_encodings_without_a_bound_are_refused(tmp_path: Path, column: pa.Array):
     _write_arrow(tmp_path / "a.arrow", pa.StructArray.from_arrays([column], ["inner"]))
     (record,) = read_records(tmp_path / "a.arrow")
-    assert "column more.inner must be cast to plain lists and texts" in str(record.value)
+    assert str(record.value).startswith("column more.inner must be cast to plain lists and texts")
 
 
 def test_columns_of_all_shapes_are_read_as_they_are(

@@ -99,7 +99,10 @@ def test_credit_ends_with_the_faults_that_it_counted(tmp_path: Path):
     head, *findings = _lines(result)[-2:]
     assert head == f"`graphcredit audit {root[0]}` says more of these:"
     assert findings[0].startswith("warning: success_without_reward: 1 of 6")
-    assert "reward" not in graphcredit("credit", *root, "-e", "grpo", "--no-audit").stdout
+    assert (
+        "success_without_reward"
+        not in graphcredit("credit", *root, "-e", "grpo", "--no-audit").stdout
+    )
 
 
 def test_credit_of_a_sound_store_says_nothing_of_the_audit(tmp_path: Path):

@@ -77,5 +77,5 @@ def test_a_merged_graph_keeps_every_rule(tmp_path: Path):
 
 
 def test_a_store_without_a_graph_says_how_to_get_one(tmp_path: Path):
-    with pytest.raises(InputError, match=r"found no entities\.parquet.*docs/store\.md"):
+    with pytest.raises(InputError, match=r"found no entities\.parquet.*graphcredit er-graph"):
         read_er_graph(create_store(tmp_path / "s"))

@@ -80,7 +80,7 @@ def _needed(row: Estimator, matter: str) -> bool:
 
 
 @pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(4), deadline=None)
 @given(log=logs(), seed=st.integers(0, 999))
 def test_credit_depends_on_nothing_that_its_row_does_not_name(
     row: Estimator, log: list[Row], seed: int
@@ -114,7 +114,7 @@ def test_credit_depends_on_all_that_its_row_names(row: Estimator, matter: str):
     [row for row in ESTIMATORS if row.by_wins(row.options())],
     ids=lambda row: row.name,
 )
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(log=logs(), seed=st.integers(0, 999))
 def test_what_knows_wins_alone_does_not_change_with_returns(
     row: Estimator, log: list[Row], seed: int

@@ -11,6 +11,7 @@ import pytest
 from experiments.credit_quality.report import tables as quality_tables
 from experiments.credit_truth.noise.report import noise_tables
 from experiments.credit_truth.report import tables as truth_tables
+from experiments.credit_truth.turns.run import turn_tables
 from experiments.markdown import frame
 from experiments.sokoban.report import tables as sokoban_tables
 from experiments.textworld import report
@@ -48,6 +49,7 @@ def test_tables_of_credit_are_those_of_the_kept_results():
     _assert_shown(quality_tables(_kept("credit_quality", "credit-quality")), "credit-quality")
     rows, curves = (_kept("credit_truth", name) for name in ("credit-truth", "learning"))
     _assert_shown(truth_tables(rows, curves), "credit-truth")
+    _assert_shown(turn_tables(_kept("credit_truth", "turns")), "turns")
     _assert_shown(noise_tables(_kept("credit_truth", "noise")), "credit-truth")
     _assert_shown(sokoban_tables(_kept("sokoban", "sokoban")), "learning")
 

@@ -17,6 +17,7 @@ Judge: TypeAlias = Callable[[Played, np.random.Generator], Floats]
 """Returns [num_steps] what a judge says of the state that each step led to."""
 
 _NOISE = 0.2
+_PER_UNIT = 2.0**20
 
 
 def _value(played: Played, _: np.random.Generator) -> Floats:
@@ -65,8 +66,11 @@ def with_scores(table: pa.Table, said: Floats) -> pa.Table:
 def with_rewards(table: pa.Table, said: Floats, rollouts: Rollouts) -> pa.Table:
     """Return steps whose rewards pay for each change of the score, and change no return.
 
-    What a judge says moves rewards in time alone: the exact gradient stays that of winning.
+    What a judge says moves rewards in time alone: the exact gradient stays that of winning. It is
+    rounded to a millionth or so, to a power of two, so that sums are exact, and equal returns stay
+    equal.
     """
-    paid = potential_rewards(said, starts_of_runs(rollouts.episode), 1.0)
+    exact = np.round(said * _PER_UNIT) / _PER_UNIT
+    paid = potential_rewards(exact, starts_of_runs(rollouts.episode), 1.0)
     rewards = table["reward"].to_numpy() + paid
     return table.set_column(table.schema.get_field_index("reward"), "reward", arrow_of(rewards))

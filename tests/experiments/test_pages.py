@@ -48,7 +48,8 @@ def _kept(experiment: str, name: str) -> pl.DataFrame:
 def test_tables_of_credit_are_those_of_the_kept_results():
     _assert_shown(quality_tables(_kept("credit_quality", "credit-quality")), "credit-quality")
     rows, curves = (_kept("credit_truth", name) for name in ("credit-truth", "learning"))
-    _assert_shown(truth_tables(rows, curves), "credit-truth")
+    printed = truth_tables(rows, curves) + truth_tables(_kept("credit_truth", "graded"), None)
+    _assert_shown(printed, "credit-truth")
     _assert_shown(turn_tables(_kept("credit_truth", "turns")), "turns")
     _assert_shown(noise_tables(_kept("credit_truth", "noise")), "credit-truth")
     _assert_shown(sokoban_tables(_kept("sokoban", "sokoban")), "learning")

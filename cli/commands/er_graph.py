@@ -10,13 +10,12 @@ import typer
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, say
-from graphcredit.collector.importers.logs.files import RowError
-from graphcredit.collector.importers.logs.records import read_records
+from graphcredit.collector.importers.logs.records import sound_records
 from graphcredit.collector.importers.messages.values import as_text, fields_of
 from graphcredit.credit.inputs.entities.drawn import COLUMNS, Triple, draw_graph
 from graphcredit.credit.inputs.entities.premise import Premise, premise_of
 from graphcredit.credit.steps.complete import COLUMNS as STEP_COLUMNS
-from graphcredit.store.errors import InputError, PathError
+from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph
 from graphcredit.store.parquet.shards import read_steps
@@ -70,36 +69,35 @@ def _iterations(store: Store, run: str | None, iteration: int | None) -> Iterato
             )
 
 
-def _rows_of(path: Path, *names: str) -> Iterator[tuple[str, ...]]:
+def _rows_of(path: Path, option: str, *names: str) -> Iterator[tuple[str, ...]]:
     """Yield some fields of the rows of a file: JSON, JSONL, CSV or a table.
 
     Raises:
         PathError: There is no such file.
         InputError: A row cannot be read, or lacks a field.
     """
-    if not path.is_file():
-        raise PathError(f"there must be a file: there is none at {path}")
-    for record in read_records(path):
-        if isinstance(record.value, RowError):
-            raise InputError(f"{record.where}: {record.value}")
-        fields = [as_text(fields_of(record.value).get(name)) for name in names]
+    for record in sound_records(path, option):
+        row = fields_of(record.value)
+        fields = [as_text(row.get(name)) for name in names]
         if not all(fields):
             raise InputError(
                 f"{record.where}: a row must have {', '.join(names)}: it has "
-                f"{', '.join(fields_of(record.value)) or 'no fields'}"
+                f"{', '.join(row) or 'no fields'}"
             )
         yield tuple(field or "" for field in fields)
 
 
 def _answers_of(path: Path) -> Mapping[str, list[str]]:
     answers: defaultdict[str, list[str]] = defaultdict(list)
-    for task, answer in _rows_of(path, "task_id", "answer"):
+    for task, answer in _rows_of(path, "--answers", "task_id", "answer"):
         answers[task].append(answer)
     return answers
 
 
 def _triples_of(path: Path) -> list[Triple]:
-    return [(row[0], row[1], row[2]) for row in _rows_of(path, "head", "relation", "tail")]
+    return [
+        (row[0], row[1], row[2]) for row in _rows_of(path, "--triples", "head", "relation", "tail")
+    ]
 
 
 def _report(graph: ErGraph, premise: Premise, num_groups: int) -> dict[str, float | int | None]:
@@ -135,5 +133,5 @@ def _print(report: Mapping[str, float | int | None]) -> None:
         f"the won one came nearer the answer in {share:.0%} (95 %: {low:.0%} to {high:.0%}; ties, "
         f"{report['tied_pairs']:,}, count half)"
     )
-    holds = "sapo has something to go on" if low > 0.5 else "that is no better than chance"
-    say(f"{holds}: its step part credits what is near the answer")
+    verdict = "has something to go on" if low > 0.5 else "has little to go on: 50 % is chance"
+    say(f"the step part of sapo, which credits what is near the answer, {verdict}")

@@ -44,7 +44,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def distances(store: Path, task: str) -> dict[str, tuple[bool, set[str]]]:
+def related(store: Path, task: str) -> dict[str, tuple[bool, set[str]]]:
     """Return the entities of a task: whether each is an answer, and what it is related to."""
     graph = read_er_graph(open_store(store)).of_tasks([task])
     pairs = [(row["head_id"], row["tail_id"]) for row in graph.relations.to_pylist()]
@@ -60,7 +60,7 @@ def distances(store: Path, task: str) -> dict[str, tuple[bool, set[str]]]:
 
 def test_the_way_from_question_to_answer_is_drawn_from_texts(store: Path):
     report = json.loads(run("er-graph", store, "--json").out)
-    assert distances(store, "q1") == {
+    assert related(store, "q1") == {
         "ada brook": (False, {"millford"}),
         "millford": (False, {"ada brook", "tarn river"}),
         "tarn river": (True, {"millford"}),
@@ -92,12 +92,22 @@ def test_answers_and_triples_of_somebody_who_has_them(store: Path, tmp_path: Pat
     )
     given = ("--answers", tmp_path / "gold.csv", "--triples", tmp_path / "kb.jsonl")
     assert run("er-graph", store, *given).exit_code == 0
-    assert distances(store, "q3") == {
+    assert related(store, "q3") == {
         "millford": (False, {"tarn river"}),
         "tarn river": (True, {"millford", "sea"}),
         "sea": (False, {"tarn river"}),
     }
-    assert distances(store, "q1") == {}
+    assert related(store, "q1") == {}
+
+
+def test_a_given_answer_that_only_begins_sentences_is_related_too(tmp_path: Path):
+    state = "Who lived with Ada Brook?\nTom lived with Ada Brook."
+    rows = [{"task": "q", "episode": "a", "t": 0, "obs": state, "next_obs": "Over.", "done": True}]
+    rows[0] |= {"action": "finish[nobody]", "reward": 0.0}
+    graphcredit.record(pl.DataFrame(rows), tmp_path / "store")
+    (tmp_path / "gold.csv").write_text("task_id,answer\nq,Tom\n")
+    assert run("er-graph", tmp_path / "store", "--answers", tmp_path / "gold.csv").exit_code == 0
+    assert related(tmp_path / "store", "q")["tom"] == (True, {"ada brook"})
 
 
 def test_a_row_without_an_answer_is_named(store: Path, tmp_path: Path):

@@ -30,6 +30,7 @@ from graphcredit.collector.importers.logs.jsonl import (
 )
 from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
 from graphcredit.collector.importers.logs.plain import plain
+from graphcredit.store.errors import InputError, PathError
 
 WHOLE_BYTES = 32 << 20
 """Bytes of a JSON file, after decompression, from which a list is read item by item."""
@@ -58,6 +59,21 @@ def read_records(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
             error.add_note(f"while reading {path}")
             raise
         yield broken(path, "", error)
+
+
+def sound_records(path: Path, option: str) -> Iterator[Record]:
+    """Yield the records of a file that an option names, which must all be sound.
+
+    Raises:
+        PathError: There is no such file.
+        InputError: A record cannot be read.
+    """
+    if not path.is_file():
+        raise PathError(f"{option} must be a file: there is none at {path}")
+    for record in read_records(path):
+        if isinstance(record.value, RowError):
+            raise InputError(f"{record.where}: {record.value}")
+        yield record
 
 
 def _records(path: Path, limit: int) -> Iterator[Record]:

@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.files import RowError
-from graphcredit.collector.importers.logs.records import read_records
+from graphcredit.collector.importers.logs.records import sound_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.messages.values import (
     as_number,
@@ -16,7 +15,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
 )
-from graphcredit.store.errors import InputError, PathError
+from graphcredit.store.errors import InputError
 
 IDS = (
     *("trajectory_id", "rollout_id", "trial_id", "session_id", "conversation_id", "episode_id"),
@@ -84,12 +83,8 @@ def verdicts_of(path: Path) -> Verdicts:
         PathError: There is no such file.
         InputError: It has no verdicts.
     """
-    if not path.is_file():
-        raise PathError(f"--verdicts must be a file: there is none at {path}")
     by_id: dict[str, bool | float] = {}
-    for record in read_records(path):
-        if isinstance(record.value, RowError):
-            raise InputError(f"{record.where}: {record.value}")
+    for record in sound_records(path, "--verdicts"):
         for name, verdict in _of_value(record.value):
             if by_id.setdefault(name, verdict) != verdict:
                 raise InputError(f"{record.where}: {name} must have one verdict: it has two")

@@ -76,7 +76,7 @@ def draw_graph(
     relations: list[dict[str, str]] = []
     for task_id, task in sorted(tasks.items()):
         given = task.answers if answers is None else set(answers.get(task_id, ()))
-        of_task = _related(task) if near is None else near.around(given)
+        of_task = _related(task, given) if near is None else near.around(given)
         keys = {fold(answer) for answer in given}
         names = {fold(name): name for triple in sorted(of_task) for name in (triple[0], triple[2])}
         names |= {fold(answer): answer for answer in sorted(given)}
@@ -94,10 +94,10 @@ def draw_graph(
     )
 
 
-def _related(task: _Task) -> set[Triple]:
-    """Return the relations between names; of the unsure ones, those that are sure elsewhere."""
-    folded = {fold(answer) for answer in task.answers}
-    known = {name for name in task.names if name in task.sure or fold(name) in folded}
+def _related(task: _Task, answers: Iterable[str]) -> set[Triple]:
+    """Return the relations between names; of the unsure ones, those of answers and sure ones."""
+    keys = {fold(answer) for answer in answers}
+    known = {name for name in task.names if name in task.sure or fold(name) in keys}
     return {(a, "named with", b) for a, b in task.pairs if a in known and b in known}
 
 

@@ -68,7 +68,7 @@ def is_row(value: object, path: Path) -> bool:
     return is_verl(value, path) and _parsed(fields_of(value)) is not None
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield a record for each trajectory of a file, then what was not joined."""
     rows: list[StepRow] = []
     path = Path()

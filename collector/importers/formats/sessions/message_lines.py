@@ -69,14 +69,14 @@ def _joined(lines: Sequence[Line]) -> list[Line]:
     return joined
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the lines of each conversation."""
 
     def session_of(line: Line) -> str | None:
         begins = line.get("id") if line.get("type") == "session" else None
         return as_text(first_of({**line, "begins": begins}, (*_SESSIONS, "begins")))
 
-    return by_session(records, lambda _: False, session_of, _why_left_out)
+    return by_session(records, limit, lambda _: False, session_of, _why_left_out)
 
 
 def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:

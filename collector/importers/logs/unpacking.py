@@ -36,6 +36,15 @@ class UnpackedArchives:
         self._folder = Path(mkdtemp(prefix="graphcredit-"))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._number = 0
+        self._archives: dict[str, str] = {}
+        """Folders of archives to their paths."""
+
+    def shown(self, text: str) -> str:
+        """Return a message that names archives instead of the folders that have their files."""
+        if str(self._folder) in text:
+            for folder, archive in self._archives.items():
+                text = text.replace(folder, archive)
+        return text
 
     def add(self, archive: Path) -> tuple[Path, OSError | None]:
         """Unpack an archive.
@@ -46,6 +55,7 @@ class UnpackedArchives:
         self._number += 1
         folder = self._folder / str(self._number) / archive.name
         folder.mkdir(parents=True)
+        self._archives[str(folder)] = str(archive)
         refused: list[str] = []
         try:
             for size, unpack in _members(archive, folder):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from graphcredit.collector.importers.report import ImportReport
+from graphcredit.store.errors import InputError
 from tests.collector.importers.logs import WALKS, write_lines
 from tests.collector.importers.read_back import imported
 
@@ -83,3 +85,22 @@ def test_a_member_that_cannot_be_unpacked_is_named_and_the_others_are_read(
     (bad,) = report.bad_rows
     assert bad.where == str(tmp_path / kind)
     assert f"{2 + (kind == 'evil.tar')} members cannot be unpacked" in bad.reason
+
+
+@pytest.mark.parametrize("kind", ["logs.tar.gz", "logs.zip"])
+def test_messages_name_the_archive_and_the_file_in_it(kind: str, tmp_path: Path):
+    archive = packed(tmp_path / kind, "deep/w.jsonl", b'{"messages": [}\n{"no": "log"}\n')
+    report = imported_with_walks(archive, tmp_path)
+    assert [bad.where for bad in report.bad_rows] == [f"{archive}/deep/w.jsonl, line 1"]
+    (tmp_path / "again").mkdir()
+    archive = packed(tmp_path / "again" / kind, "deep/w.jsonl", b'{"no": "log"}\n')
+    assert imported_with_walks(archive, tmp_path).other_files == [f"{archive}/deep/w.jsonl"]
+    with pytest.raises(InputError) as raised:
+        imported(archive, tmp_path / "none")
+    assert f"In {archive}/deep/w.jsonl" in str(raised.value)
+    assert "graphcredit-" not in str(raised.value)
+
+
+def imported_with_walks(archive: Path, folder: Path) -> ImportReport:
+    write_lines(archive.parent / "walks.jsonl", *WALKS)
+    return imported(archive.parent, folder / f"store-{archive.parent.name}")

@@ -104,3 +104,28 @@ def test_messages_name_the_archive_and_the_file_in_it(kind: str, tmp_path: Path)
 def imported_with_walks(archive: Path, folder: Path) -> ImportReport:
     write_lines(archive.parent / "walks.jsonl", *WALKS)
     return imported(archive.parent, folder / f"store-{archive.parent.name}")
+
+
+def test_members_that_are_no_files_or_hide_another_are_named(tmp_path: Path):
+    content = write_lines(tmp_path / "w.jsonl", *WALKS).read_bytes()
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+            info = tarfile.TarInfo("w.jsonl")
+            info.type, info.linkname = kind, "/etc/passwd"
+            archive.addfile(info)
+    packed(tmp_path / "b.zip", "inner.tar.gz", b"")
+    with (
+        pytest.warns(UserWarning, match="Duplicate"),
+        zipfile.ZipFile(tmp_path / "c.zip", "w") as z,
+    ):
+        z.writestr("w.jsonl", content)
+        z.writestr("w.jsonl", content)
+    reasons = {
+        "a.tar": "7 members cannot be unpacked: 'w.jsonl' must be a file",
+        "b.zip": "1 member cannot be unpacked: 'inner.tar.gz' must be unpacked before",
+        "c.zip": "1 member cannot be unpacked: 'w.jsonl' is there several times",
+    }
+    report = imported(tmp_path, tmp_path / "store")
+    named = {Path(bad.where).name: bad.reason for bad in report.bad_rows}
+    assert named.keys() == reasons.keys()
+    assert all(named[name].startswith(reason) for name, reason in reasons.items())

@@ -114,12 +114,10 @@ def test_members_that_are_no_files_or_hide_another_are_named(tmp_path: Path):
             info.type, info.linkname = kind, "/etc/passwd"
             archive.addfile(info)
     packed(tmp_path / "b.zip", "inner.tar.gz", b"")
-    with (
-        pytest.warns(UserWarning, match="Duplicate"),
-        zipfile.ZipFile(tmp_path / "c.zip", "w") as z,
-    ):
-        z.writestr("w.jsonl", content)
-        z.writestr("w.jsonl", content)
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as doubled:
+        doubled.writestr("w.jsonl", content)
+        with pytest.warns(UserWarning, match="Duplicate"):
+            doubled.writestr("w.jsonl", content)
     reasons = {
         "a.tar": "7 members cannot be unpacked: 'w.jsonl' must be a file",
         "b.zip": "1 member cannot be unpacked: 'inner.tar.gz' must be unpacked before",

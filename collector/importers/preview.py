@@ -53,7 +53,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         InputError: The source is no log of a known format.
     """
     log = with_threshold(log_at(Path(source), options))
-    tally = Tally(options=log.options)
+    tally = Tally(options=log.options, shown=log.shown)
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     first = list(islice(_trajectories(log, tally), number))

@@ -138,7 +138,7 @@ def coverage_of(row: LogFormat, records: Iterable[Record]) -> Coverage:
     coverage = Coverage()
     sound = (record for record in records if not isinstance(record.value, RowError))
     with suppress(*_ABOUT_RECORDS):
-        for record in row.gather(sound) if row.gather else sound:
+        for record in row.gather(sound, _SAMPLED_BYTES) if row.gather else sound:
             with suppress(*_ABOUT_RECORDS):
                 read = [item for item in row.read(record) if isinstance(item, LoggedRollout)]
                 if read:

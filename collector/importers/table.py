@@ -57,8 +57,9 @@ class LogFormat:
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
     is_log: Callable[[Sequence[Record]], bool] | None = None
     """Whether the first records of a file together look like it, where one tells little."""
-    gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
-    """Puts together the records of a file that are one rollout; it holds the file in memory."""
+    gather: Callable[[Iterator[Record], int], Iterator[Record]] | None = None
+    """Puts together the records of a file that are one rollout, which may have so many bytes
+    (`logs/groups.py` keeps them on disk until then)."""
     instead_of: str | None = None
     """The format that reads the same records one by one: it is none where `is_log` says yes."""
     aside: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, cast
 
-from graphcredit.collector.importers.coverage import Coverage
+from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, fields_of

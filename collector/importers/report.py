@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from graphcredit.collector.importers.coverage import Coverage
+from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
 from graphcredit.collector.importers.observed import Observed

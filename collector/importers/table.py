@@ -62,7 +62,7 @@ class LogFormat:
     """The format that reads the same records one by one: it is none where `is_log` says yes."""
     aside: tuple[str, ...] = ()
     """Fields that the reader leaves out on purpose, such as `info` or `messages.*.usage`. Other
-    texts of a record that become part of no step are reported (`coverage.py`)."""
+    texts of a record that become part of no step are reported (`coverage/`)."""
     keeps_rest: bool = False
     """Whether `extra` has all that is not read. States may be numbers, so that the share of the
     texts that is read tells nothing: it is reported, and no file is refused for it."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.importers import coverage
-from graphcredit.collector.importers.coverage import Coverage
+from graphcredit.collector.importers.coverage import unread
+from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.recognition import coverage_of
@@ -84,13 +84,13 @@ def test_of_a_record_with_very_many_texts_the_first_of_a_field_speak_for_it(
     whole = unread_of(row)
     assert list(whole) == ["notes.*"]
     compared: list[str] = []
-    is_read = coverage._is_read  # pyright: ignore[reportPrivateUsage]
+    is_read = unread._is_read  # pyright: ignore[reportPrivateUsage]
 
     def counted(text: str, *args: Any) -> bool:
         compared.append(text)
         return is_read(text, *args)
 
-    monkeypatch.setattr(coverage, "_is_read", counted)
-    monkeypatch.setattr(coverage, "_MOST_COMPARISONS", 20)
+    monkeypatch.setattr(unread, "_is_read", counted)
+    monkeypatch.setattr(unread, "_MOST_COMPARISONS", 20)
     assert unread_of(row) == whole
     assert len(compared) < 18

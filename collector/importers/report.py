@@ -222,6 +222,12 @@ class Tally:
                     f"{name}: texts of the records that are in no step: "
                     f"{'; '.join(fields[:_SHOWN_FIELDS])}{rest}"
                 )
+            if guessed := coverage.guessed.most_common(_SHOWN_FIELDS):
+                named = ", ".join(f"`{path}` ({number:,})" for path, number in guessed)
+                yield (
+                    f"{name}: records have too many texts to look for each in the steps, so most "
+                    f"of those before in their field decided about texts of {named}"
+                )
 
     def _warnings(self) -> list[str]:
         counts = self.counts

@@ -1,10 +1,11 @@
 """Coverage: how much of the texts of records became part of a step, and what no reader read."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from graphcredit.collector.importers.coverage.fields import record_field
-from graphcredit.collector.importers.coverage.unread import unread_texts
+from graphcredit.collector.importers.coverage.unread import unread_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 
 _MOST_FIELDS = 300
@@ -30,6 +31,8 @@ class Coverage:
     """Those of texts of several words that no reader read; a single word may be a label."""
     unread: dict[str, FieldCount] = field(default_factory=dict[str, FieldCount])
     """All that no reader read, by path, such as `messages.*.content`."""
+    guessed: Counter[str] = field(default_factory=Counter[str])
+    """Texts that most of those before in their field decided about, by path."""
 
     @property
     def unread_share(self) -> float:
@@ -44,11 +47,12 @@ class Coverage:
             rollouts: What its reader made of it.
             aside: Paths of fields that the reader leaves out on purpose.
         """
-        num_characters, texts = unread_texts(value, record_field(aside), rollouts)
+        unread = unread_of(value, record_field(aside), rollouts)
         self.num_records += 1
-        self.num_characters += num_characters
+        self.num_characters += unread.num_characters
+        self.guessed += unread.guessed
         fields: dict[str, int] = {}
-        for place, text in texts:
+        for place, text in unread.texts:
             fields[place.path] = fields.get(place.path, 0) + len(text)
             self.num_unread += len(text) if len(text.split(maxsplit=1)) > 1 else 0
         for path, number in fields.items():
@@ -59,6 +63,7 @@ class Coverage:
         self.num_records += other.num_records
         self.num_characters += other.num_characters
         self.num_unread += other.num_unread
+        self.guessed += other.guessed
         for path, count in other.unread.items():
             self._count(path, count.num_records, count.num_characters)
 

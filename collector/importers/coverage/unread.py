@@ -5,7 +5,9 @@ call's arguments, or cut into several. So readers need not say what they read.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import cast
 
 from graphcredit.collector.importers.coverage.fields import (
@@ -32,13 +34,26 @@ _PLACE_OF_IMAGE = "<image>"
 _TAG = re.compile(r"</?\w+>|<\|\w+\|>|```\w*|\n+")
 
 _MOST_COMPARISONS = 10_000_000
-"""Of texts of a record with texts that were read; then most of those of its field decide."""
+"""Of texts of a record with texts that were read: about a second. Then its field decides."""
+
+_END = "\0"
+"""Stands between texts that are searched together."""
 
 
-def unread_texts(
-    record: object, place: Field, rollouts: Iterable[LoggedRollout]
-) -> tuple[int, list[tuple[Field, str]]]:
-    """Return the characters of the texts of a record, and those texts that are in no message.
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What of a record is in no message."""
+
+    num_characters: int
+    """Of all its texts that count."""
+    texts: list[tuple[Field, str]]
+    """Those that are in no message, with their places."""
+    guessed: Counter[str]
+    """Texts that were too many to look for, by path: most of those before in their field decide."""
+
+
+def unread_of(record: object, place: Field, rollouts: Iterable[LoggedRollout]) -> Unread:
+    """Return what of a record is in no message.
 
     Args:
         record: The record.
@@ -48,10 +63,11 @@ def unread_texts(
     read = _read_texts(rollouts)
     num_characters, left = texts_within(record, place, read)
     left = [item for item in left if canonical_text(item[1]) not in read]
+    guessed: Counter[str] = Counter()
     if left:
         made = read - {text for _, text in texts_within(record, place)[1]}
-        left = list(_searched(left, read, made))
-    return num_characters, left
+        left = list(_searched(left, read, made, guessed))
+    return Unread(num_characters, left, guessed)
 
 
 def _read_texts(rollouts: Iterable[LoggedRollout]) -> set[str]:
@@ -73,37 +89,51 @@ def _read_texts(rollouts: Iterable[LoggedRollout]) -> set[str]:
     return cast("set[str]", read - {None, ""})
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Texts that were read."""
+
+    whole: Collection[str]
+    """Each, and the lines of those that readers made."""
+    made: Collection[str]
+    """Those that no field has, since readers made them: whole texts, and values of arguments."""
+    together: str
+    """All of them in one."""
+
+
 def _searched(
-    texts: list[tuple[Field, str]], read: set[str], made: set[str]
+    texts: list[tuple[Field, str]], read: set[str], made: set[str], guessed: Counter[str]
 ) -> Iterator[tuple[Field, str]]:
-    """Yield the texts that are in no message, also not as a part."""
+    """Yield the texts that are in no message, also not as a part; count those that are guessed."""
     made = made | set(_inner_texts(read))
     lines = {line.strip() for text in made for line in text.splitlines()}
-    known = read | made | lines
+    known = _Read(whole=read | made | lines, made=made, together=_END.join(read | made))
     is_read: dict[str, bool] = {}  # a session may have one text thousands of times
     fields: dict[str, list[bool]] = {}
-    most = _MOST_COMPARISONS // len(known) if known else 0
+    most = _MOST_COMPARISONS // max(len(known.whole), 1)
     for field, text in texts:
         text = text.replace(_PLACE_OF_IMAGE, "").strip()
-        if text not in is_read:
-            as_before = fields.setdefault(field.path, [])
-            if len(is_read) <= most or not as_before:
-                as_before.append(not text or _is_read(text, known, made))
-                is_read[text] = as_before[-1]
-            else:
-                is_read[text] = text in known or 2 * sum(as_before) > len(as_before)
+        before = fields.setdefault(field.path, [])
+        if text not in is_read and (not text or text in known.whole):
+            is_read[text] = True
+        elif text not in is_read and (most > 0 or not before):
+            most -= 1
+            is_read[text] = _is_read(text, known)
+            before.append(is_read[text])
+        elif text not in is_read:
+            guessed[field.path] += 1
+            is_read[text] = 2 * sum(before) > len(before)
         if not is_read[text]:
             yield field, text
 
 
-def _is_read(text: str, known: Collection[str], made: Collection[str]) -> bool:
+def _is_read(text: str, read: _Read) -> bool:
     is_long = len(text) > _LONG
     return (
-        text in known
-        or _is_json_of(text, known)
-        or _is_cut(text, known, _CUT if is_long else _WHOLE)
-        or _is_cut(text, made, _CUT)
-        or (is_long and _is_copy(text, known))
+        _is_json_of(text, read.whole)
+        or _is_cut(text, read.whole, _CUT if is_long else _WHOLE)
+        or _is_cut(text, read.made, _CUT)
+        or (is_long and text in read.together)
     )
 
 
@@ -112,11 +142,6 @@ def _inner_texts(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         if text[:1] in ("{", "["):
             yield from _texts_of_json(parse_json(text))
-
-
-def _is_copy(text: str, read: Collection[str]) -> bool:
-    """Return whether a text is part of one that was read."""
-    return any(len(each) > len(text) and text in each for each in read)
 
 
 def _is_cut(text: str, read: Collection[str], share: float) -> bool:

@@ -1,9 +1,8 @@
 """Which fields of a record have texts that count, and their paths, such as `messages.*.content`."""
 
 import math
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection
 from functools import lru_cache
-from itertools import repeat
 from typing import cast
 
 _NAMES = frozenset(
@@ -70,38 +69,31 @@ def record_field(aside: tuple[str, ...] = ()) -> Field:
     return Field("", aside)
 
 
-def texts_within(
-    value: object, place: Field, known: Container[str] = frozenset()
-) -> tuple[int, list[tuple[Field, str]]]:
-    """Return the characters of the texts of an object or a list, and those that are not known.
+def texts_within(value: object, place: Field) -> list[tuple[Field, str]]:
+    """Return the texts of an object or a list, with their places.
 
     Names, blank texts and what is left out on purpose do not count.
     """
-    unknown: list[tuple[Field, str]] = []
-    num_characters = 0
-    rest: list[tuple[Field, object]] = [(place, value)]
-    while rest:
-        outer, value = rest.pop()
-        for name, item in _items(value):
-            kind = type(item)
-            if kind is str:
-                inner, text = outer[name], cast("str", item)
-                if len(text) > inner.characters and not text.isspace():
-                    num_characters += len(text)
-                    if text not in known:
-                        unknown.append((inner, text))
-            elif kind is dict or kind is list:
-                inner = outer[name]
-                if not inner.characters or _may_have_texts(item, inner.characters):
-                    rest.append((inner, item))
-    return num_characters, unknown
-
-
-def _items(value: object) -> Iterable[tuple[str, object]]:
-    """Return the items of an object or a list with their names."""
-    if type(value) is dict:
-        return cast("dict[str, object]", value).items()
-    return zip(repeat("*"), cast("list[object]", value)) if type(value) is list else ()
+    texts: list[tuple[Field, str]] = []
+    rest = [(place, value)]
+    for outer, within in rest:  # it grows by what is within
+        if type(within) is dict:
+            for name, item in cast("dict[str, object]", within).items():
+                kind = type(item)
+                if kind is str:
+                    inner = outer[name]
+                    if len(cast("str", item)) > inner.characters:
+                        texts.append((inner, cast("str", item)))
+                elif kind is dict or kind is list:
+                    inner = outer[name]
+                    if not inner.characters or _may_have_texts(item, inner.characters):
+                        rest.append((inner, item))
+        elif type(within) is list:
+            inner, items = outer["*"], cast("list[object]", within)
+            if not inner.characters:
+                texts += [(inner, item) for item in items if type(item) is str and item]
+                rest += [(inner, item) for item in items if type(item) in (dict, list)]
+    return [item for item in texts if not item[1].isspace()]
 
 
 def _may_have_texts(value: object, characters: float) -> bool:

@@ -61,13 +61,14 @@ def unread_of(record: object, place: Field, rollouts: Iterable[LoggedRollout]) -
         rollouts: What its reader made of it.
     """
     read = _read_texts(rollouts)
-    num_characters, left = texts_within(record, place, read)
+    texts = texts_within(record, place)
+    left = [item for item in texts if item[1] not in read]
     left = [item for item in left if canonical_text(item[1]) not in read]
     guessed: Counter[str] = Counter()
     if left:
-        made = read - {text for _, text in texts_within(record, place)[1]}
+        made = read - {text for _, text in texts}
         left = list(_searched(left, read, made, guessed))
-    return Unread(num_characters, left, guessed)
+    return Unread(sum(len(text) for _, text in texts), left, guessed)
 
 
 def _read_texts(rollouts: Iterable[LoggedRollout]) -> set[str]:
@@ -85,7 +86,7 @@ def _read_texts(rollouts: Iterable[LoggedRollout]) -> set[str]:
             if message.admissible_actions:
                 read.update(message.admissible_actions)
             for part in message.image_parts:
-                read.update(text for _, text in texts_within(part, record_field())[1])
+                read.update(text for _, text in texts_within(part, record_field()))
     return cast("set[str]", read - {None, ""})
 
 
@@ -167,4 +168,4 @@ def _is_json_of(text: str, read: Collection[str]) -> bool:
 
 
 def _texts_of_json(value: object) -> list[str]:
-    return [text.strip() for _, text in texts_within(value, record_field())[1]]
+    return [text.strip() for _, text in texts_within(value, record_field())]

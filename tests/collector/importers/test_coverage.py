@@ -87,5 +87,5 @@ def test_of_a_record_with_very_many_texts_the_first_of_a_field_speak_for_it_and_
     assert unread_of(row) == whole
     report = imported(write_lines(tmp_path / "a.jsonl", row), tmp_path / "s", max_unread=100.0)
     (note,) = (note for note in report.notes if "too many" in note)
-    # A text is compared with the two of the steps: the nine notes and one of the shown were.
-    assert note.endswith("decided about texts of `shown.*` (8)")
+    # A text is compared with the two of the steps: the nine shown and one note were.
+    assert note.endswith("decided about texts of `notes.*` (8)")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from graphcredit.collector.importers.coverage import Coverage
+from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
 from graphcredit.collector.importers.observed import Observed
@@ -230,6 +230,12 @@ class Tally:
                 yield (
                     f"{name}: texts of the records that are in no step: "
                     f"{'; '.join(fields[:_SHOWN_FIELDS])}{rest}"
+                )
+            if guessed := coverage.guessed.most_common(_SHOWN_FIELDS):
+                named = ", ".join(f"`{path}` ({number:,})" for path, number in guessed)
+                yield (
+                    f"{name}: records have too many texts to look for each in the steps, so most "
+                    f"of those before in their field decided about texts of {named}"
                 )
 
     def _warnings(self) -> list[str]:

@@ -216,7 +216,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",
         node_values=(
-            NodeValue(column="reach_value", of=Reach.value, options=("doubt",)),
+            NodeValue(column="reach_expected", of=Reach.value, options=("doubt",)),
             NodeValue(column="reach_doubt", of=Reach.share_of_doubt, options=("doubt",)),
         ),
         paper="this project, docs/research/credit-truth.md",

@@ -398,7 +398,7 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(
             {"collect": {"template": "tidy"}},
             "a template must be one of alfworld, search, sokoban, textworld, tiny",
         ),
-        ({"collect": {"allocation": "spo3"}}, "add it to credit.estimators, which are reach"),
+        ({"collect": {"allocation": "spo3"}}, "add it to credit.estimators, which are graphgpo"),
         ({"credit": {"estimators": ["sapo"]}}, "sapo needs tasks about entities: corridor has"),
         ({"train": {"advantage": "rloo"}}, "credit.estimators write: got 'rloo', and they write"),
         ({"train": {"objective": "pp0"}}, "'pp0'"),

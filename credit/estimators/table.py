@@ -211,7 +211,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
             "lists",
             "texts",
         ),
-        version=3,
+        version=4,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",

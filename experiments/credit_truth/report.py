@@ -13,17 +13,29 @@ from experiments.credit_truth.averages import (
     CREDIT,
     STATISTICS,
     averages,
+    by_wins,
     by_world,
     differences,
     reported,
     tuned,
 )
-from experiments.credit_truth.judge import MANY
+from experiments.credit_truth.credit import REFERENCES as KNOWING
+from experiments.credit_truth.judge import MANY, WINS
+from experiments.credit_truth.settings import TUNED
 from experiments.markdown import interval, names, number, ranged, sections, table
 from experiments.means import Mean
 
-REFERENCES: tuple[str, ...] = ("grpo", "graphgpo")
+REFERENCES: tuple[str, ...] = ("grpo", "graphgpo, tuned", "discounted, tuned")
 """Credits with which the others are compared, if they were judged."""
+
+CHIEF: frozenset[tuple[str, str]] = frozenset(
+    [
+        *KNOWING,
+        *((name, "") for name in ("grpo", "gigpo", "graphgpo", "discounted", *TUNED)),
+        *(("reach", lists) for lists in ("exact", "none")),
+    ]
+)
+"""Credits that the tables by policy, world and number of wins have; the first table has all."""
 
 
 def main() -> None:
@@ -46,13 +58,16 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         rows: Rows of `judge.judge`.
         curves: Rows of `learning.learn`, if there are any.
     """
-    one = rows.filter(num_groups=1)
+    of_chief = [key in CHIEF for key in rows.select(CREDIT).iter_rows()]
+    chief = rows.filter(pl.Series(of_chief, dtype=pl.Boolean))
+    one = chief.filter(num_groups=1)
     texts = {
+        "Fraction with one group, by its number of wins": _by_wins(chief),
         "Fraction of the true gain": first_table(rows),
-        "Differences of the fraction, paired by world": _gaps(rows),
+        "Differences of the fraction, paired by world": _gaps(chief),
         "Fraction with one group, by policy": _grid(one, "policy"),
         "Fraction with one group, by world": _grid(one, "world"),
-        f"Fraction with {MANY} groups, by world": _grid(rows.filter(num_groups=MANY), "world"),
+        f"Fraction with {MANY} groups, by world": _grid(chief.filter(num_groups=MANY), "world"),
     }
     if curves is not None:
         texts["Tabular learning, one rate for all worlds"] = _learning(
@@ -84,6 +99,21 @@ def first_table(rows: pl.DataFrame) -> str:
             ]
             for key, of in _by_fraction(one)
         ],
+    )
+
+
+def _by_wins(rows: pl.DataFrame) -> str:
+    """Return the fraction by the number of wins, and which share of the groups has it."""
+    groups = rows.filter(num_groups=1)["groups_by_wins"]
+    number = groups.list.to_array(len(WINS)).to_numpy().sum(0)
+    every = averages(rows.filter(num_groups=1), ["fraction"], CREDIT)
+    kinds = [
+        f"{wins} ({share:.0%})" for wins, share in zip(WINS, number / number.sum(), strict=True)
+    ]
+    order = sorted(by_wins(rows).items(), key=lambda item: -every[item[0]]["fraction"].value)
+    return table(
+        ["credit", "lists", *kinds, "all groups"],
+        [[*names(key), *map(interval, of), interval(every[key]["fraction"])] for key, of in order],
     )
 
 

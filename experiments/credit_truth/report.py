@@ -25,13 +25,13 @@ from experiments.credit_truth.settings import TUNED
 from experiments.markdown import interval, names, number, ranged, sections, table
 from experiments.means import Mean
 
-REFERENCES: tuple[str, ...] = ("grpo", "graphgpo, tuned", "discounted, tuned")
+REFERENCES: tuple[str, ...] = ("grpo", "graft, tuned", "discounted, tuned")
 """Credits with which the others are compared, if they were judged."""
 
 CHIEF: frozenset[tuple[str, str]] = frozenset(
     [
         *KNOWING,
-        *((name, "") for name in ("grpo", "gigpo", "graphgpo", "discounted", *TUNED)),
+        *((name, "") for name in ("grpo", "graphgpo", *TUNED)),
         *(("reach", lists) for lists in ("exact", "none")),
     ]
 )

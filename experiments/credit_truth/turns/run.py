@@ -30,6 +30,7 @@ from experiments.episodes import GROUP_SIZE, advantages
 from experiments.jobs import made
 from experiments.markdown import interval, table
 from graphcredit.credit.estimators.mt_grpo import MtGrpo
+from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.table import Assigner
 from graphcredit.credit.estimators.turn_credit import TurnCredit
@@ -41,6 +42,7 @@ _OF_REWARDS: Mapping[str, Assigner] = {
     "turn_rloo": TurnRloo(),
     "turn_rloo, gamma 0.5": TurnRloo(gamma=0.5),
     "mt_grpo": MtGrpo(),
+    "reach": Reach(),
 }
 READ: Mapping[str, Mapping[str, Assigner]] = {
     "nothing": _OF_REWARDS,

@@ -75,7 +75,6 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         )
         texts["Mean success, by rate"] = _by_rate(curves)
         texts["Tabular learning, a rate for each world"] = _learning(tuned(curves))
-        texts["Final success, by world"] = _grid(tuned(curves), "world", "final")
     return sections(texts)
 
 
@@ -133,15 +132,15 @@ def _gaps(rows: pl.DataFrame) -> str:
     )
 
 
-def _grid(rows: pl.DataFrame, column: str, statistic: str = "fraction") -> str:
-    """Return the mean of a statistic by the values of a column."""
+def _grid(rows: pl.DataFrame, column: str) -> str:
+    """Return the mean fraction by the values of a column."""
     keys = rows.select(CREDIT).unique(maintain_order=True).iter_rows()
     titles = rows[column].unique(maintain_order=True).to_list()
     of = {
-        (credit, lists, title): float(own[statistic].to_numpy().mean())
+        (credit, lists, title): float(own["fraction"].to_numpy().mean())
         for title in titles
         for (credit, lists), own in by_world(
-            rows.filter(pl.col(column) == title), [statistic], CREDIT
+            rows.filter(pl.col(column) == title), ["fraction"], CREDIT
         ).group_by(*CREDIT)
     }
     return table(

@@ -8,6 +8,7 @@ The best has the greatest sum of its fractions with one group and with many.
 
 import argparse
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -35,8 +36,8 @@ def main() -> None:
     print(_table(pl.DataFrame(rows), settings))
 
 
-def _rows(world: str, settings: Mapping[str, Assigner]) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+def _rows(world: str, settings: Mapping[str, Assigner]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     for unit in units([world], num_seeds=_SEEDS, num_groups=2 * MANY, estimators=()):
         played = Played.of(unit)
         steps = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists="none")

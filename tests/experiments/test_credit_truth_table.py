@@ -186,5 +186,5 @@ def test_a_policy_learns_from_true_credit():
     assert found["true Q - V", ""]["mean"].value > 0.3
     assert found["true Q - V", ""]["stuck"].value < 0.2
     assert "Tabular learning" in tables(judge(_unit("ladder", "rare", "grpo")), curves)
-    assert len(list(curves_of(WORLDS, ("grpo", "reach")))) == len(WORLDS) * (3 + 1 + 5)
+    assert len(list(curves_of(WORLDS, ("grpo", "reach")))) == len(WORLDS) * (3 + 1 + 2)
     assert judged(["grpo"]).keys() == {"grpo"}

@@ -42,8 +42,8 @@ class Reach:
     r is the reward in units of the group, whose least return is 0 and whose greatest is 1
     (`earnings.py`): so A is the same if all returns are multiplied, or shifted at their end. A cost
     for each step is no such shift: it takes more off longer episodes. Shaping by a potential that
-    is 0 at the ends changes A through κ alone. Where all returns are equal, success is 1. Where
-    outcomes are binary, V is the chance of success.
+    is 0 at the ends changes A through what the unknown earns alone. Where all returns are equal,
+    success is 1. Where outcomes are binary, V is the chance of success.
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
     over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left

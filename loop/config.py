@@ -55,7 +55,7 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
 class CreditTable(CreditOptions):
     """`[credit]`: how credit is assigned, as the flags of `graphcredit credit` say it."""
 
-    estimators: Texts = ("graphgpo",)
+    estimators: Texts = ("reach",)
     """Names of estimators; the first is trained on, unless [train] says otherwise."""
     graph_window: Count = 0
     """Find distances on the last so many passes over the tasks too; 0 is the papers'."""

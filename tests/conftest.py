@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         (number,) = spread.args
         if max(item.callspec.indices.values()) % number:
             item.add_marker("slow")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said() -> None:
+    """Let each test hear what `compute` says once in a process."""
+    if in_memory := sys.modules.get("graphcredit.credit.iteration.in_memory"):
+        in_memory.said.clear()
 
 
 @pytest.fixture(scope="session")

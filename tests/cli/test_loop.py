@@ -254,7 +254,7 @@ def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt
 @pytest.mark.parametrize(
     ("success_rate", "num_degenerate", "advice"),
     [
-        (0.0, 2, r"larger groups \(group_size is 4\).* step part, such as graphgpo or gigpo"),
+        (0.0, 2, r"larger groups \(group_size is 4\).* learns from such groups too, such as reach"),
         (1.0, 2, "every trajectory succeeded, so there is nothing left to learn from these"),
         (0.5, 1, r"returns differ within groups.* look at \[train\]"),
     ],
@@ -480,5 +480,5 @@ def test_the_example_is_a_configuration_whose_stages_accept_it():
     config = read_loop_config(ROOT / "examples" / "textworld-loop.toml")
     tasks = environment_kind("textworld").list_tasks(config.collect.games, num_tasks=8, seed=0)
     loop = Loop(config=config, tasks=tuple(tasks), held_out=())
-    assert loop.train_config(0).advantage == "graphgpo"
-    assert list(loop.credit_settings().estimators) == ["graphgpo"]
+    assert loop.train_config(0).advantage == "reach"
+    assert list(loop.credit_settings().estimators) == ["reach"]

@@ -102,6 +102,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "inputs",
             "estimators",
             "audit",
+            "evidence",
             "iteration",
             "stage",
             "watch",

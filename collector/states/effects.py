@@ -46,7 +46,8 @@ class _Evidence:
     suspects: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
     """For two equal calls with different results, the tools that only one of them has behind it."""
     unchanged: Counter[str] = field(default_factory=Counter[str])
-    """For each tool, the calls that returned the same whether it was behind them or not."""
+    """For each tool, the pairs of a call of it and one that returned the same with it behind it and
+    without."""
     unchanged_others: Counter[str] = field(default_factory=Counter[str])
     """The same, where they are about other things."""
 
@@ -107,7 +108,8 @@ class _Group:
             pairs = list(combinations(alike[:_COMPARED], 2))
             if any(one.content != two.content and a == b for (one, a), (two, b) in pairs):
                 continue  # it changes by itself
-            unchanged, unchanged_others = set[str](), set[str]()
+            unchanged: dict[str, str] = {}
+            unchanged_others: dict[str, str] = {}
             for (one, a), (two, b) in pairs:
                 between = [self._done[key] for key in _differing(a, b)]
                 if one.content != two.content:
@@ -115,9 +117,9 @@ class _Group:
                     continue
                 for call in between:
                     is_about = bool(call.values & one.values)
-                    (unchanged if is_about else unchanged_others).add(call.tool)
-            evidence.unchanged.update(unchanged)
-            evidence.unchanged_others.update(unchanged_others - unchanged)
+                    (unchanged if is_about else unchanged_others)[call.key] = call.tool
+            evidence.unchanged.update(unchanged.values())
+            evidence.unchanged_others.update(unchanged_others.values())
 
 
 def _differing(a: _Past, b: _Past) -> set[tuple[str, int]]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from graphcredit.collector.states.calls import Move, Visit, visits_of
+from graphcredit.collector.states.calls import Move
 
 COLUMNS = ("state", "next_state", "observation", "action", "is_action_valid", "extra")
 """Step columns that are read."""
@@ -12,8 +12,8 @@ COLUMNS = ("state", "next_state", "observation", "action", "is_action_valid", "e
 _RESULT_ROLES = ("tool", "function")
 
 
-def visits_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Visit]:
-    """Return the steps of one trajectory with their calls.
+def moves_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Move]:
+    """Return the steps of one trajectory.
 
     Args:
         rows: Its steps in order, with `COLUMNS`.
@@ -21,17 +21,15 @@ def visits_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Visit]:
     extras = [_extra(row) for row in rows]
     after = [*(extra.get("seen") for extra in extras[1:]), extras[-1].get("after")]
     shown = [*map(_seen, rows[1:]), rows[-1].get("next_state") or ""]
-    return visits_of(
-        [
-            Move(
-                action=row["action"] or "",
-                results=_results(messages) or ((text,) if text else ()),
-                is_refused=row.get("is_action_valid") is False,
-                seen=_seen(row),
-            )
-            for row, messages, text in zip(rows, after, shown, strict=True)
-        ]
-    )
+    return [
+        Move(
+            action=row["action"] or "",
+            results=_results(messages) or ((text,) if text else ()),
+            is_refused=row.get("is_action_valid") is False,
+            seen=_seen(row),
+        )
+        for row, messages, text in zip(rows, after, shown, strict=True)
+    ]
 
 
 def _seen(row: Mapping[str, Any]) -> str:

@@ -10,13 +10,11 @@ from graphcredit.collector.importers.helpers.read import read_batches
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.collector.importers.trajectory import Partition
-from graphcredit.collector.states.calls import Visit
+from graphcredit.collector.states.calls import Visit, visits_of
 from graphcredit.collector.states.effects import learn_effects
-from graphcredit.collector.states.rows import COLUMNS, visits_of_rows
+from graphcredit.collector.states.restate import MOST_LEARNED
+from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
 from graphcredit.collector.states.table import learned, must_learn
-
-MOST_LEARNED = 2000
-"""Trajectories that a rule learns from: the first ones of the log."""
 
 
 def with_effects(log: LogSource) -> LogSource:
@@ -42,4 +40,4 @@ def _trajectories(log: LogSource) -> Iterator[tuple[Partition, str, Sequence[Vis
                 start[key] += made.num_steps
                 present = [name for name in COLUMNS if name in table.column_names]
                 rows = table.select(present).to_pylist()
-                yield key, made.task_id, visits_of_rows(rows)
+                yield key, made.task_id, visits_of(moves_of_rows(rows))

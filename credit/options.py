@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
+from graphcredit.store.layout import LOGGED_STATE
 from graphcredit.store.options import Count, Options, Share, Texts, Weight
 from graphcredit.store.schema import LARGEST_NUMBER
 
@@ -39,6 +40,9 @@ class GraphOptions(Options):
 
     owner: ClassVar[str] = "credit"
 
+    state: str = LOGGED_STATE
+    """Which states to take: logged, or those that `graphcredit states --set` wrote beside them, by
+    their rule, such as effects."""
     invalid_action_penalty: Annotated[Weight, Field(le=LARGEST_NUMBER)] = 0.0
     """Taken off the reward of every invalid step first."""
     graph_window: Count = 0

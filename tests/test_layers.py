@@ -85,6 +85,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "task_locks",
             "environments",
             "recording",
+            "states",
             "importers",
             "exporters",
             "policies",

@@ -88,6 +88,19 @@ def states_name(rule: str) -> str:
     return check_name("the name of states", ".".join(parts))
 
 
+def stored_states(store: "Store") -> list[str]:
+    """Return the names of the states that every shard of a store has beside the logged ones."""
+    names: set[str] | None = None
+    for shard in store.shards():
+        ends = shard.with_state("").states_path.name
+        files = shard.states_path.parent.glob(f"*{ends}")
+        here = {path.name.removesuffix(ends) for path in files}
+        names = here if names is None else names & here
+        if not names:
+            return []
+    return sorted(names or ())
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shard:
     """A step shard, and the path of its credit shard."""

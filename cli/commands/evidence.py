@@ -1,15 +1,21 @@
 """`graphcredit evidence`: does a state tell how rollouts end, and which definition tells most?"""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
-from graphcredit.store.layout import open_store
+from graphcredit.store.layout import LOGGED_STATE, Store, open_store, states_name, stored_states
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from graphcredit.credit.evidence.judge import Definition, EvidenceReport
     from graphcredit.credit.evidence.knowledge import Estimate
+
+RULES = ("calls", "effects", "effects+last-tool", "results", "facts")
+"""Rules for agents that use tools, which are judged where the store has no such states yet."""
 
 
 def evidence(
@@ -29,26 +35,44 @@ def evidence(
     """
     from graphcredit.credit.evidence.judge import evidence as judge
 
+    opened = open_store(store)
+    definitions = definitions_of(opened, run)
     with interruptible("this changes nothing"), progress("evidence") as show:
-        report = judge(
-            open_store(store), _definitions(), run_id=run, iteration=iteration, on_progress=show
-        )
+        report = judge(opened, definitions, run_id=run, iteration=iteration, on_progress=show)
     if as_json:
         print_json(report.as_json())
     else:
         _show(report)
 
 
-def _definitions() -> "list[Definition]":
+def definitions_of(store: "Store", run_id: str | None) -> "list[Definition]":
+    """Return what is judged: the states that a store has, by each merge, and rules for tools."""
+    from graphcredit.collector.states.restate import restated, rule_of
+    from graphcredit.collector.states.rows import COLUMNS
     from graphcredit.credit.evidence.judge import Definition
     from graphcredit.credit.merging.table import MergeSettings
 
-    return [
-        Definition(name="the store's state"),
-        Definition(
-            name="the store's state, --merge segments", merge=MergeSettings(merge="segments")
-        ),
+    merges = [MergeSettings(), MergeSettings(merge="segments")]
+    stored = [
+        Definition(name=_name(state, merge.merge), state=state, merge=merge)
+        for state in (LOGGED_STATE, *stored_states(store))
+        for merge in merges
     ]
+    by_rule = [
+        Definition(
+            name=f"--set {rule}",
+            columns=COLUMNS,
+            restate=partial(restated, rule=rule_of(store, rule, run_id=run_id)),
+        )
+        for rule in RULES
+        if states_name(rule) not in stored_states(store)
+    ]
+    return [*stored, *by_rule]
+
+
+def _name(state: str, merge: str) -> str:
+    by = "" if merge == "exact" else f" --merge {merge}"
+    return ("as logged" if state == LOGGED_STATE else f"--state {state}") + by
 
 
 def _show(report: "EvidenceReport") -> None:
@@ -74,25 +98,20 @@ def _show(report: "EvidenceReport") -> None:
         say(line)
 
 
-def _conclusion(report: "EvidenceReport") -> "list[str]":
-    chosen = report.chosen
-    lines: list[str] = []
+def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
     if report.best is not None:
-        lines.append(f"the most evidence, beyond chance: {report.best}")
+        yield f"most evidence, and beyond chance: {report.best}"
     else:
-        lines.append(
-            "no definition tells more than chance: this log supports credit for whole outcomes only "
-            "(grpo, rloo, discounted). More rollouts of each task, an earlier iteration of the same "
-            "tasks (--graph-window) or a score for each turn (--score) would help"
+        yield "no definition of a state tells more than chance does. This log supports credit for"
+        yield "whole outcomes (grpo, rloo, discounted). What helps: more rollouts of each task, an"
+        yield "earlier iteration of the same tasks (--graph-window), scores of turns (--score)"
+    if report.groups_needed is not None:
+        yield f"about {report.groups_needed:,} groups with different outcomes would show it"
+    if report.chosen is not None:
+        yield (
+            f"beyond chance, chosen on one half of the groups and seen on the other: "
+            f"{_shown(report.chosen)}"
         )
-        if report.groups_needed is not None:
-            lines.append(f"about {report.groups_needed:,} groups like these would show it")
-    if chosen is not None:
-        lines.append(
-            f"evidence beyond chance of what one half of the groups chooses, on the other half: "
-            f"{_shown(chosen)}"
-        )
-    return lines
 
 
 def _shown(estimate: "Estimate") -> str:

@@ -105,16 +105,50 @@ def _trajectories(shards: Sequence[Shard]) -> Iterator[list[_Row]]:
 def _with_states(shards: Sequence[Shard], rule: str) -> Iterator[tuple[Shard, list[_Row]]]:
     """Yield the rows of each shard of an iteration, with their states by the rule."""
     of_shard = [(shard, _rows(shard)) for shard in shards]
+    _set_states((row for _, its_rows in of_shard for row in its_rows), rule)
+    yield from of_shard
+
+
+def restated(steps: pa.Table, rule: str) -> pa.Table:
+    """Return steps of whole trajectories with their states by a rule, and nothing written.
+
+    Args:
+        steps: Trajectory, step index and `COLUMNS` among its columns; one iteration.
+        rule: A rule, with all that is to be learned.
+    """
+    rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
+    _set_states(iter(rows), rule)
+    for name in ("state", "next_state"):
+        place = steps.schema.get_field_index(name)
+        texts = pa.array([row[name] for row in rows], pa.string())
+        steps = steps.set_column(place, name, texts)
+    return steps
+
+
+def rule_of(store: AnyStore, rule: str, *, run_id: str | None = None) -> str:
+    """Return a rule with what is to be learned from a store's steps, as `restate` writes it.
+
+    Args:
+        store: The store.
+        rule: Rules of `TOOL_RULES`, with `+` between several.
+        run_id: Only this run.
+    """
+    if not must_learn(rule):
+        return rule
+    return learned(rule, _learn(open_store(store).shards(run_id)).tools)
+
+
+def _set_states(rows: Iterator[_Row], rule: str) -> None:
+    """Replace the states of rows, which are whole trajectories."""
     state_of = tool_rule(rule)
-    for rows in _by_trajectory(row for _, its_rows in of_shard for row in its_rows):
-        visits = visits_of(moves_of_rows(rows))
-        last = rows[-1]["next_state"] or ""
+    for of_trajectory in _by_trajectory(rows):
+        visits = visits_of(moves_of_rows(of_trajectory))
+        last = of_trajectory[-1]["next_state"] or ""
         texts = state_of([*visits, Visit(seen=last, calls=())])
         if last.startswith(_ENDS):
             texts[-1] = last
-        for row, state, next_state in zip(rows, texts, texts[1:], strict=False):
+        for row, state, next_state in zip(of_trajectory, texts, texts[1:], strict=False):
             row["state"], row["next_state"] = state, next_state
-    yield from of_shard
 
 
 def _by_trajectory(rows: Iterator[_Row]) -> Iterator[list[_Row]]:

@@ -15,10 +15,10 @@ from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS, complete_trajectories
 from graphcredit.store.errors import InputError
-from graphcredit.store.layout import AnyStore, Shard, open_store
+from graphcredit.store.layout import LOGGED_STATE, AnyStore, Shard, open_store
 from graphcredit.store.progress import OnProgress, silent
 
-MOST_STEPS = 500_000
+MOST_STEPS = 200_000
 """Steps that are judged: the first whole groups of a store, and no more than about so many."""
 
 
@@ -27,6 +27,8 @@ class Definition:
     """A definition of a state: which text it has, and which texts are one."""
 
     name: str
+    state: str = LOGGED_STATE
+    """Which states of the store it takes."""
     merge: MergeSettings = field(default_factory=MergeSettings)
     columns: tuple[str, ...] = ()
     """Step columns that its texts are made of, besides those of every credit run."""
@@ -67,10 +69,8 @@ class EvidenceReport:
             return None
         even = np.arange(self.num_mixed) % 2 == 0
         seen = [self._chosen_on(half).beyond_chance(~half) for half in (even, ~even)]
-        errors = [each.error for each in seen]
-        return Estimate(
-            value=sum(each.value for each in seen) / 2, error=float(np.hypot(*errors)) / 2
-        )
+        error = sum(each.error**2 for each in seen) ** 0.5 / 2
+        return Estimate(value=sum(each.value for each in seen) / 2, error=error)
 
     def _chosen_on(self, groups: Any) -> Knowledge:
         return max(self.knowledge.values(), key=lambda each: each.evidence(groups).value)
@@ -178,7 +178,8 @@ def _gather(iterations: Sequence[Sequence[Shard]], definition: Definition) -> _G
     parts: list[tuple[Rollouts, Ints]] = []
     num_nodes = num_mixed = num_groups = num_steps = 0
     is_whole = True
-    for shards in iterations:
+    for logged in iterations:
+        shards = [shard.with_state(definition.state) for shard in logged]
         if num_steps >= MOST_STEPS:
             is_whole = False
             break

@@ -125,7 +125,8 @@ def _both(rollouts: Rollouts, node: Ints) -> Floats:
 
 
 def _sums(x: Floats, y: Floats, key: Ints, size: int) -> Floats:
-    return np.stack([np.bincount(key, each, size) for each in (x * y, x * x, y * y)], axis=1)
+    sums: list[Floats] = [np.bincount(key, each, size) for each in (x * y, x * x, y * y)]
+    return np.stack(sums, axis=1)
 
 
 def _correlation(sums: Floats) -> Floats:

@@ -12,7 +12,7 @@ from graphcredit.credit.evidence.visits import Rollouts, rollouts_of
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import Ints
-from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
+from graphcredit.credit.steps.batches import BATCH_ROWS, Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS, complete_trajectories
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import LOGGED_STATE, AnyStore, Shard, open_store
@@ -183,7 +183,7 @@ def _gather(iterations: Sequence[Sequence[Shard]], definition: Definition) -> _G
         if num_steps >= MOST_STEPS:
             is_whole = False
             break
-        plan = plan_batches(shards)
+        plan = plan_batches(shards, min(BATCH_ROWS, MOST_STEPS))
         tables = list(_tables(shards, plan, definition, MOST_STEPS - num_steps))
         read = sum(table.num_rows for table in tables)
         is_whole &= read == sum(plan.num_rows)

@@ -33,7 +33,7 @@ def _of_definitions(rows: pl.DataFrame) -> Iterator[str]:
 
 def _of_rules(rows: pl.DataFrame) -> Iterator[str]:
     """Yield how well the order of each rule agrees with the worth, and what its choice costs."""
-    yield "| chosen by | Spearman with `reach`, 1 group | cost of its choice | 16 groups | cost | true |"
+    yield "| chosen by | Spearman with `reach`, 1 group | its cost | 16 groups | cost | true |"
     yield f"|{' --- |' * 6}"
     logs = [log for _, log in rows.group_by("world", "policy", "seed", maintain_order=True)]
     for rule in _RULES:

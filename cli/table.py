@@ -17,7 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "copy": "Copy a store, or what is new in it, from or to object storage.",
     "credit": "Assign credit to every step of the complete trajectories and write it beside them.",
     "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
-    "evidence": "Judge definitions of a state: do they tell how other rollouts end?",
+    "evidence": "Say which definition of a state tells how rollouts end, by the log alone.",
     "er-graph": "Draw the entities and relations that `sapo` needs from the texts of a store.",
     "estimators": "List the estimators, or show one: its formula, its options, its columns and "
     "its paper.",

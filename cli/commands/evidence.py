@@ -24,7 +24,7 @@ def evidence(
     iteration: Iteration = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge definitions of a state: do they tell how other rollouts end? No oracle is needed.
+    """Say which definition of a state tells how rollouts end, by the log alone.
 
     Information: at a shared state, do the rollouts that visited it too, and are still under way,
     tell the outcome? Guidance: does a step to another state tell that things got better? Both are

@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "view": "Show in a browser on this machine which steps got credit, and why.",
     "warmup": "Make a tiny language model that acts validly and wins seldom: a policy to start "
     "from.",
+    "why": "Say which decisions mattered most, one sentence each, and what to distrust.",
 }
 """Name to the first sentence of the help. The function and its module in `commands/` are called the
 same, `import_` where Python has the word for itself, and `_` stands for `-`."""

@@ -114,7 +114,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (
-        *("config", "sitemap", "origin", "queries", "browser_fixes", "widgets"),
+        *("config", "sitemap", "origin", "queries", "why", "browser_fixes", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": ("config", "summary", "layout", "advice", "open", "run", "warmup"),

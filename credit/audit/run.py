@@ -67,6 +67,11 @@ class AuditReport:
         """Return how many findings have a severity."""
         return sum(finding.severity is severity for finding in self.findings)
 
+    @property
+    def worth_a_warning(self) -> list[Finding]:
+        """The errors and the warnings."""
+        return [each for each in self.findings if each.severity is not AuditSeverity.INFO]
+
     def as_json(self) -> dict[str, Any]:
         """Return everything, for programs."""
         return {

@@ -50,12 +50,16 @@ class GraphOptions(Options):
     the papers'."""
 
 
+RECOMMENDED = "reach"
+"""The estimator to begin with; docs/research/credit-truth.md says why."""
+
+
 class EstimatorOptions(Options):
     """What is computed."""
 
     owner: ClassVar[str] = "credit"
 
-    estimators: Texts
+    estimators: Texts = (RECOMMENDED,)
     """Names of estimators, also with commas: grpo, rloo, gigpo, …"""
     set: Texts = ()
     """Options of estimators, ESTIMATOR.OPTION=VALUE each, and of the merge: merge.normalise (a

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from graphcredit.credit.audit.run import AuditReport
     from graphcredit.viewer.why.decisions import Decision
 
-RECOMMENDED = "reach"
-"""The estimator that is asked; docs/research/credit-truth.md says why."""
-
-
 @takes({"What to make of a log": ImportOptions}, omit=("try_",))
 def why(
     source: Annotated[Path, typer.Argument(help="A log, a folder of logs, or a store.")],
@@ -88,7 +84,7 @@ def _credit(store: Store, show: Any) -> None:
     from graphcredit.credit.options import CreditOptions
     from graphcredit.credit.stage import assign_credit
 
-    settings = settings_of(CreditOptions(estimators=(RECOMMENDED,)))
+    settings = settings_of(CreditOptions())
     assign_credit(store, settings, only_new=True, on_progress=show)
 
 

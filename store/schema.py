@@ -16,6 +16,8 @@ CONFIGURATION_KEY = b"graphcredit.configuration"
 RULES_MET_KEY = b"graphcredit.state_rules"
 """Metadata of credit that was made with rules of states: JSON, each rule and in how many texts of
 a group there is what it means."""
+STATES_KEY = b"graphcredit.states"
+"""Metadata key of a file of `states/`: the rule, with all that was learned."""
 MERGE_KEY = b"graphcredit.merge"
 """Metadata key of `nodes.parquet`: JSON with what the merge is worth."""
 SUMMARY_KEY = b"graphcredit.summary"
@@ -98,6 +100,14 @@ STEP_COLUMNS: tuple[Column, ...] = (
     _column("logged_at", pa.timestamp("us", tz="UTC"), "when; does not decrease in a trajectory"),
     _nullable("extra", _STRING, "JSON object, for the caller"),
 )
+
+STATES_COLUMNS: tuple[Column, ...] = (
+    _column("trajectory_id", _STRING, "copied from the step shard, so that a zip can be checked"),
+    _column("step_index", _INT, "copied from the step shard"),
+    _column("state", _STRING, "what identifies the state before the action, by the rule"),
+    _column("next_state", _STRING, "the same after the action"),
+)
+"""States by a rule, beside those of a step shard and in its order."""
 
 CREDIT_COLUMNS: tuple[Column, ...] = (
     _column("trajectory_id", _STRING, "copied from the step shard, so that a zip can be checked"),

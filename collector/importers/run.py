@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import read_batches, with_threshold
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
@@ -59,7 +60,7 @@ def import_log(
         RecorderError: Another import writes to the store.
     """
     options = options or ImportOptions()
-    log = with_threshold(log_at(Path(source), options))
+    log = with_effects(with_threshold(log_at(Path(source), options)))
     tally, copies = Tally(options=log.options, shown=log.shown), Copies()
     total = max(log.num_bytes, 1)
     with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:

@@ -267,6 +267,6 @@ def _values(node: Node) -> Iterator[str]:
     if node.reach_expected is not None:
         doubt = "" if node.reach_doubt is None else f", {node.reach_doubt:.0%} of it in doubt"
         yield (
-            f"expected return {node.reach_expected:.2f} by the group's own steps, whose least return "
-            f"is 0 and whose greatest is 1{doubt}"
+            f"expected return {node.reach_expected:.2f} by the group's own steps, whose least "
+            f"return is 0 and whose greatest is 1{doubt}"
         )

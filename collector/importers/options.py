@@ -73,6 +73,8 @@ class ImportOptions(Options):
                 f"'state=obs,action=move': got {self.columns!r}"
             )
         names = {name.strip(): field.strip() for name, _, field in pairs}
+        if len(names) < len(pairs):
+            raise OptionError(f"import.columns must give each name one field: got {self.columns!r}")
         return {_FULL_NAMES.get(name, name): field for name, field in names.items()}
 
     @property

@@ -22,6 +22,7 @@ _FEW = 2
 """A list of more objects has shared items: messages, definitions of tools."""
 
 _REFERENCE_BYTES = 8
+_NESTED = frozenset({dict, list})
 
 _Span = tuple[int, int]
 """Offset and length."""
@@ -158,7 +159,10 @@ def _without_lists(value: Any, path: _Path, lists: dict[_Path, list[Any]]) -> An
     """Return a value with null in place of lists of several objects, and put these apart."""
     if type(value) is dict and len(path) < _DEPTH:
         pairs = cast("dict[str, Any]", value).items()
-        return {name: _without_lists(item, (*path, name), lists) for name, item in pairs}
+        return {
+            name: _without_lists(item, (*path, name), lists) if type(item) in _NESTED else item
+            for name, item in pairs
+        }
     if type(value) is list and len(path) < _DEPTH:
         items = cast("list[Any]", value)
         if len(items) <= _FEW:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, cast
@@ -121,8 +121,13 @@ class _Read:
     content: str
     values: frozenset[str]
     """What it is about: the texts and numbers of the call's arguments."""
-    past: frozenset[_Key]
-    """The successful calls before it."""
+    past: Mapping[str, tuple[_Key, ...]]
+    """By tool, the successful calls before it."""
+
+    def between(self, other: "_Read") -> set[str]:
+        """Return the tools whose calls before the two are not the same, in the same order."""
+        tools = self.past.keys() | other.past.keys()
+        return {tool for tool in tools if self.past.get(tool) != other.past.get(tool)}
 
 
 class _Group:
@@ -138,17 +143,17 @@ class _Group:
 
     def add(self, visits: Sequence[Visit]) -> None:
         """Take the calls of a rollout."""
-        past: frozenset[_Key] = frozenset()
+        past: dict[str, tuple[_Key, ...]] = {}
         times = Counter[str]()
         for call in (call for visit in visits for call in visit.calls):
             self.tools.add(call.tool)
-            if not _is_said(call):
+            if call.content and not _is_said(call):
                 self._results[call.key].append(_Read(call.content, call.values, past))
             if call.is_failed:
                 continue
             times[call.key] += 1
             key = (call.key, times[call.key])
-            past |= {key}
+            past = {**past, call.tool: (*past.get(call.tool, ()), key)}
             self._done[key] = call
             for name, value in _fields_of_what_was_asked_for(call):
                 self._fields[name].append(_Read(value, call.values, past))
@@ -163,18 +168,16 @@ class _Group:
         """
         for alike in (*self._results.values(), *self._fields.values()):
             pairs += [
-                _Pair(
-                    one.content != two.content,
-                    frozenset(self._done[key].tool for key in one.past ^ two.past),
-                )
+                _Pair(one.content != two.content, frozenset(one.between(two)))
                 for one, two in combinations(alike[:_COMPARED], 2)
             ]
         for alike in self._results.values():
             harmless: dict[str, tuple[str, int]] = {}
             for one, two in combinations(alike[:_COMPARED], 2):
-                for key in one.past ^ two.past if one.content == two.content else ():
-                    call = self._done[key]
-                    harmless[call.key] = (call.tool, _OTHERS if call.values & one.values else 1)
+                for tool in one.between(two) if one.content == two.content else ():
+                    for key in set(one.past.get(tool, ())) ^ set(two.past.get(tool, ())):
+                        is_about = bool(self._done[key].values & one.values)
+                        harmless[key[0]] = (tool, _OTHERS if is_about else 1)
             for tool, weight in harmless.values():
                 innocence[tool] += weight
 

@@ -151,14 +151,18 @@ def test_tasks_are_named_and_drawn():
             list_tasks(games, num_tasks=1, seed=0)
 
 
-def test_states_by_a_rule_are_written_and_credited_where_the_truth_is_known(tmp_path: Path):
-    store = str(tmp_path / "store")
+def test_states_by_a_rule_are_credited_and_effects_are_the_true_ones(tmp_path: Path):
+    store = tmp_path / "store"
+    said: list[str] = []
     for command in (
-        f"collect {store} --env tools --tasks 2 --group-size 6 --max-steps 20 --oracle --workers 0 "
-        "--policy oracle:0.4",
+        f"collect {store} --env tools --tasks 8 --group-size 8 --max-steps 30 --oracle --workers 0 "
+        "--policy oracle:0.6",
         f"states {store} --set effects",
         f"credit {store} -e graphgpo --state effects",
         f"check {store}",
     ):
         done = completed(*command.split())
         assert done.returncode == 0, done.stderr
+        said += done.stdout.splitlines()
+    assert "  change something: cancel_order, change_address, refund_order, return_order" in said
+    assert "  count too, since the log does not say: finish" in said

@@ -44,7 +44,7 @@ def states(
             "--set",
             metavar="RULE",
             help="Write states by a rule beside the logged ones: calls, effects, results, facts, "
-            "last-tool, or several as effects+last-tool; docs/import.md has them all.",
+            "worktree, last-tool, or several as effects+last-tool; docs/import.md has them all.",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -24,6 +24,7 @@ class ImportOptions(Options):
     """What identifies a state. last: what the agent last saw. results: the set of results that it
     has seen. calls: the set of its successful calls. effects: those that changed something, as the
     log shows it, or of tools that effects:TOOL,TOOL names. facts: the fields of all results.
+    worktree: the files that it read and wrote, and its tests.
     last-tool: the last tool. With +, such as effects+last-tool: all of them.
     window:K: what it saw in the last K turns, and its actions between. regex:PATTERN or
     json:PATH: a part of what it last saw. column:NAME: a field of a message."""

@@ -38,6 +38,8 @@ class Call:
     """JSON with sorted fields; the text itself where it is none."""
     result: str = ""
     is_refused: bool = False
+    raw: str = ""
+    """The arguments as they were written, where they are no JSON."""
 
     @cached_property
     def is_failed(self) -> bool:
@@ -73,14 +75,15 @@ class Visit:
     """Those it made, in order."""
 
 
+_FENCED = re.compile(r"```(?:\w*bash\w*|sh|shell)[ \t]*\n(.*?)```", re.DOTALL)
 _CALL = re.compile(r"([A-Za-z_][\w.:/-]*)\((.*)\)", re.DOTALL)
 
 
 def visits_of(moves: Sequence[Move]) -> list[Visit]:
     """Return the steps of a trajectory with their calls.
 
-    An action in words is a message, unless all actions of the trajectory are commands, such as
-    `go north`.
+    An action in words is a message, unless it has a fenced block for a shell, or all actions of the
+    trajectory are commands, such as `go north`.
     """
     written = [_calls_in(move.action) for move in moves]
     is_in_words = all(map(_is_command, (move.action for move in moves))) and not any(written)
@@ -96,7 +99,8 @@ def visits_of(moves: Sequence[Move]) -> list[Visit]:
 def called(tool: str, arguments: object = "", result: str = "", *, is_failed: bool = False) -> Call:
     """Return a call whose arguments are values, JSON or any text."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return Call(tool=tool, arguments=_canonical(text), result=result, is_refused=is_failed)
+    canonical = _canonical(text)
+    return Call(tool=tool, arguments=canonical, result=result, is_refused=is_failed, raw=text)
 
 
 def _calls_in(action: str) -> list[tuple[str, str]]:
@@ -105,17 +109,19 @@ def _calls_in(action: str) -> list[tuple[str, str]]:
     matches = [match for match in lines if match and _is_json(match[2])]
     if not matches or len(matches) < len(lines):
         matches = [match] if (match := _CALL.fullmatch(action.strip())) else []
+    if not matches:
+        return [("bash", block.strip()) for block in _FENCED.findall(action)]
     return [(match[1], match[2]) for match in matches]
 
 
 def _is_command(action: str) -> bool:
-    text = action.strip()
-    return "\n" not in text and not text.endswith((".", "?", "!", ":"))
+    line = action.strip().partition("\n")[0]
+    return not line.endswith((".", "?", "!", ":"))
 
 
 def _words(action: str) -> list[tuple[str, str]]:
-    tool, _, rest = action.strip().partition(" ")
-    return [(tool, rest)]
+    words = action.strip().split(maxsplit=1)
+    return [(words[0] if words else "", words[1] if len(words) > 1 else "")]
 
 
 def _with_results(calls: Sequence[tuple[str, str]], move: Move) -> Iterator[Call]:

@@ -5,6 +5,9 @@ import json
 import re
 from typing import Any, cast
 
+NOTHING_DONE = "(nothing yet)"
+"""The state of an agent before its first call."""
+
 _SHOWN = 200
 """Characters of a text that a state shows; a digest stands for the rest."""
 
@@ -17,7 +20,11 @@ _PASSING = re.compile(
 )
 """Fields about the call itself: when it was made, under which id, how long it took."""
 
-_FAILED = re.compile(r"\s*(error\b|\w*(error|exception):|traceback \(most recent)", re.IGNORECASE)
+_FAILED = re.compile(
+    r"\s*(error\b|\w*(error|exception):|traceback \(most recent)"
+    r"|\s*\[?your proposed edit has introduced|\s*no replacement was performed",
+    re.IGNORECASE,
+)
 _SAYS_FAILED = ("error", "errors", "exception", "isError", "is_error")
 
 

@@ -20,7 +20,9 @@ def moves_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Move]:
     """
     extras = [_extra(row) for row in rows]
     after = [*(extra.get("seen") for extra in extras[1:]), extras[-1].get("after")]
-    shown = [*map(_seen, rows[1:]), rows[-1].get("next_state") or ""]
+    # Where the agent sees other texts than states, nobody knows what it would have seen at the end.
+    is_shown = all(row.get("observation") is None for row in rows)
+    shown = [*map(_seen, rows[1:]), (rows[-1].get("next_state") or "") if is_shown else ""]
     return [
         Move(
             action=row["action"] or "",

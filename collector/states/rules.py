@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.states.calls import Call, Visit
-from graphcredit.collector.states.content import as_json, parsed, shortened
-
-NOTHING_DONE = "(nothing yet)"
-"""The state of an agent before its first call."""
+from graphcredit.collector.states.content import NOTHING_DONE, as_json, parsed, shortened
 
 ToolRule = Callable[[Sequence[Visit]], list[str]]
 """Returns the state before each step."""

@@ -11,6 +11,7 @@ from typing import Literal
 from graphcredit.collector.states import rules
 from graphcredit.collector.states.calls import Visit
 from graphcredit.collector.states.rules import ToolRule
+from graphcredit.collector.states.worktree import worktree
 from graphcredit.store.errors import OptionError
 
 
@@ -30,6 +31,7 @@ TOOL_RULES: tuple[ToolRuleRow, ...] = (
     ToolRuleRow(name="effects", rule=rules.effects, takes="tools"),
     ToolRuleRow(name="results", rule=rules.results),
     ToolRuleRow(name="facts", rule=rules.facts),
+    ToolRuleRow(name="worktree", rule=worktree),
     ToolRuleRow(name="last-tool", rule=rules.last_tool),
     ToolRuleRow(name="last", rule=rules.last),
 )

@@ -33,9 +33,8 @@ StateRule = Callable[[Sequence[Turn]], States]
 """Returns the states of the turns of a rollout."""
 
 _RULES = (
-    "last, results, calls, effects, facts, last-tool (several with + between them), window:K, "
-    "regex:PATTERN, json:PATH or column:NAME "
-    "(docs/import.md says which to choose)"
+    "last, results, calls, effects, facts, worktree, last-tool (several with + between them), "
+    "window:K, regex:PATTERN, json:PATH or column:NAME (docs/import.md says which to choose)"
 )
 
 

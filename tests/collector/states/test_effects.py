@@ -1,5 +1,7 @@
 """Which tools change something: worked out by hand, and on services drawn at random."""
 
+from collections import Counter
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -15,42 +17,70 @@ from tests.collector.importers.logs import called as call_of
 from tests.collector.importers.logs import said, write_lines
 
 
-def _effects(*rollouts: list[Call]) -> Effects:
+def _learned(*groups: list[list[Call]]) -> Effects:
     return learn_effects(
-        [[[Visit(seen="", calls=(call,)) for call in calls] for calls in rollouts]]
+        [[Visit(seen="", calls=(call,)) for call in calls] for calls in group] for group in groups
     )
 
 
-OPEN, CLOSED = called("get", {"id": 1}, "open"), called("get", {"id": 1}, "closed")
-CLOSE = called("close", {"id": 1}, "ok")
-LIST = called("list", {"id": 1}, "[1]")
+def _group(number: int) -> list[list[Call]]:
+    """Return two rollouts that close order `number`, and two that only look at it."""
+    order = {"id": number}
+    is_open, is_closed = (called("get", order, text) for text in ("open", "closed"))
+    log, close = called("log", order, "[]"), called("close", order, "ok")
+    failed = called("lock", order, "Error: no")
+    look = [is_open, log, failed, is_open, log]
+    return [[is_open, log, close, is_closed, log], [close, failed, log, is_closed], look, look]
 
 
-def test_what_stands_between_two_reads_that_differ_has_changed_something():
-    assert _effects([OPEN, OPEN, CLOSE, CLOSED]).changing == ("close",)
+GROUPS = [_group(number) for number in range(6)]
+OPEN = called("get", {"id": 1}, "open")
 
 
-def test_the_two_reads_may_be_of_two_rollouts_of_the_group():
-    assert _effects([OPEN], [CLOSE, CLOSED]).changing == ("close",)
+def test_what_stands_between_reads_that_differ_changes_something():
+    # With `close` between them all reads of `get` differ, and without it none.
+    assert _learned(*GROUPS) == Effects(
+        changing=("close",), unchanging=("get", "log"), unknown=("lock",)
+    )
 
 
-def test_of_two_suspects_the_one_that_is_elsewhere_the_only_one_is_guilty():
-    learned = _effects([OPEN, LIST, CLOSE, CLOSED], [OPEN, LIST, OPEN], [LIST, LIST, CLOSE, CLOSED])
-    # `get` was called between two equal reads that agree, too: of `list` in the third, of `get` in
-    # the second, which is enough about the same things.
-    assert learned == Effects(changing=("close",), unchanging=("get", "list"), unknown=())
+def test_the_reads_may_be_of_different_rollouts_of_a_group_and_never_of_two_groups():
+    halves = [[rollout[-1:] if rollout[0] == OPEN else rollout for rollout in g] for g in GROUPS]
+    assert _learned(*halves).changing == ("close",)
+    apart = [[rollout] for group in GROUPS for rollout in group[1:]]
+    assert _learned(*apart).changing == ()
 
 
-def test_a_failed_call_is_no_suspect_and_a_second_one_that_fails_is_evidence():
-    failed = called("lock", {"id": 1}, "Error: no")
-    assert _effects([OPEN, OPEN, failed, CLOSE, CLOSED]).changing == ("close",)
+def test_of_a_short_log_what_is_not_known_counts():
+    learned = _learned(GROUPS[0][:2])
+    assert (learned.changing, learned.tools) == ((), ("close", "lock"))
+
+
+def test_a_call_that_fails_the_second_time_has_changed_something():
     done, twice = called("pay", {"id": 1}, "paid"), called("pay", {"id": 1}, "Error: paid already")
-    assert _effects([done, twice]).changing == ("pay",)
+    assert _learned(*[[[done, twice], [done, OPEN, twice]]] * 8).changing == ("pay",)
 
 
-def test_what_changes_by_itself_accuses_nobody():
-    early, late = called("clock", {}, "9:00"), called("clock", {}, "9:05")
-    assert _effects([early, LIST, late], [late]).changing == ()
+def test_a_change_that_only_its_own_result_shows():
+    def get(number: int) -> Call:
+        return called("get", {"id": number}, f'{{"id": {number}, "name": "old"}}')
+
+    def rename(number: int) -> Call:
+        result = f'{{"id": {number}, "name": "new"}}'
+        return called("rename", {"id": number, "name": "new"}, result)
+
+    groups = [[[get(n), get(n), rename(n)], [get(n), get(n)], [rename(n)]] for n in range(6)]
+    assert _learned(*groups).changing == ("rename",)
+
+
+def test_what_changes_by_itself_and_what_people_say_accuse_nobody():
+    said = [called("ask", {}, text) for text in ("Yes, please.", "Sure!", "Go on.")]
+    clock = [called("clock", {}, text) for text in ("9:00", "9:05", "9:10")]
+    groups = [
+        [[clock[n % 3], OPEN, clock[(n + i) % 3], said[i], OPEN, said[n % 3]] for i in range(3)]
+        for n in range(6)
+    ]
+    assert not {"get", "ask"} & set(_learned(*groups).changing)
 
 
 def _state_after(*calls: Call) -> str:
@@ -70,7 +100,7 @@ def test_effects_on_different_things_may_be_in_any_order_and_others_not():
 
 
 _TOOLS = st.sampled_from(["read", "sum", "set", "drop"])
-_PLAYED = st.lists(st.lists(st.tuples(_TOOLS, st.integers(1, 2)), max_size=7), max_size=4)
+_PLAYED = st.lists(st.lists(st.tuples(_TOOLS, st.integers(1, 2)), max_size=6), max_size=4)
 
 
 def _play(rollouts: list[list[tuple[str, int]]]) -> list[list[Call]]:
@@ -100,12 +130,18 @@ def test_what_is_one_state_by_true_effects_reads_the_same(rollouts: list[list[tu
 
 @given(_PLAYED)
 @settings(deadline=None)
-def test_every_difference_has_somebody_who_made_it(rollouts: list[list[tuple[str, int]]]):
+def test_a_difference_always_has_a_tool_that_counts_between(rollouts: list[list[tuple[str, int]]]):
     played = _play(rollouts)
-    is_different = len({(c.key, c.content) for calls in played for c in calls}) > len(
-        {c.key for calls in played for c in calls}
-    )
-    assert bool(_effects(*played).changing) == is_different
+    counting = set(_learned(played).tools)
+    reads: list[tuple[Call, Counter[tuple[str, str]]]] = []
+    for calls in played:
+        past = Counter[tuple[str, str]]()
+        for call in calls:
+            reads.append((call, past.copy()))
+            past[call.tool, call.key] += 1
+    for (one, a), (two, b) in combinations(reads, 2):
+        if one.key == two.key and one.content != two.content and a != b:
+            assert {tool for tool, _ in (a - b) + (b - a)} & counting
 
 
 def test_an_import_learns_them_from_its_log(tmp_path: Path):

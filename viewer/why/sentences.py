@@ -50,6 +50,8 @@ def _distance(decision: Decision) -> str:
 
 def _counterfactual(decision: Decision) -> str:
     took = counted(decision.num_took, "rollout")
+    if decision.others is None:
+        return f"all {took} that were here did so: nothing to compare it with"
     if decision.is_graded:
         return (
             f"{took} did so here and earned {decision.took:.3g} on average, "
@@ -67,6 +69,8 @@ def _share(share: float) -> str:
 
 def _doubt(decision: Decision) -> str:
     """Return the interval of a difference of wins; of returns, only that there are few."""
+    if decision.others is None:
+        return ""
     if decision.is_graded:
         return ", which is few" if min(decision.num_took, decision.num_others) < 3 else ""
     gap, error = gap_of(decision)
@@ -83,7 +87,7 @@ def gap_of(decision: Decision) -> tuple[float, float]:
     gap = variance = 0.0
     for sign, number, share in (
         (1, decision.num_took, decision.took),
-        (-1, decision.num_others, decision.others),
+        (-1, decision.num_others, decision.others or 0.0),
     ):
         chance = (number * share + 1) / (number + 2)
         gap += sign * chance

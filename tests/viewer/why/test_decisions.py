@@ -10,7 +10,7 @@ import pytest
 
 import graphcredit
 from graphcredit.store.layout import Store
-from graphcredit.viewer.why.decisions import Decision, decisions
+from graphcredit.viewer.why.decisions import Decision, decision_of, decisions
 from graphcredit.viewer.why.sentences import gap_of, link, sentence
 from tests.cli.in_process import run
 
@@ -74,6 +74,27 @@ def test_a_good_step_is_shown_by_a_rollout_that_failed_all_the_same(tmp_path: Pa
     left = next(d for d in decisions(store_of(tmp_path / "store"), most=9) if d.action == "left")
     assert not left.won
     assert sentence(left).endswith("This rollout failed later, at step 2.")
+
+
+def test_every_step_has_its_decision(tmp_path: Path):
+    store = store_of(tmp_path / "store")
+    where: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t"}
+    for each in decisions(store, most=9):
+        place: dict[str, Any] = {"trajectory_id": each.trajectory_id, "step_index": each.step_index}
+        assert decision_of(store, **where, **place) == each
+    first = next(d for d in decisions(store, most=9) if d.action == "right")
+    alone = decision_of(store, **where, trajectory_id=first.trajectory_id, step_index=99)
+    assert alone is None
+
+
+def test_what_all_did_is_compared_with_nothing(tmp_path: Path):
+    walks = [("hall left room open", True), ("hall left room wait", False)]
+    store = store_of(tmp_path / "store", walks)
+    [*_, one] = decisions(store)
+    place: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t", "step_index": 0}
+    told = decision_of(store, **place, trajectory_id=one.trajectory_id)
+    assert told is not None
+    assert "all 2 rollouts that were here did so" in sentence(told)
 
 
 def test_scores_are_compared_as_means(tmp_path: Path):

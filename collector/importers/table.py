@@ -14,6 +14,7 @@ from graphcredit.collector.importers.formats import (
     nemo,
     openhands,
     row_messages,
+    scores,
     step_episodes,
     step_rows,
     swe_agents,
@@ -333,7 +334,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="real files of tau-bench and mini-swe-agent 1",
         is_row=chat_rows.is_row,
         read=chat_rows.read,
-        aside=row_messages.ASIDE,
+        aside=(*row_messages.ASIDE, *scores.ASIDE, "outcome", "verdict"),
         is_loose=True,
     ),
 )

@@ -11,9 +11,17 @@ from graphcredit.collector.importers.formats.row_messages import (
     LISTS,
     answers_in,
     chat_of,
+    given_in,
     list_of,
     messages_in,
     pair_of,
+)
+from graphcredit.collector.importers.formats.row_verdicts import (
+    REWARDS,
+    named_fields,
+    reward_of,
+    rewards_of,
+    success_of,
 )
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import is_chat
@@ -39,8 +47,6 @@ from graphcredit.collector.importers.messages.values import (
     is_limit,
     joined,
     no_verdict,
-    numbers_of,
-    parse_number,
     without,
 )
 
@@ -51,20 +57,9 @@ GROUPS = (
 )
 """Fields that name the task, the surest first; rollouts that share it form a group."""
 
-REWARDS = ("reward", "score", "total_reward", "final_reward", "final_score", "return", "grade")
 TURN_REWARDS = ("rewards", "turn_rewards", "step_rewards")
 """Fields that may have a list with the reward of each turn."""
 
-SUCCESSES = (
-    "success",
-    "is_success",
-    "resolved",
-    "is_correct",
-    "solved",
-    "passed",
-    "correct",
-    "won",
-)
 STOPS = ("stop_reason", "finish_reason", "termination_reason", "terminate_reason", "exit_status")
 
 
@@ -96,6 +91,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
     task = task_of(row)
     success = success_of(row)
+    reward, score = reward_of(row)
     is_truncated = row.get("truncated")
     messages = messages_of_row(row, sampling)
     messages, agreed = without_agreement(messages) if task is None else (messages, {})
@@ -104,17 +100,21 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         record=source,
         label=joined(task, trial),
         task=task,
-        reward=_total(_named(row, REWARDS)),
-        rewards=_named_rewards(row),
+        reward=reward,
+        rewards=rewards_of(row),
         success=as_verdict(success[1]),
         left_out={**no_verdict(*success), **unplaced, **agreed},
         truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(row, STOPS)),
         info=info_of(row),
-        notes=(_HAS_ERROR,) if row.get("error") else (),
+        notes=tuple(_notes(row, score)),
     )
 
 
-_HAS_ERROR = "some rows have an `error`; they are trajectories like the others"
+def _notes(row: Mapping[str, Any], score: str | None) -> Iterator[str]:
+    if row.get("error"):
+        yield "some rows have an `error`; they are trajectories like the others"
+    if score is not None:
+        yield f"the reward is the score {score!r}: --reward or --success choose another"
 
 
 def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, int]]:
@@ -123,9 +123,7 @@ def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, 
     if name is not None:
         lists = {name: as_list(chat_of(row[name]), name)}
     elif pair is not None:
-        given = row[pair[0]]
-        prompt = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        lists = {pair[0]: prompt, pair[1]: answers_in(row[pair[1]])}
+        lists = {pair[0]: given_in(row, pair[0]), pair[1]: answers_in(row[pair[1]])}
     else:
         lists = {}
     placed, num_left = with_images_placed(row, lists)
@@ -144,24 +142,7 @@ def task_of(*parts: Mapping[str, Any]) -> str | None:
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the value of the first field that is there, of the row or of what it nests."""
-    return next((value for _, value in _named_fields(row, names)), None)
-
-
-def _named_fields(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of these names that are not null: of the row, then of what it nests."""
-    for part in (row, *(fields_of(row.get(name)) for name in NESTED)):
-        for name in names:
-            if part.get(name) is not None:
-                yield name, part[name]
-
-
-def _total(reward: object) -> float | None:
-    """Return the sum of a list of rewards, of tokens or of turns; named ones have no agreed sum."""
-    if isinstance(reward, list):
-        return sum(as_number(each, "a reward") or 0.0 for each in cast("list[Any]", reward))
-    if isinstance(reward, str):  # as in OpenAI's metadata, which has texts only
-        reward = parse_number(reward)
-    return None if isinstance(reward, Mapping) else as_number(reward, "the reward")
+    return next((value for _, value in named_fields(row, names)), None)
 
 
 def _with_turn_rewards(
@@ -222,26 +203,6 @@ def without_agreement(
     context = replace(first, is_context=True)
     changed = (*messages[: turns[0]], context, *messages[turns[0] + 1 :])
     return changed, {"opening answer that only agrees: it is context": 1}
-
-
-def _named_rewards(row: Mapping[str, Any]) -> dict[str, float]:
-    named = numbers_of(row)
-    for name in ("metrics", "scores", "rewards", *REWARDS):
-        named |= numbers_of(row.get(name))
-    return named
-
-
-def success_of(row: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the field of a row that says whether its task was accomplished, and its value.
-
-    The first that says yes or no, else the first that is there, else null: `correct` may be the
-    answer.
-    """
-    fields = list(_named_fields(row, SUCCESSES))
-    if isinstance(row.get("target"), bool):
-        fields.append(("target", row["target"]))
-    clear = (field for field in fields if as_verdict(field[1]) is not None)
-    return next(clear, fields[0] if fields else ("", None))
 
 
 def info_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,9 @@ _OF_PYTHON = re.compile(r"(ModelResponse|ChatCompletion|Message)\(id=")
 _ONLY = ("answer", "final_answer")
 """Fields of an answer where there is no other: beside others, they are what is right."""
 
+_TIMES = ("created_at", "createdAt", "created", "timestamp", "ts")
+"""Fields of a message that may say when it was said."""
+
 _ANSWERS_WITHIN = ("choices", "candidates", "output", "messages", "message", "content", "text")
 ASIDE = (
     *(f"{name}.*.content.*.data" for name in LISTS),  # what a model's server has encrypted
@@ -167,6 +170,7 @@ def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
     if name is not None:
         items = as_list(chat_of(row[name]), name)
         items = without_padding(items) if _is_padded(items) else items
+        items = items[::-1] if _is_newest_first(items) else items
         messages = (
             tuple(_of_turns(items, name)) if _are_pairs(items) else chat_messages(items, name)
         )
@@ -179,16 +183,32 @@ def _messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
             f"a row must have a list of messages ({', '.join(LISTS)}), or prompt and completion: "
             f"found none in its fields: {names}"
         )
-    given = row[pair[0]]
-    given = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    prompt = chat_messages(given, pair[0], is_context=not before)
+    prompt = chat_messages(given_in(row, pair[0]), pair[0], is_context=not before)
     return (*before, *prompt, *chat_messages(answers_in(row[pair[1]]), pair[1]))
+
+
+def given_in(row: Mapping[str, Any], name: str) -> Any:
+    """Return the messages of a prompt; Alpaca's `input` is more of its `instruction`."""
+    given = row[name]
+    if not isinstance(given, str):
+        return given
+    task = row.get("instruction") if name == "input" else None
+    parts = (task, given) if isinstance(task, str) else (given,)
+    return [{"role": "user", "content": "\n\n".join(part for part in parts if part)}]
 
 
 def _is_padded(items: list[Any]) -> bool:
     """Return whether messages have nulls that Arrow put there: nobody else writes a prompt's."""
     first = fields_of(items[0]) if items else {}
     return None in first.values() and role_of(opened(first)) != ASSISTANT
+
+
+def _is_newest_first(items: list[Any]) -> bool:
+    """Return whether the times of messages run backwards, as in a thread of OpenAI's Assistants."""
+    times = [first_of(fields_of(item), _TIMES) for item in items]
+    if len({type(time) for time in times}) != 1 or not isinstance(times[0], str | int | float):
+        return False
+    return times[0] > times[-1] and times == sorted(times, reverse=True)
 
 
 def _with_answer_beside(

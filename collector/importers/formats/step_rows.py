@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
-from graphcredit.collector.importers.formats.chat_rows import REWARDS, success_of
+from graphcredit.collector.importers.formats.row_verdicts import REWARDS, success_of
 from graphcredit.collector.importers.formats.step_episodes import PART, is_end
 from graphcredit.collector.importers.formats.step_order import (
     Aligned,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.chat_rows import GROUPS, REWARDS, SUCCESSES
+from graphcredit.collector.importers.formats.chat_rows import GROUPS
+from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     fields_of,

@@ -40,6 +40,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     short,
 )
+from graphcredit.collector.importers.messages.worded_calls import opened_words
 
 _PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
 """Fields of an answer as OpenAI has it, which is read without looking for others."""
@@ -73,7 +74,7 @@ def chat_messages(value: object, what: str, *, is_context: bool = False) -> tupl
     messages: list[Message] = []
     for number, item in enumerate(as_list(value, what)):
         messages += _messages(item, what, number, is_context=is_context)
-    return tuple(joined_answers(messages))
+    return tuple(joined_answers([opened_words(message) for message in messages]))
 
 
 def chat_message(value: object, what: str, *, is_context: bool = False) -> Message:
@@ -102,7 +103,8 @@ def seen(role: str, content: object, source: Mapping[str, Any], **more: Any) -> 
 def answer(text: str, source: Mapping[str, Any], **more: Any) -> Message:
     """Return a message of the policy, whose text may begin with its reasoning."""
     thought, spoken = split_thinking(text)
-    return Message(role=ASSISTANT, text=spoken, thought=thought, source=source, **more)
+    message = Message(role=ASSISTANT, text=spoken, thought=thought, source=source, **more)
+    return opened_words(message)
 
 
 def _messages(value: object, what: str, number: int | None, *, is_context: bool) -> list[Message]:

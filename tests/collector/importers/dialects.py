@@ -348,8 +348,27 @@ def pydantic_ai(events: list[Event]) -> dict[str, Any]:
     return {"messages": made}
 
 
+def hermes(events: list[Event]) -> dict[str, Any]:
+    """Calls and results are in tags of the texts."""
+
+    def answer(text: str, calls: list[Any]) -> list[Any]:
+        objects = [json.dumps({"arguments": a, "name": n}, indent=1) for _, n, a in calls]
+        tags = [f"<tool_call>\n{call}\n</tool_call>" for call in objects]
+        return [{"from": "gpt", "value": "\n".join([text, *tags]) if tags else text}]
+
+    def results(pairs: list[Any]) -> list[Any]:
+        tags = [f"<tool_response>\n{_text(result)}\n</tool_response>" for _, result in pairs]
+        return [{"from": "tool", "value": "\n".join(tags)}]
+
+    def user(text: str) -> list[Any]:
+        return [{"from": "human", "value": text}]
+
+    made = _messages(events, user=user, answer=answer, results=results)
+    return {"conversations": [{"from": "system", "value": SYSTEM}, *made]}
+
+
 DIALECTS = (
     *(openai, openai_and_response, chat_completion, json_text, anthropic, claude_code, responses),
     *(gemini, bedrock, vercel, vercel_ui, otel, langchain_objects, langchain_data, langgraph),
-    *(sharegpt, smolagents, pydantic_ai),
+    *(sharegpt, smolagents, pydantic_ai, hermes),
 )

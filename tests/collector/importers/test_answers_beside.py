@@ -65,6 +65,14 @@ GONE: Steps = [("hall", "go", None), ("kitchen", "out", None)]
             },
             GONE,
         ),
+        (  # Alpaca
+            {"instruction": "Add.", "input": "1 and 1", "output": "2"},
+            [("Add.\n\n1 and 1", "2", None)],
+        ),
+        (
+            {"instruction": "Add 1 and 1.", "input": "", "output": "2"},
+            [("Add 1 and 1.", "2", None)],
+        ),
     ],
 )
 def test_steps_of_a_row(row: dict[str, Any], steps: Steps, tmp_path: Path):

@@ -1,6 +1,7 @@
 """Rows of messages in the dialects of data sets and of model servers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,35 @@ def row(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
             ],
             [("q", "look({})", None)],
         ),
+        (  # Qwen's coder has tags within the tags of a call; the last one may be open
+            [
+                said("user", "q"),
+                said(
+                    "assistant",
+                    "hm<tool_call>\n<function=look>\n<parameter=at>\n1\n</parameter>\n"
+                    "</function>\n</tool_call>",
+                ),
+                said("user", "<tool_response>\na hall\n</tool_response>"),
+                said("assistant", '<tool_call>{"name": "go", "arguments": {"to": "x"}}'),
+            ],
+            [("q", 'look({"at": "1"})', "hm"), ("a hall", 'go({"to": "x"})', None)],
+        ),
+        (  # no call: the text stays
+            [said("user", "q"), said("assistant", "<tool_call>look</tool_call>")],
+            [("q", "<tool_call>look</tool_call>", None)],
+        ),
+        (  # a thread of OpenAI's Assistants has the newest message first
+            [
+                {**said(role, text), "created_at": time}
+                for time, role, text in [
+                    (9, "assistant", "b"),
+                    (7, "user", "r"),
+                    (7, "assistant", "a"),
+                    (3, "user", "q"),
+                ]
+            ],
+            [("q", "a", None), ("r", "b", None)],
+        ),
     ],
 )
 def test_dialects(tmp_path: Path, messages: list[dict[str, Any]], steps: list[tuple[Any, ...]]):
@@ -153,6 +183,44 @@ def test_lists_as_json_text_and_verdicts_as_numbers(tmp_path: Path):
     )
     report = imported(log, tmp_path / "store")
     assert (report.num_success, report.num_failed, report.num_unjudged) == (1, 2, 1)
+
+
+@pytest.mark.parametrize(
+    "judged",
+    [
+        {"scores": {"correct": True}},
+        {"scores": {"correctness": 1.0, "length": 40}},
+        {"feedback": [{"key": "correctness", "score": 1}, {"key": "tone", "score": 0.2}]},
+        {"feedback": {"only": 1.0}},
+        {"feedback_stats": {"correctness": {"n": 1, "avg": 1.0}}},
+        {"evaluation": {"passed": True}},
+        {"evaluations": [{"name": "passed", "value": "yes"}]},
+        {"outcome": "success"},
+        {"label": True},
+    ],
+)
+def test_verdicts_among_the_scores_of_a_row(judged: dict[str, Any], tmp_path: Path):
+    lost = re.sub(r"\b(1.0|1)\b", "0", json.dumps(judged))
+    for yes, no in (("true", "false"), ("success", "fail"), ("yes", "no")):
+        lost = lost.replace(yes, no)
+    messages = [said("user", "q"), said("assistant", "a")]
+    log = write_lines(
+        tmp_path / "s.jsonl",
+        {"messages": messages, **judged},
+        {"messages": messages, **json.loads(lost)},
+    )
+    report = imported(log, tmp_path / "store")
+    assert (report.num_success, report.num_failed, report.left_out) == (1, 1, {})
+
+
+def test_several_scores_without_a_name_of_a_verdict_are_none(tmp_path: Path):
+    messages = [said("user", "q"), said("assistant", "a")]
+    log = write_lines(
+        tmp_path / "s.jsonl",
+        {"messages": messages, "scores": {"tone": 1, "style": 0}, "label": "cat"},
+    )
+    report = imported(log, tmp_path / "store")
+    assert report.num_unjudged == 1
 
 
 def test_a_field_that_tells_no_success_is_counted(tmp_path: Path):

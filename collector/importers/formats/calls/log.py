@@ -22,7 +22,6 @@ from graphcredit.collector.importers.formats.calls.chains import (
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
 from graphcredit.collector.importers.formats.calls.rollouts import (
-    as_score,
     call_of,
     rollout_of_chain,
 )
@@ -37,6 +36,8 @@ from graphcredit.collector.importers.formats.calls.rows import (
     session_of,
     time_of,
 )
+from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
+from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.exchanges import chat_in
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
@@ -58,7 +59,7 @@ _NO_INPUT = (
 )
 
 
-_VERDICTS = (*chat_rows.REWARDS, *chat_rows.SUCCESSES)
+_VERDICTS = (*REWARDS, *SUCCESSES)
 _TASKS = tuple(name for name in chat_rows.GROUPS if name != "uid")
 """Fields that name a task; a `uid` may name the call."""
 _APART = (

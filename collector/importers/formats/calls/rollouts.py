@@ -1,14 +1,15 @@
 """Calls of a model from what an API was given and answered, and rollouts of joined calls."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.calls.chains import Call, Chain, is_same
+from graphcredit.collector.importers.formats.row_verdicts import REWARDS
+from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.exchanges import chat_in
@@ -19,10 +20,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Omission,
 )
-from graphcredit.collector.importers.messages.values import NESTED, as_verdict, fields_of
-
-_TOTALS = ("correctness", "accuracy", "outcome", "task_success", "goal_accuracy")
-"""Of several scores, those that say how the whole ended."""
+from graphcredit.collector.importers.messages.values import NESTED, fields_of
 
 _STUB = {"messages": [{"role": ASSISTANT, "content": ""}]}
 
@@ -93,23 +91,16 @@ def _merged(all_facts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def _with_numbers(facts: dict[str, Any]) -> dict[str, Any]:
     """Return facts with the reward as a number, and the task by a name that rows have.
 
-    Metadata of an API are texts. Of several scores, the one with the name of a reward is it.
+    Metadata of an API are texts.
     """
     parts = (facts, *(fields_of(facts.get(name)) for name in (*NESTED, "request")))
     more: dict[str, Any] = {}
     if chat_rows.task_of(facts) is None:
         more["task_id"] = chat_rows.task_of(fields_of(facts.get("request")))
-    scores = fields_of(facts.get("scores"))
-    names = (*chat_rows.REWARDS, *chat_rows.SUCCESSES)
-    named = {name: scores[name] for name in names if name in scores}
-    totals = [scores[name] for name in _TOTALS if name in scores]
-    if not named and (totals or len(scores) == 1):
-        named = {"reward": [*totals, *scores.values()][0]}
-    more |= named
-    rewards = [part[n] for part in parts for n in chat_rows.REWARDS if isinstance(part.get(n), str)]
-    if rewards and not more.keys() & set(chat_rows.REWARDS):
+    rewards = [part[n] for part in parts for n in REWARDS if isinstance(part.get(n), str)]
+    if rewards:
         more["reward"] = as_score(rewards[0])
-    texts = set(chat_rows.REWARDS)
+    texts = set(REWARDS)
     cleaned = {
         name: {k: v for k, v in value.items() if not (k in texts and isinstance(v, str))}
         if name in NESTED and isinstance(value, Mapping)
@@ -118,13 +109,3 @@ def _with_numbers(facts: dict[str, Any]) -> dict[str, Any]:
         if not (name in texts and isinstance(value, str))
     }
     return {**cleaned, **more}
-
-
-def as_score(value: object) -> float | None:
-    """Return a number, also of a text; of a word for yes or no 1 or 0; None of anything else."""
-    verdict = as_verdict(value) if isinstance(value, str) else None
-    try:
-        number = float(cast("Any", value if verdict is None else verdict))
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None

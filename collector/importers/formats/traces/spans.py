@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from graphcredit.collector.importers.formats.scores import LISTS, scores_of
 from graphcredit.collector.importers.formats.traces.attributes import (
     attributes_of,
     input_of,
     is_read,
     output_of,
 )
-from graphcredit.collector.importers.formats.traces.scores import LISTS, scores_of
 from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,

@@ -15,7 +15,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
-from graphcredit.collector.importers.formats.traces.scores import is_score, scores_of, target_of
+from graphcredit.collector.importers.formats.scores import is_score, scores_of, target_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.exchanges import chat_in

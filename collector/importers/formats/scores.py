@@ -1,20 +1,29 @@
 """Scores of Langfuse, feedback of LangSmith, evaluations of OpenTelemetry, and annotations."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.calls.rollouts import as_score
-from graphcredit.collector.importers.messages.values import as_text, field_at, fields_of, first_of
+from graphcredit.collector.importers.messages.values import (
+    as_text,
+    as_verdict,
+    field_at,
+    fields_of,
+    first_of,
+)
 
 LISTS = (
     *("scores", "feedback", "feedback_stats", "feedback_scores", "annotations", "evaluations"),
-    *("span_annotations", "assessments", "info.assessments", "output.scores"),
+    *("span_annotations", "assessments", "info.assessments", "output.scores", "evaluation"),
 )
 _TARGETS = (
     *("observationId", "observation_id", "run_id", "traceId", "trace_id", "sessionId"),
     "session_id",
 )
 _NAMES = ("name", "key", "gen_ai.evaluation.name", "metric", "assessment_name")
+ASIDE = tuple(f"{name}.*.{field}" for name in LISTS for field in ("name", "key", "metric"))
+"""Fields of scores that name them."""
+
 _VALUES = (
     "score",
     "value",
@@ -23,6 +32,7 @@ _VALUES = (
     "result.score",
     "feedback.value",
 )
+NOTHING: Mapping[str, Any] = {}
 _WORDS = ("label", "stringValue", "gen_ai.evaluation.score.label", "result.label")
 
 
@@ -40,9 +50,11 @@ def target_of(row: Mapping[str, Any]) -> str | None:
 
 
 def scores_of(
-    row: Mapping[str, Any], attributes: Mapping[str, Any], events: Iterable[Mapping[str, Any]]
+    row: Mapping[str, Any],
+    attributes: Mapping[str, Any] = NOTHING,
+    events: Iterable[Mapping[str, Any]] = (),
 ) -> dict[str, float]:
-    """Return the scores of a span by name."""
+    """Return the scores of a row by name, or of a span with its attributes and events."""
     found: dict[str, float] = {}
     for name in LISTS:
         for given in (field_at(row, name), attributes.get(name)):
@@ -80,3 +92,13 @@ def _number(item: object) -> float | None:
         if number is not None:
             return number
     return None
+
+
+def as_score(value: object) -> float | None:
+    """Return a number, also of a text; of a word for yes or no 1 or 0; None of anything else."""
+    verdict = as_verdict(value) if isinstance(value, str) else None
+    try:
+        number = float(cast("Any", value if verdict is None else verdict))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,59 @@
+"""Calls and results that a log has in its texts, in the notation of Hermes and Qwen."""
+
+import re
+from dataclasses import replace
+
+from graphcredit.collector.importers.messages.rollout import (
+    ASSISTANT,
+    TOOL,
+    USER,
+    Message,
+    ToolCall,
+)
+from graphcredit.collector.importers.messages.shapes import tool_call
+from graphcredit.collector.importers.messages.values import (
+    RecordError,
+    canonical,
+    fields_of,
+    parse_json,
+)
+
+_OPEN = "<tool_call>"
+_CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_RESULT = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>\s*", re.DOTALL)
+
+
+def opened_words(message: Message) -> Message:
+    """Return a message with the calls of its text as calls, and without the tags of a result.
+
+    A text with a call that cannot be read stays as it is.
+    """
+    if message.role == ASSISTANT:
+        return _with_calls(message) if _OPEN in message.text else message
+    is_result = message.role in (TOOL, USER) and message.text.startswith("<tool_response>")
+    if not is_result or _RESULT.sub("", message.text):
+        return message
+    return replace(message, role=TOOL, text="\n\n".join(_RESULT.findall(message.text)))
+
+
+def _with_calls(message: Message) -> Message:
+    if message.tool_calls:
+        return message
+    calls = [_call(text) for text in _CALL.findall(message.text)]
+    sound = tuple(call for call in calls if call is not None)
+    if len(sound) < len(calls):
+        return message
+    words = _CALL.sub("", message.text).strip()
+    return replace(message, text=words, tool_calls=sound, calls_text=message.text)
+
+
+def _call(text: str) -> ToolCall | None:
+    """Return a call: an object with a name and arguments, or a function with parameters in tags."""
+    if function := _FUNCTION.fullmatch(text):
+        return ToolCall(function[1], canonical(dict(_PARAMETER.findall(function[2]))))
+    try:
+        return tool_call(fields_of(parse_json(text)), "a call")
+    except RecordError:
+        return None

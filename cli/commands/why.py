@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphcredit.credit.audit.run import AuditReport
     from graphcredit.viewer.why.decisions import Decision
 
+
 @takes({"What to make of a log": ImportOptions}, omit=("try_",))
 def why(
     source: Annotated[Path, typer.Argument(help="A log, a folder of logs, or a store.")],

@@ -2,7 +2,7 @@
 
 A decision is an action that rollouts of a group took in one state. It is compared with what the
 others did there: how rollouts ended that took it, and how those ended that were there and never
-did. It counts by what `reach` says that it is worth, more with more rollouts on both sides, and
+did. It counts by what `reach` says that it is worth, times the rollouts of the smaller side, and
 only where the outcomes say the same.
 """
 
@@ -47,7 +47,7 @@ _COMPARED = """
         FROM taken JOIN visited USING (run_id, iteration, task_id, state_id)
         GROUP BY run_id, iteration, task_id, state_id, action
     ), ranked AS (
-        SELECT *, abs(gain) * sqrt(num_took * num_others / (num_took + num_others)) AS weight
+        SELECT *, abs(gain) * least(num_took, num_others) AS weight
         FROM compared {chosen}
     )
     SELECT ranked.* EXCLUDE (state_id), credited.* EXCLUDE (

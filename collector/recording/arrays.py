@@ -47,13 +47,12 @@ def _bits(flags: Sequence[bool]) -> pa.Buffer:
 
 def _texts(texts: Sequence[str]) -> list[pa.Buffer] | None:
     """Return where each text ends, and all of them; None if they are too long for one array."""
-    together = "".join(texts)
-    content = together.encode()
-    sizes = map(len, texts if together.isascii() else map(str.encode, texts))
+    encoded = [text.encode() for text in texts]
+    content = b"".join(encoded)
     if len(content) > _MOST_BYTES:
         return None
     ends = np.zeros(len(texts) + 1, np.int32)
-    np.cumsum(np.fromiter(sizes, np.int32, len(texts)), out=ends[1:])
+    np.cumsum(np.fromiter(map(len, encoded), np.int32, len(texts)), out=ends[1:])
     return [pa.py_buffer(ends), pa.py_buffer(content)]
 
 

@@ -3,8 +3,8 @@
     import graphcredit
 
     graphcredit.import_log("traces.jsonl", "store")
-    graphcredit.assign("store", estimators="graphgpo")
-    graphcredit.scan("store").select("state", "action", "graphgpo_advantage").collect()
+    graphcredit.assign("store", estimators="reach")
+    graphcredit.scan("store").select("state", "action", "reach_advantage").collect()
 
 Where a store is wanted, its path will do. Each name is imported when it is first used, so that
 `import graphcredit` costs nothing. `graphcredit.estimators` has the options of the estimators,

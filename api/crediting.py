@@ -34,8 +34,8 @@ def compute(
     """Return the credit of every row of a table of steps, in the kind of the table.
 
     Example:
-        credit = graphcredit.compute(steps, estimators="gigpo,graphgpo")
-        advantage = credit["graphgpo_advantage"]
+        credit = graphcredit.compute(steps, estimators="gigpo,reach")
+        advantage = credit["reach_advantage"]
 
     Args:
         steps: A pyarrow table, a Polars DataFrame or LazyFrame, a pandas DataFrame or a DuckDB
@@ -101,7 +101,7 @@ def assign(
     Columns of other estimators stay as they are.
 
     Example:
-        graphcredit.assign("store", estimators="graphgpo", merge="segments", only_new=True)
+        graphcredit.assign("store", estimators="reach", merge="segments", only_new=True)
 
     Args:
         store: A store, or its path.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from graphcredit.credit.evidence.judge import Definition, EvidenceReport
     from graphcredit.credit.evidence.knowledge import Estimate
 
-RULES = ("calls", "effects", "effects+last-tool", "results", "facts")
+RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
 """Rules for agents that use tools, which are judged where the store has no such states yet."""
 
 

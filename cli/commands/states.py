@@ -64,7 +64,7 @@ def states(
 
         graphcredit states STORE --set effects --set calls
 
-        graphcredit credit STORE -e graphgpo --state effects
+        graphcredit credit STORE --state effects
     """
     opened = open_store(store)
     if set_:

@@ -401,6 +401,7 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(
         ({"collect": {"allocation": "spo3"}}, "add it to credit.estimators, which are graphgpo"),
         ({"credit": {"estimators": ["sapo"]}}, "sapo needs tasks about entities: corridor has"),
         ({"train": {"advantage": "rloo"}}, "credit.estimators write: got 'rloo', and they write"),
+        ({"credit": {"state": "calls"}}, "credit.state must be logged in a loop"),
         ({"train": {"objective": "pp0"}}, "'pp0'"),
         ({"train": {"save_dtype": "bfloat16"}}, "train has no option 'save_dtype'"),
     ],

@@ -40,3 +40,25 @@ def test_a_group_without_differences_has_nothing_to_compare(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text(f"{line}\n{line.replace('1.0', '0.0')}\n")
     shown = run("why", tmp_path / "log.jsonl")
     assert "no decision can be compared" in shown.out
+
+
+def test_other_credit_of_a_store_is_left_alone(tmp_path: Path):
+    run("import", LOG, tmp_path / "store")
+    run("credit", tmp_path / "store", "-e", "grpo", "--merge", "segments")
+    refused = run("why", tmp_path / "store")
+    assert refused.exit_code == 2
+    assert "is of other estimators" in refused.err
+    run("credit", tmp_path / "store", "-e", "reach", "--merge", "segments")
+    before = run("sql", tmp_path / "store", "SELECT sum(reach_advantage) FROM credit").out
+    assert run("why", tmp_path / "store").exit_code == 0
+    assert run("sql", tmp_path / "store", "SELECT sum(reach_advantage) FROM credit").out == before
+
+
+def test_what_of_the_log_has_no_credit_is_said(tmp_path: Path):
+    lines = LOG.read_text(encoding="utf-8").splitlines()
+    unjudged = json.loads(lines[0]) | {"reward": None, "success": None}
+    text = "\n".join([*lines[1:], json.dumps(unjudged), "{"])
+    (tmp_path / "log.jsonl").write_text(text, encoding="utf-8")
+    shown = run("why", tmp_path / "log.jsonl").out
+    assert "- 1 bad row, such as" in shown
+    assert "- 1 trajectory without a verdict" in shown

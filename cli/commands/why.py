@@ -119,8 +119,8 @@ def _credit(store: Store, show: OnProgress) -> None:
                 why = stale or "is of other estimators"
                 raise InputError(
                     f"{store.root} must have current credit by {RECOMMENDED}: that of run "
-                    f"{run_id}, iteration {iteration} {why}. Give `graphcredit credit STORE -e {RECOMMENDED}` "
-                    "with the --merge and the --state of the rest"
+                    f"{run_id}, iteration {iteration} {why}. Give `graphcredit credit STORE -e "
+                    f"{RECOMMENDED}` with the --merge and the --state of the rest"
                 )
             settings = settings_of(CreditOptions())
             assign_credit(store, settings, run_id=run_id, iteration=iteration, on_progress=show)

@@ -3,8 +3,8 @@
     import graphcredit
 
     graphcredit.import_log("traces.jsonl", "store")
-    graphcredit.assign("store", estimators="graphgpo")
-    graphcredit.scan("store").select("state", "action", "graphgpo_advantage").collect()
+    graphcredit.assign("store", estimators="reach")
+    graphcredit.scan("store").select("state", "action", "reach_advantage").collect()
 
 Where a store is wanted, its path will do. Each name is imported when it is first used, so that
 `import graphcredit` costs nothing. `graphcredit.estimators` has the options of the estimators,
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from graphcredit.collector.importers.options import ImportOptions
     from graphcredit.collector.importers.run import import_log
     from graphcredit.collector.recording.recorder import StepRecorder
+    from graphcredit.collector.states.restate import restate
+    from graphcredit.collector.states.tracker import ToolStates
     from graphcredit.credit.audit.run import audit
     from graphcredit.credit.audit.thresholds import AuditThresholds
     from graphcredit.credit.graph.export import to_igraph, to_networkx
@@ -37,6 +39,7 @@ __all__ = [
     "MergeSettings",
     "StepRecorder",
     "Store",
+    "ToolStates",
     "__version__",
     "assign",
     "audit",
@@ -46,6 +49,7 @@ __all__ = [
     "import_log",
     "open_store",
     "record",
+    "restate",
     "scan",
     "show",
     "to_igraph",
@@ -58,6 +62,7 @@ _HOMES = {
     "MergeSettings": ("credit.merging.table", "MergeSettings"),
     "StepRecorder": ("collector.recording.recorder", "StepRecorder"),
     "Store": ("store.layout", "Store"),
+    "ToolStates": ("collector.states.tracker", "ToolStates"),
     "assign": ("crediting", "assign"),
     "audit": ("credit.audit.run", "audit"),
     "compute": ("crediting", "compute"),
@@ -66,6 +71,7 @@ _HOMES = {
     "import_log": ("collector.importers.run", "import_log"),
     "open_store": ("store.layout", "open_store"),
     "record": ("recording", "record"),
+    "restate": ("collector.states.restate", "restate"),
     "scan": ("scanning", "scan"),
     "show": ("showing", "show"),
     "to_igraph": ("credit.graph.export", "to_igraph"),

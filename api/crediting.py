@@ -12,7 +12,7 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.kinds import kind_of
 from graphcredit.step_defaults import with_defaults
-from graphcredit.store.layout import AnyStore
+from graphcredit.store.layout import LOGGED_STATE, AnyStore
 from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.schema import PARTITION_COLUMNS
@@ -34,8 +34,8 @@ def compute(
     """Return the credit of every row of a table of steps, in the kind of the table.
 
     Example:
-        credit = graphcredit.compute(steps, estimators="gigpo,graphgpo")
-        advantage = credit["graphgpo_advantage"]
+        credit = graphcredit.compute(steps, estimators="gigpo,reach")
+        advantage = credit["reach_advantage"]
 
     Args:
         steps: A pyarrow table, a Polars DataFrame or LazyFrame, a pandas DataFrame or a DuckDB
@@ -87,6 +87,7 @@ def assign(
     *,
     estimators: EstimatorChoice,
     merge: str | MergeSettings = "exact",
+    state: str = LOGGED_STATE,
     invalid_action_penalty: float = 0.0,
     graph_window: int = 0,
     run_id: str | None = None,
@@ -100,12 +101,13 @@ def assign(
     Columns of other estimators stay as they are.
 
     Example:
-        graphcredit.assign("store", estimators="graphgpo", merge="segments", only_new=True)
+        graphcredit.assign("store", estimators="reach", merge="segments", only_new=True)
 
     Args:
         store: A store, or its path.
         estimators: As in `compute`.
         merge: As in `compute`.
+        state: Which states to take: logged, or those that `restate` wrote, by their rule.
         invalid_action_penalty: Taken off the reward of every invalid step first.
         graph_window: Find distances on the transitions of the last so many iterations of the same
             tasks too.
@@ -129,6 +131,7 @@ def assign(
     settings = CreditSettings(
         estimators=chosen(estimators),
         merge=_merge(merge),
+        state=state,
         invalid_action_penalty=invalid_action_penalty,
         graph_window=graph_window,
     )

@@ -35,7 +35,7 @@ def scan(
     computed by DuckDB when the frame is collected, of the columns that are asked for.
 
     Example:
-        lazy = graphcredit.scan("store").filter(pl.col("graphgpo_advantage") < 0)
+        lazy = graphcredit.scan("store").filter(pl.col("reach_advantage") < 0)
         lazy.select("state", "action").collect()
 
     Args:

@@ -120,7 +120,9 @@ def _help(name: str, field: "FieldInfo") -> str:
     if isinstance(default, bool):
         flag = name.replace("_", "-")
         default = flag if default else f"no-{flag}"
-    is_shown = not field.is_required() and default not in (None, ())
+    if isinstance(default, tuple):
+        default = ", ".join(map(str, default))
+    is_shown = not field.is_required() and default not in (None, "")
     return f"{text}  [default: {default}]" if is_shown else text
 
 

@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "copy": "Copy a store, or what is new in it, from or to object storage.",
     "credit": "Assign credit to every step of the complete trajectories and write it beside them.",
     "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
+    "evidence": "Say which definition of a state tells how rollouts end, by the log alone.",
     "er-graph": "Draw the entities and relations that `sapo` needs from the texts of a store.",
     "estimators": "List the estimators, or show one: its formula, its options, its columns and "
     "its paper.",
@@ -31,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "view": "Show in a browser on this machine which steps got credit, and why.",
     "warmup": "Make a tiny language model that acts validly and wins seldom: a policy to start "
     "from.",
+    "why": "Say which decisions mattered most, one sentence each, and what to distrust.",
 }
 """Name to the first sentence of the help. The function and its module in `commands/` are called the
 same, `import_` where Python has the word for itself, and `_` stands for `-`."""

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
+from graphcredit.store.layout import LOGGED_STATE
 from graphcredit.store.options import Count, Options, Share, Texts, Weight
 from graphcredit.store.schema import LARGEST_NUMBER
 
@@ -39,6 +40,9 @@ class GraphOptions(Options):
 
     owner: ClassVar[str] = "credit"
 
+    state: str = LOGGED_STATE
+    """Which states to take: logged, or those that `graphcredit states --set` wrote beside them, by
+    their rule, such as effects."""
     invalid_action_penalty: Annotated[Weight, Field(le=LARGEST_NUMBER)] = 0.0
     """Taken off the reward of every invalid step first."""
     graph_window: Count = 0
@@ -46,12 +50,16 @@ class GraphOptions(Options):
     the papers'."""
 
 
+RECOMMENDED = "reach"
+"""The estimator to begin with; docs/research/credit-truth.md says why."""
+
+
 class EstimatorOptions(Options):
     """What is computed."""
 
     owner: ClassVar[str] = "credit"
 
-    estimators: Texts
+    estimators: Texts = (RECOMMENDED,)
     """Names of estimators, also with commas: grpo, rloo, gigpo, …"""
     set: Texts = ()
     """Options of estimators, ESTIMATOR.OPTION=VALUE each, and of the merge: merge.normalise (a

@@ -77,7 +77,7 @@ def assign_credit(
     """
     # A worker on another machine has another current directory.
     store = Store(open_store(store).root.absolute())
-    listed = store.shards(run_id)
+    listed = [shard.with_state(settings.state) for shard in store.shards(run_id)]
     iterations = _by_iteration(listed, iteration)
     if not iterations:
         raise InputError(_nothing_found(store, run_id, iteration))
@@ -219,7 +219,9 @@ class _Stage:
             settings=settings,
             merger=merger,
             provided={name: provider.enter(entered) for name, provider in providers},
-            window=Window.before(self.store, run_id, iteration, settings.graph_window),
+            window=Window.before(
+                self.store, run_id, iteration, settings.graph_window, settings.state
+            ),
         )
 
     def _compute(

@@ -145,7 +145,21 @@ def numbered(kind: str, numbers: Ints) -> pa.Array:
 
 
 def advantages(steps: pa.Table, estimators: Mapping[str, Assigner]) -> dict[str, Floats]:
-    """Return the [num_steps] column `<name>_advantage` of each estimator, as a trainer gets it."""
+    """Return the [num_steps] advantage of each estimator, as a trainer gets it.
+
+    Args:
+        steps: The steps.
+        estimators: Settings by name; the estimator's name comes before a comma. Those without a
+            comma share their graphs.
+    """
+    plain = {name: options for name, options in estimators.items() if "," not in name}
+    found = _advantages(steps, plain)
+    for name in estimators.keys() - plain.keys():
+        (found[name],) = _advantages(steps, {name.partition(",")[0]: estimators[name]}).values()
+    return {name: found[name] for name in estimators}
+
+
+def _advantages(steps: pa.Table, estimators: Mapping[str, Assigner]) -> dict[str, Floats]:
     if not estimators:
         return {}
     with warnings.catch_warnings():

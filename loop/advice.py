@@ -33,6 +33,6 @@ def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> 
         f"choose more or easier tasks (tasks is {config.collect.tasks}), larger groups (group_size "
         f"is {config.collect.group_size}) or longer trajectories (max_steps is "
         f"{config.collect.max_steps}); start from a model that succeeds sometimes; or choose an "
-        "estimator with a step part, such as graphgpo or gigpo, "
+        "estimator that learns from such groups too, such as reach, "
         "or an invalid_action_penalty, in [credit]"
     )

@@ -12,6 +12,7 @@ from graphcredit.collector.policies.registry import LOCAL_SERVER
 from graphcredit.credit.options import CreditOptions
 from graphcredit.store.errors import OptionError
 from graphcredit.store.files.parse import parse_toml
+from graphcredit.store.layout import LOGGED_STATE
 from graphcredit.store.options import (
     AtLeastOne,
     Count,
@@ -27,7 +28,7 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
     """`[collect]`: the games and the play, as the flags of `graphcredit collect`."""
 
     env: str = "textworld"
-    """The environment: textworld, search, sokoban, alfworld."""
+    """The environment: textworld, search, sokoban, tools, alfworld."""
     engine: Literal["hf", "vllm", "vllm-server"] = "hf"
     """What samples: transformers, vLLM, or a vLLM server that is running."""
     server: str = LOCAL_SERVER
@@ -55,10 +56,19 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
 class CreditTable(CreditOptions):
     """`[credit]`: how credit is assigned, as the flags of `graphcredit credit` say it."""
 
-    estimators: Texts = ("graphgpo",)
+    estimators: Texts = ("reach",)
     """Names of estimators; the first is trained on, unless [train] says otherwise."""
     graph_window: Count = 0
     """Find distances on the last so many passes over the tasks too; 0 is the papers'."""
+    state: str = LOGGED_STATE
+    """Only logged: a loop writes no other states."""
+
+    @field_validator("state")
+    @classmethod
+    def _is_logged(cls, state: str) -> str:
+        if state != LOGGED_STATE:
+            raise OptionError(f"credit.state must be {LOGGED_STATE} in a loop: got {state!r}")
+        return state
 
 
 class EvaluateTable(Options):

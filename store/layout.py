@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -19,9 +19,12 @@ MARKER_NAME = "store.json"
 MARKER = json.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + "\n"
 """What a store's `store.json` holds."""
 
-ITERATION_TABLES = ("steps", "replay", "credit", "graph", "summary", "training", "notes")
+ITERATION_TABLES = ("steps", "states", "replay", "credit", "graph", "summary", "training", "notes")
 """Folders with a folder for each run and iteration. A copy follows this order, so that a reader
 never finds credit without its steps."""
+
+LOGGED_STATE = "logged"
+"""What names the states that the step shards have."""
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 """Regular expression of a name in a path of the store."""
@@ -73,6 +76,31 @@ def check_name(kind: str, value: object) -> str:
     return value
 
 
+def states_name(rule: str) -> str:
+    """Return the name of the states by a rule, as a path has it: without what its parts name.
+
+    `effects:book,cancel+last-tool` makes `effects.last-tool`.
+
+    Raises:
+        InputError: It is no name.
+    """
+    parts = [part.partition(":")[0] for part in rule.split("+")]
+    return check_name("the name of states", ".".join(parts))
+
+
+def stored_states(store: "Store") -> list[str]:
+    """Return the names of the states that every shard of a store has beside the logged ones."""
+    names: set[str] | None = None
+    for shard in store.shards():
+        ends = shard.with_state("").states_path.name
+        files = shard.states_path.parent.glob(f"*{ends}")
+        here = {path.name.removesuffix(ends) for path in files}
+        names = here if names is None else names & here
+        if not names:
+            return []
+    return sorted(names or ())
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shard:
     """A step shard, and the path of its credit shard."""
@@ -83,6 +111,18 @@ class Shard:
     """The step shard."""
     credit_path: Path
     """The credit shard with the same rows; it may not exist yet."""
+    state: str = LOGGED_STATE
+    """Which states credit reads: those of the steps, or of the file at `states_path`."""
+
+    @property
+    def states_path(self) -> Path:
+        """The file with its states by the rule `state`, row for row."""
+        folder = self.root / "states" / self.path.relative_to(self.root / "steps").parent
+        return folder / f"{self.state}.{self.path.name}"
+
+    def with_state(self, state: str) -> "Shard":
+        """Return the shard with other states."""
+        return replace(self, state=state)
 
     @property
     def root(self) -> Path:

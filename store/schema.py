@@ -16,6 +16,8 @@ CONFIGURATION_KEY = b"graphcredit.configuration"
 RULES_MET_KEY = b"graphcredit.state_rules"
 """Metadata of credit that was made with rules of states: JSON, each rule and in how many texts of
 a group there is what it means."""
+STATES_KEY = b"graphcredit.states"
+"""Metadata key of a file of `states/`: the rule, with all that was learned."""
 MERGE_KEY = b"graphcredit.merge"
 """Metadata key of `nodes.parquet`: JSON with what the merge is worth."""
 SUMMARY_KEY = b"graphcredit.summary"
@@ -99,6 +101,14 @@ STEP_COLUMNS: tuple[Column, ...] = (
     _nullable("extra", _STRING, "JSON object, for the caller"),
 )
 
+STATES_COLUMNS: tuple[Column, ...] = (
+    _column("trajectory_id", _STRING, "copied from the step shard, so that a zip can be checked"),
+    _column("step_index", _INT, "copied from the step shard"),
+    _column("state", _STRING, "what identifies the state before the action, by the rule"),
+    _column("next_state", _STRING, "the same after the action"),
+)
+"""States by a rule, beside those of a step shard and in its order."""
+
 CREDIT_COLUMNS: tuple[Column, ...] = (
     _column("trajectory_id", _STRING, "copied from the step shard, so that a zip can be checked"),
     _column("step_index", _INT, "copied from the step shard"),
@@ -145,7 +155,7 @@ NODE_COLUMNS: tuple[Column, ...] = (
     _column("success_rate", _FLOAT, "share of those that succeeded"),
     _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
     _nullable("rewardflow_value", _FLOAT, "RewardFlow's potential, where it was computed"),
-    _nullable("reach_value", _FLOAT, "still earned from here, by the group's own steps"),
+    _nullable("reach_expected", _FLOAT, "still earned from here, by the group's own steps"),
     _nullable("reach_doubt", _FLOAT, "share of it that doubt takes; null where it is 0"),
     _column("num_merged", _INT, "distinct texts merged into this node"),
 )

@@ -2,14 +2,17 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# No deadline: a busy machine is no fault, and speed is measured in `benchmarks/`.
-settings.register_profile("fast", max_examples=12, deadline=None)
-settings.register_profile("thorough", max_examples=100, deadline=None)
+# No limits of time: a busy machine is no fault, and speed is measured in `benchmarks/`.
+_UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("fast", max_examples=12, **_UNTIMED)
+settings.register_profile("thorough", max_examples=100, **_UNTIMED)
 
 
 def pytest_configure() -> None:
@@ -40,6 +43,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         (number,) = spread.args
         if max(item.callspec.indices.values()) % number:
             item.add_marker("slow")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said() -> None:
+    """Let each test hear what `compute` says once in a process."""
+    if in_memory := sys.modules.get("graphcredit.credit.iteration.in_memory"):
+        in_memory.said.clear()
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ def test_the_store_document_has_every_column_as_the_schema_declares_it():
     text = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
     tables = (
         schema.STEP_COLUMNS,
+        schema.STATES_COLUMNS,
         schema.CREDIT_COLUMNS,
         schema.NODE_COLUMNS,
         schema.EDGE_COLUMNS,

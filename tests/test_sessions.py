@@ -40,7 +40,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
         ("README.md", 5),
         ("docs/recording.md", 3),
         pytest.param("docs/choosing-a-state.md", 6, marks=pytest.mark.slow),
-        pytest.param("docs/commands.md", 9, marks=(pytest.mark.slow, pytest.mark.play)),
+        pytest.param("docs/commands.md", 10, marks=(pytest.mark.slow, pytest.mark.play)),
     ],
 )
 def test_a_session_prints_what_the_document_says(

@@ -66,7 +66,7 @@ class JobOptions(TrainOptions):
 class DataOptions(TrainOptions):
     """The steps to train on, and their advantage."""
 
-    advantage: str = "graphgpo"
+    advantage: str = "reach"
     """An estimator, or a whole column such as graphgpo_step_advantage."""
     max_staleness: Count = 4
     """Leave out steps that are more than this many versions older than the newest in the log."""

@@ -41,7 +41,8 @@ class StepCredit:
     """Which texts are one state, as in `compute`."""
     state: str = "last"
     """What of the messages before an action identifies the state, as `graphcredit import --state`:
-    last, results, window:K, regex:PATTERN, json:PATH. Where the batch has states, they are used."""
+    last, results, calls, effects:TOOL, facts, window:K, regex:PATTERN, json:PATH and others. Where
+    the batch has states, they are used."""
     success_at: float = 1.0
     """Least total reward of a trajectory that succeeded."""
     recorder: StepRecorder | None = None

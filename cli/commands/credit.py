@@ -80,15 +80,15 @@ def credit(
 
     A log whose observations carry advertisements, counters or changing layout:
 
-        graphcredit credit STORE -e graphgpo --merge segments
+        graphcredit credit STORE --merge segments
 
     On the machines of a Ray cluster that share the store's file system, under the same path:
 
-        graphcredit credit STORE -e graphgpo --engine ray:10.0.0.1:6379
+        graphcredit credit STORE --engine ray:10.0.0.1:6379
 
     Beside rollouts and a trainer, until Ctrl-C or SIGTERM, a line an iteration:
 
-        graphcredit credit STORE -e graphgpo --watch 2 --json
+        graphcredit credit STORE --watch 2 --json
     """
     from graphcredit.credit.iteration.settings import settings_of
     from graphcredit.credit.stage import assign_credit

@@ -15,7 +15,7 @@ def estimators(
 ) -> None:
     """List the estimators, or show one: its formula, its options, its columns and its paper.
 
-    Example: graphcredit estimators graphgpo
+    Example: graphcredit estimators reach
     """
     lines = _in_full(estimator_named(name)) if name else map(_in_short, all_estimators().values())
     for line in "\n".join(lines).split("\n"):

@@ -50,7 +50,7 @@ def export(
     The result appears only when it is complete. By default each step shard and its credit become
     one Parquet file, all with the same columns, run and iteration among them. Example:
 
-        graphcredit export STORE OUT --estimator graphgpo
+        graphcredit export STORE OUT --estimator reach
 
     Traces of verifiers and prime-rl get one advantage per sampled token; the exit code is 1 if a
     line could not be read. Example:

@@ -1,5 +1,6 @@
 """`graphcredit states`: show what became one state in a task."""
 
+from dataclasses import asdict
 from itertools import islice
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from graphcredit.cli.output.console import interruptible, print_json, say
 from graphcredit.credit.audit.draft import draft_rules, write_draft
 from graphcredit.credit.audit.states import NearStates, StatesOfTask, TextsOfState, states_of_task
 from graphcredit.store.errors import OptionError
-from graphcredit.store.layout import Store, open_store
+from graphcredit.store.layout import Store, open_store, states_name
 from graphcredit.store.plural import counted
 
 
@@ -37,6 +38,15 @@ def states(
     replace: Annotated[
         bool, typer.Option("--replace", help="With --draft: in place of the rules there are.")
     ] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="RULE",
+            help="Write states by a rule beside the logged ones: calls, effects, results, facts, "
+            "worktree, last-tool, or several as effects+last-tool; docs/import.md has them all.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which texts of a task became one state, and which states are nearly alike.
@@ -49,8 +59,19 @@ def states(
     To overrule it, edit the draft of rules that this writes, and run `graphcredit credit` again:
 
         graphcredit states STORE --draft
+
+    To take what an agent has done for its state, in place of what it saw last:
+
+        graphcredit states STORE --set effects --set calls
+
+        graphcredit credit STORE --state effects
     """
     opened = open_store(store)
+    if set_:
+        if draft or replace or task is not None or iteration is not None:
+            raise OptionError("--set goes with --run and --json alone")
+        _write_states(opened, set_, run, as_json=as_json)
+        return
     run_id, number = opened.one_iteration(run, iteration)
     if draft:
         if as_json:
@@ -83,6 +104,31 @@ def _write_draft(
     )
     if draft.num_unsaid:
         _print(f"{counted(draft.num_unsaid, 'difference')} can be said by no simple rule")
+
+
+def _write_states(store: Store, rules: list[str], run: str | None, *, as_json: bool) -> None:
+    from graphcredit.collector.states.restate import restate
+
+    with interruptible("the step shards stay as they are; the same command goes on"):
+        written = [each for rule in rules for each in restate(store, rule, run_id=run)]
+    if as_json:
+        print_json([asdict(each) for each in written])
+        return
+    for each in written:
+        _print(
+            f"{each.run_id}, {each.rule}: {counted(each.num_states, 'state')} for "
+            f"{counted(each.num_steps, 'step')}; {each.num_alone / max(each.num_steps, 1):.0%} of "
+            "the steps are alone in their state"
+        )
+        if (effects := each.effects) is not None:
+            for said, tools in (
+                ("change something", effects.changing),
+                ("count too, since the log does not say", effects.unknown),
+                ("only read", effects.unchanging),
+            ):
+                _print(f"  {said}: {', '.join(tools) or 'none'}")
+    names = ", ".join(map(states_name, rules))
+    _print(f"`graphcredit credit` takes them with --state: {names}")
 
 
 def _show(task: StatesOfTask, most: int) -> None:

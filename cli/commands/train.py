@@ -39,7 +39,7 @@ def train(
     A run that was killed goes on where its last checkpoint is: give the same command again.
     Under torchrun the same command uses all processes (FSDP2). Example:
 
-        graphcredit train STORE --model ./policy --advantage graphgpo --run r --out ./policy-1
+        graphcredit train STORE --model ./policy --advantage reach --run r --out ./policy-1
 
     On four GPUs, with options from a file:
 

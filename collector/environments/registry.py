@@ -15,6 +15,7 @@ from graphcredit.collector.environments.base import Environment, Task
 from graphcredit.collector.environments.search import questions
 from graphcredit.collector.environments.sokoban import names as sokoban_names
 from graphcredit.collector.environments.textworld import games as textworld_games
+from graphcredit.collector.environments.tools import names as tools_names
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.extensions import installed
 from graphcredit.store.parquet.er_graph import ErGraph
@@ -74,6 +75,12 @@ def _open_sokoban(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
     return open_sokoban(spec, cache_dir, with_oracle)
 
 
+def _open_tools(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
+    from graphcredit.collector.environments.tools.environment import open_tools
+
+    return open_tools(spec, cache_dir, with_oracle)
+
+
 def _open_alfworld(spec: str, games_dir: Path, with_oracle: bool) -> Environment:
     from graphcredit.collector.environments.alfworld.environment import open_alfworld
 
@@ -100,6 +107,7 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
         er_graph=_er_graph_of_search,
     ),
     "sokoban": EnvironmentKind(list_tasks=sokoban_names.list_tasks, open=_open_sokoban),
+    "tools": EnvironmentKind(list_tasks=tools_names.list_tasks, open=_open_tools),
     "alfworld": EnvironmentKind(
         list_tasks=alfworld_games.list_tasks,
         open=_open_alfworld,

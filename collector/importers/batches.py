@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.collector.importers.trajectory import ImportedTrajectory, Partition
+from graphcredit.collector.recording.arrays import array_of
 from graphcredit.collector.recording.validation import DEFAULTS
 from graphcredit.store.schema import STEP_SCHEMA
 
@@ -95,5 +96,5 @@ class _Draft:
 
 def _table(columns: dict[str, list[Any]]) -> pa.Table:
     schema = pa.schema([field for field in STEP_SCHEMA if field.name in columns])
-    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    arrays = [array_of(columns[field.name], field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)

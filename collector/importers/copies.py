@@ -47,7 +47,8 @@ class Copies:
                 return None
             raise RecordError(
                 f"the id of a trajectory must be unique: {made.trajectory_id!r} is that of an "
-                "earlier one with other steps"
+                "earlier one with other steps. If one of the two has more of it, import them one "
+                "after the other: the longer one completes the shorter"
             )
         self._again[key] += 1
         number = self._again[key] + (self._known[key] == file)

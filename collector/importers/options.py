@@ -22,7 +22,11 @@ class ImportOptions(Options):
     action, reward, done, truncated, success."""
     state: str = "last"
     """What identifies a state. last: what the agent last saw. results: the set of results that it
-    has seen. window:K: what it saw in the last K turns, and its actions between. regex:PATTERN or
+    has seen. calls: the set of its successful calls. effects: those that changed something, as the
+    log shows it, or of tools that effects:TOOL,TOOL names. facts: the fields of all results.
+    worktree: the files that it read and wrote, and its tests.
+    last-tool: the last tool. With +, such as effects+last-tool: all of them.
+    window:K: what it saw in the last K turns, and its actions between. regex:PATTERN or
     json:PATH: a part of what it last saw. column:NAME: a field of a message."""
     decimals: Count | None = None
     """Round the numbers in states to so many decimals."""
@@ -70,6 +74,8 @@ class ImportOptions(Options):
                 f"'state=obs,action=move': got {self.columns!r}"
             )
         names = {name.strip(): field.strip() for name, _, field in pairs}
+        if len(names) < len(pairs):
+            raise OptionError(f"import.columns must give each name one field: got {self.columns!r}")
         return {_FULL_NAMES.get(name, name): field for name, field in names.items()}
 
     @property

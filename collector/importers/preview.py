@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import with_threshold
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
@@ -52,8 +53,8 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         OptionError: An option is not right.
         InputError: The source is no log of a known format.
     """
-    log = with_threshold(log_at(Path(source), options))
-    tally = Tally(options=log.options)
+    log = with_effects(with_threshold(log_at(Path(source), options)))
+    tally = Tally(options=log.options, shown=log.shown)
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     first = list(islice(_trajectories(log, tally), number))

@@ -62,7 +62,7 @@ def _gathered(
         return
     whole = Record(path=file.path, place="", value=None, share=1.0)
     with _refusals(whole, row, tally):
-        yield from row.gather(records)
+        yield from row.gather(records, tally.options.record_bytes)
 
 
 def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat | None:

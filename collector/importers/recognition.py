@@ -1,4 +1,4 @@
-"""Which format the records of a file have: of those they look like, the one that reads most."""
+"""Which format the records of a file have: of those they look like, the most particular one."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, cast
 
-from graphcredit.collector.importers.coverage import Coverage
+from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, fields_of
@@ -29,8 +29,8 @@ _VALUE_BYTES = 64
 _SAMPLED_BYTES = 128 << 20
 """About the memory of the records that are held until the format is known."""
 
-_MARGIN = 0.1
-"""A format wins against a less particular one that reads at most this share of the text more."""
+_POOR = 0.5
+"""A loose format is poor if it reads less than this share of the answers that another one reads."""
 
 _ABOUT_RECORDS = (*MALFORMED, OverflowError, RecordError, RowError, StepRefusedError)
 
@@ -88,7 +88,8 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
         together = [row for row in rows if row.is_log is None or row.is_log(sample)]
         joined = {row.instead_of for row in together}
         together = [row for row in together if row.name not in joined]
-        row, coverage = _best(together or rows, sample)
+        row = _best(together or rows, sample)
+        coverage = coverage_of(row, sample[: None if row.gather else COMPARED])
         return Recognised(begin=begin, format=row, field=field, coverage=coverage)
     return Recognised(begin=begin)
 
@@ -122,28 +123,47 @@ def _like(record: Record, named: LogFormat | None) -> list[LogFormat]:
     return candidates(record.value, record.path)
 
 
-def _best(rows: list[LogFormat], sample: list[Record]) -> tuple[LogFormat, Coverage]:
-    """Return the first format that reads about as much as the one that reads most."""
-    first = coverage_of(rows[0], sample[: None if rows[0].gather else COMPARED])
-    if len(rows) == 1 or (first.num_records and first.unread_share <= _MARGIN):
-        return rows[0], first
-    read = [(row, coverage_of(row, sample[: None if row.gather else COMPARED])) for row in rows[1:]]
-    read = [(rows[0], first), *((row, covered) for row, covered in read if covered.num_records)]
-    least = min(covered.unread_share for _, covered in read)
-    return next(pair for pair in read if pair[1].unread_share <= least + _MARGIN)
+def _best(rows: list[LogFormat], sample: list[Record]) -> LogFormat:
+    """Return the first format, so the most particular one; a loose one if none reads far more."""
+    rows = rows[: next((n for n, row in enumerate(rows, 1) if not row.is_loose), None)]
+    if len(rows) == 1:
+        return rows[0]
+    numbers = [_num_answers(row, sample) for row in rows]
+    if not numbers[0]:  # it leaves them out, and says why
+        return rows[0]
+    pairs = zip(rows, numbers, strict=True)
+    return next(row for row, number in pairs if number >= _POOR * max(numbers))
+
+
+def _num_answers(row: LogFormat, sample: list[Record]) -> int:
+    """Return how many different answers of the policy a format reads in some records.
+
+    Not how much text: a field that one format leaves unread may be a long prompt to another.
+    """
+    messages = (m for _, read in _read(row, sample) for rollout in read for m in rollout.messages)
+    return len({(m.thought, m.text, *map(str, m.tool_calls)) for m in messages if m.is_answer})
 
 
 def coverage_of(row: LogFormat, records: Iterable[Record]) -> Coverage:
     """Return how much a format reads of some records; those that it cannot read do not count."""
     coverage = Coverage()
+    for record, read in _read(row, records):
+        coverage.add(record.value, read, row.aside)
+    return coverage
+
+
+def _read(
+    row: LogFormat, records: Iterable[Record]
+) -> Iterator[tuple[Record, list[LoggedRollout]]]:
+    """Yield records that a format can read, put together as it does, with their rollouts."""
     sound = (record for record in records if not isinstance(record.value, RowError))
     with suppress(*_ABOUT_RECORDS):
-        for record in row.gather(sound) if row.gather else sound:
+        for record in row.gather(sound, _SAMPLED_BYTES) if row.gather else sound:
+            read: list[LoggedRollout] = []
             with suppress(*_ABOUT_RECORDS):
                 read = [item for item in row.read(record) if isinstance(item, LoggedRollout)]
-                if read:
-                    coverage.add(record.value, read, row.aside)
-    return coverage
+            if read:
+                yield record, read
 
 
 def _field_of(record: Record, named: LogFormat | None) -> str | None:

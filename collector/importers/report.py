@@ -1,11 +1,11 @@
 """The report of an import: all that was read, made, left out or refused."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from graphcredit.collector.importers.coverage import Coverage
+from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
 from graphcredit.collector.importers.observed import Observed
@@ -109,6 +109,8 @@ class Tally:
     look: str = ""
     """What the first file looks like that is no log."""
     judged: Judged = field(default_factory=Judged)
+    shown: Callable[[str], str] = str
+    """Returns a message with the names of files that users know."""
 
     def read_file(self, format_name: str) -> None:
         """Count a file of a format."""
@@ -175,11 +177,18 @@ class Tally:
         report.difference = report.difference or how
         self.groups[made.run_id, made.iteration, made.task_id] += 1
 
+    def _shown(self, rows: Iterable[BadRow]) -> list[BadRow]:
+        shown = self.shown
+        return [BadRow(where=shown(row.where), reason=shown(row.reason)) for row in rows]
+
     def report(self) -> ImportReport:
         """Return the counts so far."""
         counts, path = self.counts, self.options.verdicts
         return replace(
             self.sums,
+            other_files=list(map(self.shown, self.sums.other_files)),
+            bad_rows=self._shown(self.sums.bad_rows),
+            bad_images=self._shown(self.sums.bad_images),
             num_steps=counts["steps"],
             num_groups=len(self.groups),
             num_single_groups=sum(size == 1 for size in self.groups.values()),
@@ -221,6 +230,12 @@ class Tally:
                 yield (
                     f"{name}: texts of the records that are in no step: "
                     f"{'; '.join(fields[:_SHOWN_FIELDS])}{rest}"
+                )
+            if guessed := coverage.guessed.most_common(_SHOWN_FIELDS):
+                named = ", ".join(f"`{path}` ({number:,})" for path, number in guessed)
+                yield (
+                    f"{name}: records have too many texts to look for each in the steps, so most "
+                    f"of those before in their field decided about texts of {named}"
                 )
 
     def _warnings(self) -> list[str]:

@@ -10,17 +10,28 @@ import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import read_batches, with_threshold
+from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import log_at, refuse_no_log, refuse_unknown_names
 from graphcredit.collector.importers.trajectory import Partition
-from graphcredit.collector.importers.writer import WORKER, DiffersError, ImportWriter, writing
+from graphcredit.collector.importers.writer import (
+    WORKER,
+    DiffersError,
+    EarlierError,
+    ImportWriter,
+    writing,
+)
 from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
 from graphcredit.store.layout import Store, create_store
 from graphcredit.store.progress import OnProgress, silent
+
+_EARLIER = Omission(reason="earlier copy of a trajectory of which the store has more")
+_SHORTER = Omission(reason="beginning of a trajectory, moved to quarantine/ for a longer copy")
 
 
 @system_errors()
@@ -49,8 +60,8 @@ def import_log(
         RecorderError: Another import writes to the store.
     """
     options = options or ImportOptions()
-    log = with_threshold(log_at(Path(source), options))
-    tally, copies = Tally(options=log.options), Copies()
+    log = with_effects(with_threshold(log_at(Path(source), options)))
+    tally, copies = Tally(options=log.options, shown=log.shown), Copies()
     total = max(log.num_bytes, 1)
     with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:
         writer: ImportWriter | None = None
@@ -100,8 +111,13 @@ def _record(batch: TrajectoryBatch, copies: Copies, writer: ImportWriter, tally:
             is_new = writer.is_new(key, made.trajectory_id, steps)
             if is_new:
                 writer.keep(entry.images)
+                if writer.replaces(key, made.trajectory_id):
+                    tally.leave_out(_SHORTER)
         except RecordError as error:
             tally.refuse(entry.origin.where, str(error))
+            continue
+        except EarlierError:
+            tally.leave_out(_EARLIER)
             continue
         except DiffersError as error:
             tally.differ(entry, error.columns, str(error))

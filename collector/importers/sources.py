@@ -51,6 +51,10 @@ class LogSource:
     unpacked: UnpackedArchives | None = None
     """Keeps the files of its archives."""
 
+    def shown(self, text: str) -> str:
+        """Return a message with the names that users know, also of files in archives."""
+        return text if self.unpacked is None else self.unpacked.shown(text)
+
     @property
     def num_bytes(self) -> int:
         """Bytes of all files."""
@@ -112,7 +116,8 @@ def refuse_no_log(log: LogSource, tally: Tally) -> None:
     what = f"none of its {len(log.files)} files is one. In {others[0]} " if others else ""
     what = what if log.is_folder else ""
     look = tally.look or f"it has no file that ends in {', '.join(SUFFIXES)}"
-    raise InputError(f"{log.source} must be a log of a known format: {what}{look}")
+    reason = f"{log.source} must be a log of a known format: {what}{look}"
+    raise InputError(log.shown(reason))
 
 
 def refuse_unknown_names(

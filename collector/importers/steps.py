@@ -72,11 +72,12 @@ def trajectory_of(
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
     task_id = clean(rules.group(rollout))
     columns = _columns(rollout, turns, states, rewards, verdict)
+    if images := [image for message in rollout.messages for image in message.images]:
+        columns["images"] = _images_of_prompts(turns)
     if any(score is not None for score in scores.of_turns):
         columns["score"] = scores.of_turns
     if final is not None:
         columns["next_state"][-1] = clean(final)
-    images = [image for message in rollout.messages for image in message.images]
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
@@ -192,7 +193,6 @@ def _columns(
         "extra": _extras(rollout, turns),
         **_sampling_columns(turns),
         **_admissible_columns(turns),
-        **_image_columns(turns),
     }
     if verdict.success is not None:
         before = [False] * (len(texts) - 1)
@@ -265,7 +265,7 @@ def _admissible_columns(turns: Turns) -> dict[str, list[Any]]:
     return {"admissible_actions": [actions and [clean(a) for a in actions] for actions in accepted]}
 
 
-def _image_columns(turns: Turns) -> dict[str, list[Any]]:
+def _images_of_prompts(turns: Turns) -> list[list[Mapping[str, Any]] | None]:
     """Return the images in the prompt of each step: a prompt has all messages before."""
     prompt: list[Mapping[str, Any]] = []
     prompts: list[list[Mapping[str, Any]] | None] = []
@@ -273,7 +273,7 @@ def _image_columns(turns: Turns) -> dict[str, list[Any]]:
         prompt += [image.as_logged() for message in turn.seen for image in message.images]
         prompts.append(list(prompt) or None)
         prompt += [image.as_logged() for image in turn.message.images]
-    return {"images": prompts} if any(prompts) else {}
+    return prompts
 
 
 def _sampling_columns(turns: Turns) -> dict[str, list[Any]]:

@@ -57,16 +57,20 @@ class LogFormat:
     """Returns the rollouts of a record; raises RecordError where it breaks the format."""
     is_log: Callable[[Sequence[Record]], bool] | None = None
     """Whether the first records of a file together look like it, where one tells little."""
-    gather: Callable[[Iterator[Record]], Iterator[Record]] | None = None
-    """Puts together the records of a file that are one rollout; it holds the file in memory."""
+    gather: Callable[[Iterator[Record], int], Iterator[Record]] | None = None
+    """Puts together the records of a file that are one rollout, which may have so many bytes
+    (`logs/groups.py` keeps them on disk until then)."""
     instead_of: str | None = None
     """The format that reads the same records one by one: it is none where `is_log` says yes."""
     aside: tuple[str, ...] = ()
     """Fields that the reader leaves out on purpose, such as `info` or `messages.*.usage`. Other
-    texts of a record that become part of no step are reported (`coverage.py`)."""
+    texts of a record that become part of no step are reported (`coverage/`)."""
     keeps_rest: bool = False
     """Whether `extra` has all that is not read. States may be numbers, so that the share of the
     texts that is read tells nothing: it is reported, and no file is refused for it."""
+    is_loose: bool = False
+    """Whether rows that others write may have its fields too: such a format does not take rows of
+    which another one reads more than twice as many answers."""
 
 
 FORMATS: tuple[LogFormat, ...] = (
@@ -83,6 +87,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="real files",
         is_row=completion_rows.is_verifiers,
         read=completion_rows.read_verifiers,
+        is_loose=True,
     ),
     LogFormat(
         name="atif",
@@ -237,6 +242,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on="its own writer, 0.5.18; version 2 by the code that writes it",
         is_row=training_logs.is_art,
         read=training_logs.read_art,
+        is_loose=True,
     ),
     LogFormat(
         name="titan-rl",
@@ -244,6 +250,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on=None,
         is_row=training_logs.is_titan,
         read=training_logs.read_titan,
+        is_loose=True,
     ),
     LogFormat(
         name="trl",
@@ -252,6 +259,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=completion_rows.is_trl,
         read=completion_rows.read_trl,
         aside=("step", "gen_step"),
+        is_loose=True,
     ),
     LogFormat(
         name="verl-agent",
@@ -267,6 +275,7 @@ FORMATS: tuple[LogFormat, ...] = (
         tried_on=None,
         is_row=text_dumps.is_verl,
         read=text_dumps.read_verl,
+        is_loose=True,
     ),
     LogFormat(
         name="areal",
@@ -296,6 +305,7 @@ FORMATS: tuple[LogFormat, ...] = (
         read=calls.read,
         gather=calls.gather,
         aside=call_rows.ASIDE,
+        is_loose=True,
     ),
     LogFormat(
         name="message-lines",
@@ -305,6 +315,7 @@ FORMATS: tuple[LogFormat, ...] = (
         read=message_lines.read,
         gather=message_lines.gather,
         aside=("session",),
+        is_loose=True,
     ),
     LogFormat(
         name="steps",
@@ -315,6 +326,7 @@ FORMATS: tuple[LogFormat, ...] = (
         gather=step_episodes.gather,
         aside=("steps.*.extra",),
         keeps_rest=True,
+        is_loose=True,
     ),
     LogFormat(
         name="messages",
@@ -324,6 +336,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=chat_rows.is_row,
         read=chat_rows.read,
         aside=(*row_messages.ASIDE, *scores.ASIDE, "outcome", "verdict"),
+        is_loose=True,
     ),
 )
 """Recognised in this order: the most particular first."""

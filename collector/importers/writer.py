@@ -19,9 +19,14 @@ from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.recording.known_trajectories import (
     COMPARED,
     KnownTrajectories,
+    KnownTrajectory,
     steps_cache,
 )
-from graphcredit.collector.recording.logged_again import difference, differing_columns
+from graphcredit.collector.recording.logged_again import (
+    difference,
+    differing_columns,
+    goes_on,
+)
 from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.shards import next_number, shard_path
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
@@ -30,6 +35,7 @@ from graphcredit.store.files.atomic import atomic_path, remove_left_overs
 from graphcredit.store.files.lock import held
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
+from graphcredit.store.quarantine.move import complete_moves, move_trajectories
 
 WORKER = "import"
 """The worker that imported steps are recorded by; so a store has one import at a time."""
@@ -42,6 +48,13 @@ _KEPT_BYTES = 256 << 20
 
 _THREADS = 2
 """Shards that are written at a time."""
+
+
+_REPLACED = "a longer copy of its trajectory was imported"
+
+
+class EarlierError(InputError):
+    """The store has a trajectory with more steps: the log is older."""
 
 
 class DiffersError(InputError):
@@ -60,6 +73,7 @@ def writing(store: Store) -> Generator["ImportWriter"]:
     Raises:
         RecorderError: Another import writes to the store.
     """
+    complete_moves(store)
     recover_spools(store)
     path = spool_paths(store, WORKER).lock
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,11 +105,17 @@ class ImportWriter:
         self._next: dict[Partition, int] = {}
         """Number of the next shard."""
         self._known: dict[Partition, KnownTrajectories] = {}
+        self._begun: set[tuple[Partition, str]] = set()
+        """New trajectories that the store has the beginning of."""
+        self._outdated: dict[Partition, set[str]] = {}
+        """Those that are written."""
         self._cache = steps_cache()
         self._writing: deque[Future[None]] = deque()
 
     def is_new(self, partition: Partition, trajectory_id: str, steps: pa.Table) -> bool:
         """Return whether a trajectory is new; the store may have it with the same steps.
+
+        One that goes on from that of the store is new: see `replaces`.
 
         Args:
             partition: Its run and iteration.
@@ -103,6 +123,7 @@ class ImportWriter:
             steps: Its steps, with all columns.
 
         Raises:
+            EarlierError: The store has these steps and more.
             DiffersError: The store has other steps under its id.
         """
         if partition not in self._known:
@@ -120,6 +141,11 @@ class ImportWriter:
         if known is None:
             return True
         rows = steps.select([c.name for c in COMPARED]).to_pylist()
+        if goes_on(known, rows) and "spool/" not in known.where:
+            self._begun.add((partition, trajectory_id))
+            return True
+        if goes_on(KnownTrajectory(where="", rows=rows), known.rows):
+            raise EarlierError
         differs = difference(known, rows)
         if differs:
             has_as_many = len(rows) == len(known.rows)
@@ -128,6 +154,14 @@ class ImportWriter:
                 columns=differing_columns(known, rows) if has_as_many else ("number of steps",),
             )
         return False
+
+    def replaces(self, partition: Partition, trajectory_id: str) -> bool:
+        """Return whether the store has the beginning of a new trajectory, and give that up."""
+        if (partition, trajectory_id) not in self._begun:
+            return False
+        self._begun.remove((partition, trajectory_id))
+        self._outdated.setdefault(partition, set()).add(trajectory_id)
+        return True
 
     def keep(self, images: Sequence[KeptImage]) -> None:
         """Put the images into the store that it lacks, before the steps that name them.
@@ -167,6 +201,9 @@ class ImportWriter:
             self._next[partition] = next_number(directory, WORKER)
         path = shard_path(directory, WORKER, self._next[partition])
         self._next[partition] += 1
+        if outdated := self._outdated.pop(partition, None):  # before the shard: nothing is double
+            move_trajectories(self._store, run_id, iteration, outdated, _REPLACED)
+            self._known.pop(partition, None)
         tables = self._kept.pop(partition)
         del self._num_bytes[partition]
         while len(self._writing) >= _THREADS:

@@ -97,6 +97,29 @@ def difference(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> str
     return next(filter(None, differ), "")
 
 
+def goes_on(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a trajectory has more steps than the stored one, which was logged before.
+
+    What the last stored step led to was not known then, and the log may say more of the whole.
+
+    Args:
+        known: The stored trajectory.
+        rows: The steps in order; each maps the `COMPARED` columns to values.
+    """
+    num_stored = len(known.rows)
+    if len(rows) <= num_stored or _problem(known.rows).startswith("and"):
+        return False
+    for number, (new, stored) in enumerate(zip(rows, known.rows, strict=False), start=1):
+        names = _SEEN if number == num_stored else new.keys() - {"extra"}
+        if not all(_is_same(name, new[name], stored[name]) for name in names):
+            return False
+    return True
+
+
+_SEEN = ("task_id", "step_index", "state", "observation")
+"""Columns of a step that are known before its action."""
+
+
 def differing_columns(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the columns in which two trajectories of equally many steps differ."""
     pairs = list(zip(rows, known.rows, strict=True))

@@ -4,14 +4,16 @@
 # (pyarrow.compute defines its functions at import time)
 
 import re
+import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.collector.recording.arrays import repeated
 from graphcredit.collector.recording.spool_format import SpoolHeader
 from graphcredit.collector.recording.validation import DEFAULTS
 from graphcredit.store.errors import DamagedFileError
@@ -107,14 +109,19 @@ def complete_table(steps: pa.Table, worker_id: str) -> pa.Table:
         steps: Some columns of steps, of the types of the schema.
         worker_id: Who logs them, now.
     """
-    now = datetime.now(UTC)
-    filled = {**DEFAULTS, "worker_id": worker_id, "logged_at": now}
+    length = steps.num_rows
+    filled = {**DEFAULTS, "worker_id": worker_id}
+    now = pa.py_buffer(np.full(length, time.time_ns() // 1000))
     arrays: list[pa.ChunkedArray | pa.Array] = []
     for field in STEP_SCHEMA:
         if field.name not in steps.column_names:
-            value = pa.scalar(filled.get(field.name), field.type)
-            arrays.append(pa.repeat(value, steps.num_rows))
-        elif field.name in DEFAULTS:
+            is_time = field.name == "logged_at"
+            arrays.append(
+                pa.Array.from_buffers(field.type, length, [None, now])
+                if is_time
+                else repeated(filled.get(field.name), length, field.type)
+            )
+        elif field.name in DEFAULTS and steps[field.name].null_count:
             arrays.append(pc.fill_null(steps[field.name], DEFAULTS[field.name]))
         else:
             arrays.append(steps[field.name])

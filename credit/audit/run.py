@@ -4,7 +4,7 @@ Adding a check is adding a row to the table of one file in `checks/`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from tempfile import gettempdir
@@ -25,6 +25,7 @@ from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.replays import ReplayJudgement, judge_replays
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
+from graphcredit.credit.evidence.judge import Definition, evidence
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.snapshot import unchanged
@@ -65,6 +66,11 @@ class AuditReport:
     def count(self, severity: AuditSeverity) -> int:
         """Return how many findings have a severity."""
         return sum(finding.severity is severity for finding in self.findings)
+
+    @property
+    def worth_a_warning(self) -> list[Finding]:
+        """The errors and the warnings."""
+        return [each for each in self.findings if each.severity is not AuditSeverity.INFO]
 
     def as_json(self) -> dict[str, Any]:
         """Return everything, for programs."""
@@ -132,7 +138,28 @@ def _audit(
         spill = Path(gettempdir()) / f"graphcredit-audit-{token_hex(4)}"
         connection.execute("SET temp_directory = ?", [str(spill)])
         scope = prepare(connection, store, run_id, iteration, limits)
-        return _report(scope, limits, on_progress)
+        report = _report(scope, limits, on_progress)
+    told = _told_by_states(store, run_id, iteration)
+    return replace(report, numbers=report.numbers | ({"states as logged": told} if told else {}))
+
+
+def _told_by_states(store: Store, run_id: str | None, iteration: int | None) -> dict[str, float]:
+    """Return whether the states tell how rollouts end; nothing where no groups could show it."""
+    try:
+        report = evidence(store, [Definition(name="")], run_id=run_id, iteration=iteration)
+    except InputError:
+        return {}
+    if report.num_mixed < 2:
+        return {}
+    told = report.knowledge[""]
+    return {
+        "company": told.company,
+        "information": told.information().value,
+        "guidance": told.guidance().value,
+        "evidence": told.evidence().value,
+        "evidence by chance": told.evidence().value - told.beyond_chance().value,
+        "two standard errors": 2 * told.beyond_chance().error,
+    }
 
 
 def _report(

@@ -208,7 +208,7 @@ def reach(options: Any) -> Explanation:
     """Return where the step was, what the action is worth, what followed, and the progress."""
     parts = {
         "q": "what its action earns here, by the group's own steps, with the steps that are left",
-        "value": "what the group earns from here, with the steps that are left",
+        "value": "what the other steps from here earn, with the steps that are left",
         "tail": "what later steps changed of that, as far as states hide something",
         "progress": "the share of its cost that the step turned into distance to the goal, which "
         "is no part of the advantage",

@@ -28,6 +28,8 @@ class Outlook:
 
     before: Floats
     """[num_steps] V_h(s)."""
+    by_others: Floats
+    """[num_steps] V_h(s) without one step that does what the action does."""
     after: Floats
     """[num_steps] r + V_{h-1}(s')."""
     of_action: Floats
@@ -61,7 +63,7 @@ def outlook(batch: StepBatch, earned: Earnings, *, unknown: Unknown, doubt: floa
         batch: The steps. Steps of earlier iterations count where the graph has them.
         earned: Their rewards.
         unknown: What a step to something unknown earns.
-        doubt: κ, at least 0.
+        doubt: κ, above 0.
     """
     horizon = horizon_of_group(batch)
     value, sweep = np.zeros(batch.num_nodes), _Sweep.of(batch, earned, horizon, unknown, doubt)
@@ -76,7 +78,15 @@ def outlook(batch: StepBatch, earned: Earnings, *, unknown: Unknown, doubt: floa
         of_action[acting] = actions.mean(acting, value)
         sweep.update(value, left)
         before[acting] = value[batch.state_of_step[acting]]
-    return Outlook(before=before, after=after, of_action=of_action, of_node=value)
+    left_state = np.bincount(batch.graph.source, batch.graph.count, batch.num_nodes)
+    weight = left_state[batch.state_of_step] + doubt
+    return Outlook(
+        before=before,
+        by_others=(before * weight - of_action) / (weight - 1.0),
+        after=after,
+        of_action=of_action,
+        of_node=value,
+    )
 
 
 def value_of_nodes(batch: StepBatch, earned: Earnings, *, doubt: float) -> Floats:

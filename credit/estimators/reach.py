@@ -33,17 +33,17 @@ class Reach:
         V_h(s)      = (Σ (r + V_{h-1}(s')) + κ (w + u(s)) h / H + κ e) / (n(s) + κ)   V_0 = 0
         Q_h(s, a)   = the mean of r + V_{h-1}(s') over the group's steps with a in s
         step reward = r_t + V_{h-1}(s_{t+1}) - V_h(s_t)
-        value       = V_h(s_t)                        where the step was
+        value       = V_h(s_t) without the step       where it was, by the others
         q           = Q_h(s_t, a_t)                   what the action is worth there
-        tail        = Σ_{k≥1} λ^k step reward_{t+k}   what followed
+        tail        = Σ_{k≥1} ((1 - η²) λ^k + η²) step reward_{t+k}       what followed
         A           = √H / sd · (q - value + tail)
         progress    = the share of its cost that the step turned into distance to the goal
 
     r is the reward in units of the group, whose least return is 0 and whose greatest is 1
     (`earnings.py`): so A is the same if all returns are multiplied, or shifted at their end. A cost
     for each step is no such shift: it takes more off longer episodes. Shaping by a potential that
-    is 0 at the ends changes A through κ alone. Where all returns are equal, success is 1. Where
-    outcomes are binary, V is the chance of success.
+    is 0 at the ends changes A through what the unknown earns alone. Where all returns are equal,
+    success is 1. Where outcomes are binary, V is the chance of success.
 
     h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
     over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left
@@ -56,10 +56,14 @@ class Reach:
 
     N(s) is how new s is: the untried actions of s, each the less the more often the group took it
     elsewhere; where the lists of admissible actions are missing or say nothing of their states,
-    the words of s, likewise (`inputs/analogies/novelty.py`). λ⁵ is the share of contradictory
+    the words of s, likewise (`inputs/analogies/novelty.py`). η is the share of contradictory
     transitions that their history explains, or of the returns' variance that no state foretells
-    (`hidden_state.py`): small where states hide nothing, so that the graph is believed; near 1
-    where they do, so that the outcome is.
+    (`hidden_state.py`), and λ = η^(1/5): small where states hide nothing, so that the graph is
+    believed; near 1 where they do, so that the outcome is, however late it comes.
+
+    **Without the step.** V of a state that was left once is what happened then, and by that the
+    step would seem to change nothing. So value leaves one step out that is worth Q_h(s_t, a_t):
+    the action is compared with the other steps, and the unknown.
 
     **Two questions.** A is what to learn from: the gradient of the return is made of Q - V of the
     policy that played, not of progress towards the goal. Progress is what the step did on the
@@ -97,14 +101,13 @@ class Reach:
         earned, novelty = Earnings.of(batch), analogies.novelty
         ahead = outlook(batch, earned, unknown=_unknown(batch, earned, novelty), doubt=self.doubt)
         gain = ahead.after - ahead.before
-        decay = hidden_share(batch, earned.of_step) ** (1 / _FAR)
-        tail = _following(batch, gain, decay)
-        credit = ahead.of_action - ahead.before + tail
+        tail = _tail(batch, gain, hidden_share(batch, earned.of_step))
+        credit = ahead.of_action - ahead.by_others + tail
         if self.normalize == "std":
             scale = np.sqrt(horizon_of_group(batch)) / earned.deviation(batch)
             credit *= scale[batch.group_of_step]
         parts = {
-            "value": ahead.before,
+            "value": ahead.by_others,
             "q": ahead.of_action,
             "tail": tail,
             "step_reward": gain,
@@ -148,6 +151,13 @@ def _value(batch: StepBatch, *, doubt: float) -> Floats:
     into = np.bincount(graph.target, graph.count * earned.of_transition, batch.num_nodes)
     value[goals] = into[goals] / times[goals]
     return value
+
+
+def _tail(batch: StepBatch, gain: Floats, hidden: Floats) -> Floats:
+    """Return [num_steps] Σ_{k≥1} ((1 - η²) λ^k + η²) gain_{t+k}; η is the group's `hidden`."""
+    lasting = (hidden**2)[batch.group_of_step]
+    fading = _following(batch, gain, hidden ** (1 / _FAR))
+    return (1.0 - lasting) * fading + lasting * _following(batch, gain, np.ones(batch.num_groups))
 
 
 def _following(batch: StepBatch, gain: Floats, decay: Floats) -> Floats:

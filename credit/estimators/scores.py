@@ -47,27 +47,3 @@ def gains(score: Floats, trajectory_of_step: Ints) -> Floats:
     gained = np.zeros(len(score))
     gained[after[follows]] = score[after[follows]] - score[before[follows]]
     return gained
-
-
-def potential_rewards(score: Floats, trajectory_start: Ints, gamma: float) -> Floats:
-    """Return γ Φ(s') - Φ(s) of each step, Φ being the score: rewards that change no return.
-
-    Φ is 0 before the first step and after the last one, and a state that nobody judged has the last
-    score before it, 0 without one. So the discounted sum is 0 over every trajectory, whatever the
-    scores say: added to rewards, they move credit in time and leave the best policy the best. Ng,
-    Harada and Russell 1999.
-
-    Args:
-        score: [num_steps] NaN where nobody judged.
-        trajectory_start: [num_trajectories + 1] first step of each trajectory.
-        gamma: The discount of the returns.
-    """
-    first, last = trajectory_start[:-1], trajectory_start[1:] - 1
-    is_known = ~np.isnan(score)
-    is_known[first] = True
-    judged_at = np.maximum.accumulate(np.where(is_known, np.arange(len(score)), 0))
-    after = np.nan_to_num(score)[judged_at]
-    before = np.roll(after, 1)
-    before[first] = 0.0
-    after[last] = 0.0
-    return gamma * after - before

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from graphcredit.credit.steps.batches import read_rows
 from graphcredit.credit.steps.complete import TEXT_COLUMNS
-from graphcredit.store.layout import Shard, Store
+from graphcredit.store.layout import LOGGED_STATE, Shard, Store
 from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
+from graphcredit.store.parquet.states import with_states
 
 _LAST = "\U0010ffff"
 """Sorts after every id of this iteration, so that its states are numbered as without a window."""
@@ -27,11 +28,17 @@ class Window:
     shards: tuple[Shard, ...]
 
     @classmethod
-    def before(cls, store: Store, run_id: str, iteration: int, reach: int) -> "Window":
-        """Return the window of the `reach` iterations before one; those there are."""
+    def before(
+        cls, store: Store, run_id: str, iteration: int, reach: int, state: str = LOGGED_STATE
+    ) -> "Window":
+        """Return the window of the `reach` iterations before one; those there are.
+
+        `state` names the states to read.
+        """
         first = max(0, iteration - reach)
         numbers = [n for n in store.iterations(run_id) if first <= n < iteration]
-        return cls(shards=tuple(s for n in numbers for s in store.shards(run_id, n)))
+        shards = (shard for number in numbers for shard in store.shards(run_id, number))
+        return cls(shards=tuple(shard.with_state(state) for shard in shards))
 
     def read(self, tasks: pa.Array, columns: Sequence[str]) -> pa.Table | None:
         """Return the steps of some tasks, or None where there are none.
@@ -49,8 +56,10 @@ def _read(shard: Shard, tasks: pa.Array, names: Sequence[str]) -> Iterator[pa.Ta
             file.read(columns=["task_id"]), step_columns(["task_id"]), where=str(shard.path)
         )["task_id"]
         is_wanted = numpy_of(pc.is_in(task, tasks))
-        for table in read_rows(file, names, np.flatnonzero(is_wanted)):
-            yield _renamed(table, shard, names)
+        rows = np.flatnonzero(is_wanted)
+        parts = list(read_rows(file, names, rows))
+        if parts:
+            yield _renamed(with_states(pa.concat_tables(parts), shard, rows), shard, names)
 
 
 def _renamed(table: pa.Table, shard: Shard, names: Sequence[str]) -> pa.Table:

@@ -3,6 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,6 +35,12 @@ from graphcredit.store.parquet.shards import conform, step_columns
 from graphcredit.store.schema import CREDIT_KEY_COLUMNS, PARTITION_COLUMNS
 
 OnIncomplete: TypeAlias = Literal["warn", "raise", "ignore"]
+
+_COUNTS = re.compile(r"\d[\d,.]*%?( of \d[\d,]* \w+ \w+)?")
+"""What of a notice differs from call to call."""
+
+said: set[str] = set()
+"""Notices that this process has given, without counts: a trainer calls at every step."""
 
 
 def compute(
@@ -70,7 +77,8 @@ def compute(
         null where a trajectory is not complete.
 
     Warns:
-        CreditWarning: Rows have no credit, or an estimator lacks what it needs in some groups.
+        CreditWarning: Rows have no credit; or, once in a process, an estimator lacks what it needs
+            in some groups.
 
     Raises:
         SchemaError: A column is missing, or has values that do not fit its type.
@@ -145,7 +153,10 @@ def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomp
         more = 'on_incomplete="raise" makes this an error, "ignore" accepts it'
         warnings.warn(f"{incomplete}\n{more}", CreditWarning, stacklevel=_callers_level())
     for notice in notices_of(report, settings):
-        warnings.warn(notice, CreditWarning, stacklevel=_callers_level())
+        cause = _COUNTS.sub("", notice)
+        if cause not in said:
+            said.add(cause)
+            warnings.warn(notice, CreditWarning, stacklevel=_callers_level())
 
 
 def _callers_level() -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from graphcredit.credit.estimators.table import Estimator, configure, estimator_named
 from graphcredit.credit.inputs.table import Input
@@ -12,14 +12,17 @@ from graphcredit.credit.options import CreditOptions, GraphOptions, MergeOptions
 from graphcredit.credit.steps.batches import BATCH_ROWS
 from graphcredit.credit.steps.complete import COLUMNS
 from graphcredit.store.errors import OptionError
+from graphcredit.store.layout import LOGGED_STATE, states_name
 from graphcredit.store.options import AtLeastOne, check_options, options_as_json, options_from_text
 from graphcredit.store.provenance.configuration import (
     BALANCED_KEY,
     SOURCES_KEY,
+    STATE_KEY,
     VERSION_KEY,
     CreditConfiguration,
 )
 from graphcredit.store.provenance.explained import EXPLAINED_KEY
+from graphcredit.store.provenance.sources import STATES_SOURCE
 
 
 class CreditSettings(GraphOptions):
@@ -39,7 +42,17 @@ class CreditSettings(GraphOptions):
             raise OptionError("name at least one estimator")
         for name, options in self.estimators.items():
             check_options(options, owner=estimator_named(name).name)
+        if self.state != LOGGED_STATE and (names := self.needing("earlier")):
+            raise OptionError(
+                f"{', '.join(names)} counts the logged states of earlier iterations: credit.state "
+                f"must be {LOGGED_STATE}, got {self.state!r}"
+            )
         return self
+
+    @field_validator("state")
+    @classmethod
+    def _named(cls, state: str) -> str:
+        return states_name(state)
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -73,7 +86,8 @@ class CreditSettings(GraphOptions):
 
     def graph_as_json(self) -> dict[str, Any]:
         """Return how the graph is made, for the metadata of the columns made on it."""
-        return {**self.merge.as_json(), "graph_window": self.graph_window}
+        state = {} if self.state == LOGGED_STATE else {STATE_KEY: self.state}
+        return {**self.merge.as_json(), "graph_window": self.graph_window, **state}
 
     def as_json(
         self, mark: Callable[[CreditConfiguration], Mapping[str, str | None]]
@@ -85,6 +99,10 @@ class CreditSettings(GraphOptions):
         """
         return {row.name: self._configuration(row, mark) for row in self.rows}
 
+    def _sources(self, row: Estimator) -> list[str]:
+        of_inputs = {source for each in row.inputs for source in each.sources}
+        return sorted(of_inputs | ({STATES_SOURCE} if self.state != LOGGED_STATE else set()))
+
     def _configuration(
         self, row: Estimator, mark: Callable[[CreditConfiguration], Mapping[str, str | None]]
     ) -> CreditConfiguration:
@@ -92,7 +110,7 @@ class CreditSettings(GraphOptions):
         made_by = {
             VERSION_KEY: row.version,
             "options": options_as_json(options),
-            SOURCES_KEY: sorted({source for each in row.inputs for source in each.sources}),
+            SOURCES_KEY: self._sources(row),
             BALANCED_KEY: dict(row.balanced),
             **({EXPLAINED_KEY: row.explains(options).model_dump()} if row.explains else {}),
             **self.graph_as_json(),

@@ -14,6 +14,7 @@ from graphcredit.credit.steps.complete import TEXT_COLUMNS, refuse_shared_names
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.parquet.shards import conform, open_parquet, row_groups, step_columns
+from graphcredit.store.parquet.states import with_states
 
 BATCH_ROWS = 1 << 17
 """Rows of a batch, a compromise: caches like small ones, numpy and pyarrow large ones."""
@@ -198,11 +199,15 @@ def _read(shard: Shard, names: Sequence[str], wanted: Bools | None) -> pa.Table:
         where = str(shard.path)
         if wanted is None:
             present = [name for name in names if name in file.schema_arrow.names]
-            return conform(file.read(columns=present), columns, where=where, keep_dictionaries=True)
-        return pa.concat_tables(
+            table = file.read(columns=present)
+            table = conform(table, columns, where=where, keep_dictionaries=True)
+            return with_states(table, shard)
+        rows = np.flatnonzero(wanted)
+        table = pa.concat_tables(
             conform(table, columns, where=where, keep_dictionaries=True)
-            for table in read_rows(file, names, np.flatnonzero(wanted))
+            for table in read_rows(file, names, rows)
         )
+        return with_states(table, shard, rows)
 
 
 def read_rows(file: pq.ParquetFile, names: Sequence[str], rows: Ints) -> Iterator[pa.Table]:

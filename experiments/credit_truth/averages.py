@@ -61,6 +61,32 @@ def differences(
     return {key: mean(_of(gaps, CREDIT, key)["gap"].to_list()) for key in keys}
 
 
+def by_wins(rows: pl.DataFrame) -> dict[tuple[object, ...], list[Mean]]:
+    """Return the mean over worlds of each credit's fraction with one group, by `judge.WINS`.
+
+    Within a world every group counts alike. A world without such a group does not count.
+    """
+    columns = ["groups_by_wins", "sum_by_wins"]
+    number = pl.int_ranges(pl.col(columns[0]).list.len()).alias("wins")
+    of_world = (
+        rows.filter(num_groups=1)
+        .with_columns(number)
+        .explode("wins", *columns)
+        .group_by(*CREDIT, "wins", "world", maintain_order=True)
+        .agg(pl.col(columns).sum())
+        .with_columns(fraction=pl.col("sum_by_wins") / pl.col("groups_by_wins"))
+        .sort("world", maintain_order=True)
+    )
+    kinds = of_world["wins"].unique().sort().to_list()
+    return {
+        key: [
+            mean(_of(of_world, [*CREDIT, "wins"], [*key, wins])["fraction"].to_list())
+            for wins in kinds
+        ]
+        for key in rows.select(CREDIT).unique(maintain_order=True).iter_rows()
+    }
+
+
 def scored(curves: pl.DataFrame) -> pl.DataFrame:
     """Return rows of `learning.learn` with figures of each run.
 

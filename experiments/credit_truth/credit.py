@@ -5,6 +5,7 @@ from itertools import product
 
 from experiments.credit_truth.exact import Exact, distances
 from experiments.credit_truth.rollouts import LISTS, Lists, step_table
+from experiments.credit_truth.settings import TUNED
 from experiments.credit_truth.world import World
 from experiments.episodes import GROUP_SIZE, Floats, Rollouts, advantages
 from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
@@ -21,13 +22,15 @@ REFERENCES: tuple[Key, ...] = (Q_MINUS_V, OF_VIEW, PROGRESS)
 
 
 def judged(names: Sequence[str] = ()) -> dict[str, Assigner]:
-    """Return the named estimators; by default all that need no entities, which worlds lack."""
-    return configure(names or [row.name for row in ESTIMATORS if MENTIONS not in row.inputs])
+    """Return the named estimators; by default those of `TUNED` and all that need no entities."""
+    wanted = names or [*(row.name for row in ESTIMATORS if MENTIONS not in row.inputs), *TUNED]
+    tuned = {name: TUNED[name] for name in wanted if name in TUNED}
+    return configure(name for name in wanted if name not in tuned) | tuned
 
 
 def reads_lists(name: str) -> bool:
     """Return whether an estimator reads the lists of admissible actions."""
-    row = estimator_named(name)
+    row = estimator_named(name.partition(",")[0])
     read = {*row.reads}.union(*(each.reads for each in row.inputs))
     return "admissible_actions" in read
 

@@ -17,11 +17,19 @@ from experiments.credit_truth.rollouts import sample
 from experiments.credit_truth.within_views import spearman_within
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.table import world_named
-from experiments.episodes import Floats, Rollouts
+from experiments.episodes import Floats, Ints, Rollouts
 from graphcredit.store.options import options_as_json
 
 MANY = 16
 """Groups whose gradients are added up for the figures of many groups."""
+
+WINS: tuple[str, ...] = ("0", "1", "2", "3 or more")
+"""Kinds of groups, by how many of their episodes were won."""
+
+_ROUNDING = 1e-12
+
+_WINS_SCHEMA = {name: pl.List(pl.Float64) for name in ("groups_by_wins", "sum_by_wins")}
+_NO_WINS: dict[str, None] = dict.fromkeys(_WINS_SCHEMA)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,29 +109,51 @@ class Played:
         """Return what the step along a gradient gains."""
         return gain_along(self.world, self.logits, self.exact, gradient)
 
+    def gains(self, gradients: Floats) -> Floats:
+        """Return what the step along each of some gradients gains."""
+        return np.array([self.gain(gradient) for gradient in gradients])
+
+    def gradients(self, credit: Floats, num_groups: int) -> Floats:
+        """Return the gradients that a credit gives, summed over that many groups each."""
+        of_group = group_gradients(self.world, self.policy, self.rollouts, credit)
+        return of_group.reshape(-1, num_groups, *self.policy.shape).sum(1)
+
+    def wins(self) -> Ints:
+        """Return [num_groups] how many episodes of each group were won."""
+        rollouts = self.rollouts
+        won = self.world.is_won[rollouts.target] & rollouts.is_last
+        return np.bincount(rollouts.episode // GROUP_SIZE, won).astype(np.int64)
+
 
 def judge(unit: Unit) -> pl.DataFrame:
     """Return a row for each credit and number of groups, always the same."""
     played = Played.of(unit)
-    world, policy, exact, rollouts = played.world, played.policy, played.exact, played.rollouts
+    world, exact, rollouts = played.world, played.exact, played.rollouts
     best = played.best_gain()
     of_unit = {"world": unit.world, "policy": unit.policy, "seed": unit.seed}
     rows: list[dict[str, Any]] = []
     for (name, lists), credit in credits_of(world, rollouts, judged(unit.estimators), exact):
-        gradients = group_gradients(world, policy, rollouts, credit)
         spearman = _spearman(world, rollouts, credit, exact)
         for num_groups in (1, MANY):
-            summed = gradients.reshape(-1, num_groups, *policy.shape).sum(1)
-            gains = [played.gain(gradient) for gradient in summed]
+            gradients = played.gradients(credit, num_groups)
+            fraction = played.gains(gradients) / best
             rows.append(
                 of_unit
                 | {"credit": name, "lists": lists, "num_groups": num_groups}
                 | {"success": exact.success, "best_gain": best}
-                | {"fraction": float(np.mean(gains)) / best}
-                | {"cosine": _cosine(summed, exact.gradient), "spearman": spearman}
-                | {"silent": float(np.mean(np.abs(summed).max((1, 2)) == 0))}
+                | {"fraction": float(fraction.mean())}
+                | {"cosine": _cosine(gradients, exact.gradient), "spearman": spearman}
+                | {"silent": float(np.mean(np.abs(gradients).max((1, 2)) == 0))}
+                | (_of_wins(fraction, played.wins()) if num_groups == 1 else _NO_WINS)
             )
-    return pl.DataFrame(rows, schema_overrides={"spearman": pl.Float64})
+    return pl.DataFrame(rows, schema_overrides={"spearman": pl.Float64, **_WINS_SCHEMA})
+
+
+def _of_wins(fraction: Floats, wins: Ints) -> dict[str, list[float]]:
+    """Return, by the number of wins, how many groups there are and the sum of their fractions."""
+    wins = np.minimum(wins, len(WINS) - 1)
+    groups, total = (np.bincount(wins, weight, len(WINS)) for weight in (None, fraction))
+    return {"groups_by_wins": groups.tolist(), "sum_by_wins": total.tolist()}
 
 
 def group_gradients(world: World, policy: Floats, rollouts: Rollouts, credit: Floats) -> Floats:
@@ -139,7 +169,11 @@ def group_gradients(world: World, policy: Floats, rollouts: Rollouts, credit: Fl
     group = rollouts.episode // GROUP_SIZE
     summed = np.zeros((int(group.max()) + 1, *policy.shape[-2:]))
     np.add.at(summed, (group, world.view[rollouts.state], rollouts.action), credit)
-    return summed - summed.sum(2, keepdims=True) * policy
+    total = summed.sum(2, keepdims=True)
+    gradient = summed - total * policy
+    # Where one action alone is left, rounding is all that is.
+    size = np.abs(summed).max(2, keepdims=True) + np.abs(total)
+    return np.where(np.abs(gradient) > _ROUNDING * size, gradient, 0.0)
 
 
 def _cosine(gradients: Floats, exact: Floats) -> float:

@@ -27,7 +27,7 @@ from experiments.credit_truth.credit import (
 from experiments.credit_truth.exact import Exact, policy_of, success_of
 from experiments.credit_truth.judge import group_gradients
 from experiments.credit_truth.policies import POLICIES, logits_of
-from experiments.credit_truth.rollouts import LISTS, Lists, sample, step_table
+from experiments.credit_truth.rollouts import Lists, sample, step_table
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.table import world_named
 from experiments.episodes import GROUP_SIZE, Floats, Rollouts, advantages
@@ -37,6 +37,7 @@ ITERATIONS = 25
 RATES: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 TUNING_SEEDS: tuple[int, ...] = (100, 101)
 REPORTED_SEEDS: tuple[int, ...] = (0, 1, 2, 3)
+_LISTS: tuple[Lists, ...] = ("exact", "none")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +60,7 @@ def curves_of(worlds: Iterable[str], estimators: tuple[str, ...]) -> Iterator[Cu
     """Yield each of some worlds with every credit."""
     keys = [*REFERENCES]
     for name in judged(estimators):
-        keys += [(name, lists) for lists in (LISTS if reads_lists(name) else ("",))]
+        keys += [(name, lists) for lists in (_LISTS if reads_lists(name) else ("",))]
     for world, (credit, lists) in product(worlds, keys):
         yield Curves(world=world, credit=credit, lists=lists)
 

@@ -13,17 +13,29 @@ from experiments.credit_truth.averages import (
     CREDIT,
     STATISTICS,
     averages,
+    by_wins,
     by_world,
     differences,
     reported,
     tuned,
 )
-from experiments.credit_truth.judge import MANY
+from experiments.credit_truth.credit import REFERENCES as KNOWING
+from experiments.credit_truth.judge import MANY, WINS
+from experiments.credit_truth.settings import TUNED
 from experiments.markdown import interval, names, number, ranged, sections, table
 from experiments.means import Mean
 
-REFERENCES: tuple[str, ...] = ("grpo", "graphgpo")
+REFERENCES: tuple[str, ...] = ("grpo", "graft, tuned", "discounted, tuned")
 """Credits with which the others are compared, if they were judged."""
+
+CHIEF: frozenset[tuple[str, str]] = frozenset(
+    [
+        *KNOWING,
+        *((name, "") for name in ("grpo", "graphgpo", *TUNED)),
+        *(("reach", lists) for lists in ("exact", "none")),
+    ]
+)
+"""Credits that the tables by policy, world and number of wins have; the first table has all."""
 
 
 def main() -> None:
@@ -46,13 +58,16 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         rows: Rows of `judge.judge`.
         curves: Rows of `learning.learn`, if there are any.
     """
-    one = rows.filter(num_groups=1)
+    of_chief = [key in CHIEF for key in rows.select(CREDIT).iter_rows()]
+    chief = rows.filter(pl.Series(of_chief, dtype=pl.Boolean))
+    one = chief.filter(num_groups=1)
     texts = {
+        "Fraction with one group, by its number of wins": _by_wins(chief),
         "Fraction of the true gain": first_table(rows),
-        "Differences of the fraction, paired by world": _gaps(rows),
+        "Differences of the fraction, paired by world": _gaps(chief),
         "Fraction with one group, by policy": _grid(one, "policy"),
         "Fraction with one group, by world": _grid(one, "world"),
-        f"Fraction with {MANY} groups, by world": _grid(rows.filter(num_groups=MANY), "world"),
+        f"Fraction with {MANY} groups, by world": _grid(chief.filter(num_groups=MANY), "world"),
     }
     if curves is not None:
         texts["Tabular learning, one rate for all worlds"] = _learning(
@@ -60,7 +75,6 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         )
         texts["Mean success, by rate"] = _by_rate(curves)
         texts["Tabular learning, a rate for each world"] = _learning(tuned(curves))
-        texts["Final success, by world"] = _grid(tuned(curves), "world", "final")
     return sections(texts)
 
 
@@ -87,6 +101,21 @@ def first_table(rows: pl.DataFrame) -> str:
     )
 
 
+def _by_wins(rows: pl.DataFrame) -> str:
+    """Return the fraction by the number of wins, and which share of the groups has it."""
+    groups = rows.filter(num_groups=1)["groups_by_wins"]
+    number = groups.list.to_array(len(WINS)).to_numpy().sum(0)
+    every = averages(rows.filter(num_groups=1), ["fraction"], CREDIT)
+    kinds = [
+        f"{wins} ({share:.0%})" for wins, share in zip(WINS, number / number.sum(), strict=True)
+    ]
+    order = sorted(by_wins(rows).items(), key=lambda item: -every[item[0]]["fraction"].value)
+    return table(
+        ["credit", "lists", *kinds, "all groups"],
+        [[*names(key), *map(interval, of), interval(every[key]["fraction"])] for key, of in order],
+    )
+
+
 def _gaps(rows: pl.DataFrame) -> str:
     judged = [name for name in REFERENCES if name in set(rows["credit"])]
     of = {
@@ -103,15 +132,15 @@ def _gaps(rows: pl.DataFrame) -> str:
     )
 
 
-def _grid(rows: pl.DataFrame, column: str, statistic: str = "fraction") -> str:
-    """Return the mean of a statistic by the values of a column."""
+def _grid(rows: pl.DataFrame, column: str) -> str:
+    """Return the mean fraction by the values of a column."""
     keys = rows.select(CREDIT).unique(maintain_order=True).iter_rows()
     titles = rows[column].unique(maintain_order=True).to_list()
     of = {
-        (credit, lists, title): float(own[statistic].to_numpy().mean())
+        (credit, lists, title): float(own["fraction"].to_numpy().mean())
         for title in titles
         for (credit, lists), own in by_world(
-            rows.filter(pl.col(column) == title), [statistic], CREDIT
+            rows.filter(pl.col(column) == title), ["fraction"], CREDIT
         ).group_by(*CREDIT)
     }
     return table(

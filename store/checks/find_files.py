@@ -26,6 +26,7 @@ from graphcredit.store.schema import (
     RELATION_COLUMNS,
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
+    STATES_COLUMNS,
     STEP_COLUMNS,
     SUMMARY_ADVANTAGE_COLUMNS,
     SUMMARY_TRAJECTORY_COLUMNS,
@@ -39,6 +40,7 @@ _ITERATION = rf"{_RUN}/iteration=(?P<iteration>[^/]*)"
 
 _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ("steps", rf"steps/{_ITERATION}/(?P<name>[^/]*)\.parquet", STEP_COLUMNS),
+    ("states", rf"states/{_ITERATION}/(?P<name>[^/]*)\.parquet", STATES_COLUMNS),
     ("credit", rf"credit/{_ITERATION}/(?P<name>[^/]*)\.parquet", CREDIT_COLUMNS),
     ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),

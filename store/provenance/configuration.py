@@ -23,6 +23,9 @@ VERSION_KEY = "formula"
 SOURCES_KEY = "sources"
 """Names of rows of `SOURCES` that the estimator's inputs are made of."""
 
+STATE_KEY = "state"
+"""The name of the states that the graph is made of; missing where they are the logged ones."""
+
 BALANCED_KEY = "balanced"
 """Which parts have mean 0, and over what: one of `BALANCES`."""
 

@@ -20,8 +20,15 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.er_graph import ErGraph, read_er_graph
 from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
-from graphcredit.store.provenance.configuration import SOURCES_KEY, CreditConfiguration
+from graphcredit.store.provenance.configuration import (
+    SOURCES_KEY,
+    STATE_KEY,
+    CreditConfiguration,
+)
 from graphcredit.store.state_rules.file import STATE_RULES_KEY, read_state_rules
+
+STATES_SOURCE = "states"
+"""States by a rule: marked for the rule that the configuration names."""
 
 UNREADABLE = ""
 """The mark of what cannot be read: credit made of it is never current."""
@@ -118,11 +125,28 @@ class Sources:
         reach = window if isinstance(window, int) else 0
         first = 0 if "earlier" in named else max(0, iteration - reach)
         named = named - {"earlier"} | ({"earlier"} if first < iteration else set())
-        return {
+        marks = {
             row.name: self.mark(row.name, run_id, first if row.is_past else iteration, iteration)
             for row in SOURCES
             if row.name in named
         }
+        if STATES_SOURCE in named:
+            name = str(configuration.get(STATE_KEY))
+            marks[STATES_SOURCE] = self._states(name, run_id, first, iteration)
+        return marks
+
+    def _states(self, name: str, run_id: str, first: int, iteration: int) -> str:
+        """Return the mark of the states of a name, in iterations from `first` on."""
+        numbers = (n for n in self._numbers[run_id] if first <= n <= iteration)
+        shards = (
+            shard.with_state(name).states_path
+            for number in numbers
+            for shard in self.store.shards(run_id, number)
+        )
+        try:
+            return fingerprint(shards)
+        except OSError:
+            return UNREADABLE
 
     def outdated(
         self, run_id: str, iteration: int, configuration: CreditConfiguration
@@ -201,6 +225,12 @@ SOURCES: tuple[Source, ...] = (
         plural="entities",
         mark=lambda sources, run, _, number: _entities(sources, run, number),
         files=lambda store: sorted((store.root / "er_graph").glob("*.parquet")),
+    ),
+    Source(
+        name=STATES_SOURCE,
+        plural="states by its rule",
+        mark=lambda *_: None,
+        files=lambda store: sorted((store.root / "states").rglob("*.parquet")),
     ),
     Source(
         name=STATE_RULES_KEY,

@@ -28,10 +28,13 @@ one that was written under the same name since.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from graphcredit.store.checks.find_files import find_files
 from graphcredit.store.checks.run import Progress, check_store
 from graphcredit.store.checks.violations import CheckReport
 from graphcredit.store.errors import InputError
@@ -40,7 +43,15 @@ from graphcredit.store.files.lock import alone_in
 from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.regular import read_regular
 from graphcredit.store.layout import Store
-from graphcredit.store.quarantine.plan import Move, discard_kept, plan_moves, temporary_of_kept
+from graphcredit.store.quarantine.plan import (
+    Move,
+    discard_kept,
+    plan_moves,
+    split_shard,
+    temporary_of_kept,
+    with_credit,
+)
+from graphcredit.store.tree import walk_tree
 
 _NOTE_KEYS = {"source", "target", "kept", "sha256", "refused_trajectories", "equal_copies"}
 
@@ -67,12 +78,8 @@ def quarantine_store(
         InputError: A file is inaccessible or cannot be moved, for another reason than damage; or
             another process is moving files of this store.
     """
-    refusal = (
-        f"only one process at a time may quarantine files of {store.root}, and another one does: "
-        "wait until it has ended"
-    )
     moved: list[Move] = []
-    with alone_in(store.quarantine_dir, refusal):
+    with _alone(store):
         for item in finish_quarantine(store):
             moved.append(item)
             on_move(item)
@@ -89,6 +96,63 @@ def quarantine_store(
                 _carry_out(store, move)
                 moved.append(move)
                 on_move(move)
+
+
+def move_trajectories(
+    store: Store, run_id: str, iteration: int, trajectories: Set[str], reason: str
+) -> None:
+    """Move the shards of an iteration that have some trajectories; their other rows stay.
+
+    A killed move is completed by `finish_quarantine`.
+
+    Args:
+        store: The store.
+        run_id: The run.
+        iteration: The iteration.
+        trajectories: Their ids.
+        reason: What the notes beside the files say.
+
+    Raises:
+        InputError: A shard cannot be moved, or another process moves files of this store.
+    """
+    with _alone(store):
+        deque(finish_quarantine(store), maxlen=0)
+        tree = walk_tree(store.root)
+        moves: list[Move] = []
+        for shard in find_files(store)[0]:
+            if (shard.kind, shard.run_id, shard.iteration) == ("steps", run_id, iteration):
+                found = split_shard(store, shard, frozenset(trajectories), [], [reason])
+                name = tree.other_name(shard.relative) if found else None
+                moves += found
+                if name is not None:
+                    discard_kept(store, moves)
+                    raise InputError(
+                        f"{shard.path} must have one name before its trajectories are replaced: it "
+                        f"is also {name}. Remove one of the two"
+                    )
+        moves = with_credit(store, moves, tree)
+        _refuse_immovable(store, moves)
+        for move in moves:
+            _carry_out(store, move)
+
+
+def _alone(store: Store) -> AbstractContextManager[None]:
+    return alone_in(
+        store.quarantine_dir,
+        f"only one process at a time may quarantine files of {store.root}, and another one does: "
+        "wait until it has ended",
+    )
+
+
+def complete_moves(store: Store) -> None:
+    """Complete the moves of a process that was killed.
+
+    Raises:
+        InputError: Another process moves files of this store.
+    """
+    if store.quarantine_dir.is_dir():
+        with _alone(store):
+            deque(finish_quarantine(store), maxlen=0)
 
 
 def _refuse_inaccessible(store: Store, report: CheckReport) -> None:

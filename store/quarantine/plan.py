@@ -88,7 +88,7 @@ def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
     except BaseException:
         discard_kept(store, moves)
         raise
-    return _with_credit(store, moves, tree)
+    return with_credit(store, moves, tree)
 
 
 def _files_in(store: Store, relative: str) -> list[str]:
@@ -153,10 +153,10 @@ def _plan(
     copies = [row for violation in violations for row in violation.copies]
     if not ids and not copies:
         return []
-    return _split(store, table, ids, copies, _reasons(violations) or [_ELSEWHERE])
+    return split_shard(store, table, ids, copies, _reasons(violations) or [_ELSEWHERE])
 
 
-def _split(
+def split_shard(
     store: Store,
     shard: TableFile,
     refused: frozenset[str | None],
@@ -194,7 +194,7 @@ def _split(
     ]
 
 
-def _with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
+def with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
     """Put each step shard's credit shard before it, once.
 
     A crash in between must not leave a credit shard without its step shard.

@@ -32,10 +32,7 @@ def test_the_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert blamed.select("trajectory_id", "action").collect().rows() == [("y", "west")]
     credit = names["credit"]
     assert isinstance(credit, pl.DataFrame)
-    # x won and y did not, and so did their steps from the hall: ±1/√2 each.
-    assert credit["graphgpo_advantage"].to_list() == pytest.approx(
-        [2**0.5, 2**-0.5, -(2**0.5)], rel=1e-4
-    )
+    assert (credit["reach_advantage"] > 0).to_list() == [True, True, False]
     assert printed.endswith(f"['r0'] {graphcredit.__version__}\n")
     assert Path("mug.html").stat().st_size > 400_000
 

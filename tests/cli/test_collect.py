@@ -136,7 +136,7 @@ def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path):
     [
         (
             ["--env", "chess", "--policy", "random"],
-            "environments are textworld, search, sokoban, alfworld",
+            "environments are textworld, search, sokoban, tools, alfworld",
         ),
         (["--env", "textworld", "--policy", "best"], "policies are random, oracle:EPSILON"),
         (["--env", "textworld", "--policy", "random", "--games", "go"], "got 'go'"),

@@ -254,7 +254,7 @@ def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt
 @pytest.mark.parametrize(
     ("success_rate", "num_degenerate", "advice"),
     [
-        (0.0, 2, r"larger groups \(group_size is 4\).* step part, such as graphgpo or gigpo"),
+        (0.0, 2, r"larger groups \(group_size is 4\).* learns from such groups too, such as reach"),
         (1.0, 2, "every trajectory succeeded, so there is nothing left to learn from these"),
         (0.5, 1, r"returns differ within groups.* look at \[train\]"),
     ],
@@ -401,6 +401,7 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(
         ({"collect": {"allocation": "spo3"}}, "add it to credit.estimators, which are graphgpo"),
         ({"credit": {"estimators": ["sapo"]}}, "sapo needs tasks about entities: corridor has"),
         ({"train": {"advantage": "rloo"}}, "credit.estimators write: got 'rloo', and they write"),
+        ({"credit": {"state": "calls"}}, "credit.state must be logged in a loop"),
         ({"train": {"objective": "pp0"}}, "'pp0'"),
         ({"train": {"save_dtype": "bfloat16"}}, "train has no option 'save_dtype'"),
     ],
@@ -480,5 +481,5 @@ def test_the_example_is_a_configuration_whose_stages_accept_it():
     config = read_loop_config(ROOT / "examples" / "textworld-loop.toml")
     tasks = environment_kind("textworld").list_tasks(config.collect.games, num_tasks=8, seed=0)
     loop = Loop(config=config, tasks=tuple(tasks), held_out=())
-    assert loop.train_config(0).advantage == "graphgpo"
-    assert list(loop.credit_settings().estimators) == ["graphgpo"]
+    assert loop.train_config(0).advantage == "reach"
+    assert list(loop.credit_settings().estimators) == ["reach"]

@@ -78,3 +78,19 @@ def test_options_that_do_not_go_together_are_wrong_use(tmp_path: Path):
     ):
         result = graphcredit("states", store, *options)
         assert (result.returncode, said in result.stderr) == (2, True)
+
+
+def test_states_by_a_rule_are_written_and_credited(tmp_path: Path):
+    store = _store(tmp_path / "s")
+    written = graphcredit("states", store, "--set", "effects+last-tool", "--set", "calls")
+    assert written.returncode == 0
+    lines = written.stdout.splitlines()
+    assert lines[0].startswith("r0, effects:")
+    assert "  only read: none" in lines
+    assert lines[-1] == "`graphcredit credit` takes them with --state: effects.last-tool, calls"
+    for state in ("effects+last-tool", "calls"):
+        credited = graphcredit("credit", store, "-e", "graphgpo", "--state", state, "--no-audit")
+        assert credited.returncode == 0
+    assert graphcredit("check", store).returncode == 0
+    wrong = graphcredit("states", store, "--set", "calls", "--draft")
+    assert (wrong.returncode, "--set goes with" in wrong.stderr) == (2, True)

@@ -78,7 +78,7 @@ def test_what_is_unknown_is_empty(tmp_path: Path):
 
 
 def test_the_packages_templates_show_the_situation():
-    assert template_names() == ["alfworld", "search", "sokoban", "textworld", "tiny"]
+    assert template_names() == ["alfworld", "search", "sokoban", "textworld", "tiny", "tools"]
     for name in template_names():
         content = render(load_template(name), _view("den", "hall"))[-1]["content"]
         assert all(part in content for part in ("Find it.", "hall", "north", "take {key}"))
@@ -119,6 +119,6 @@ def test_what_is_no_template_is_refused_with_the_reason(tmp_path: Path, text: st
 
 def test_a_missing_template_is_refused_with_those_there_are():
     with pytest.raises(
-        OptionError, match="one of alfworld, search, sokoban, textworld, tiny or the path"
+        OptionError, match="one of alfworld, search, sokoban, textworld, tiny, tools or the path"
     ):
         load_template("chess")

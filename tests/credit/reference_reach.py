@@ -165,8 +165,8 @@ def reach(
         math.fsum(worth[name, index] for index in range(len(steps)))
         for name, steps in group.trajectories.items()
     ]
-    mean = (math.fsum(returns) + 0.5) / number
-    variance = (math.fsum(each**2 for each in returns) + 0.5) / number - mean**2
+    middle = (math.fsum(returns) + 0.5) / number
+    variance = (math.fsum(each**2 for each in returns) + 0.5) / number - middle**2
     horizon = max(map(len, group.trajectories.values()))
     is_hopeful = not any(map(whole.ok, whole.trajectories)) and max(returns) <= 0
     new = novelty(whole) if is_hopeful else {}
@@ -183,16 +183,19 @@ def reach(
         led = (worth[name, index], whole.target(name, index))
         leaving.setdefault(step["state"], []).append(led)
 
+    def total(state: Any, left: int) -> float:
+        """Return what the steps from a state earned from there, and the unknown beside them."""
+        unknown = 0.5 / number * new.get(state, 0.0) / (1 + new.get(state, 0.0))
+        if state not in leaving:
+            return doubt * unknown * left / horizon
+        reached = math.fsum(reward + value(target, left - 1) for reward, target in leaving[state])
+        return reached + doubt * ((way + unknown) * left / horizon + end)
+
     @cache
     def value(state: Any, left: int) -> float:
         if state == GOAL or left == 0:
             return 0.0
-        led = leaving.get(state, [])
-        unknown = 0.5 / number * new.get(state, 0.0) / (1 + new.get(state, 0.0))
-        if not led:
-            return unknown * left / horizon
-        reached = math.fsum(reward + value(target, left - 1) for reward, target in led)
-        return (reached + doubt * ((way + unknown) * left / horizon + end)) / (len(led) + doubt)
+        return total(state, left) / (len(leaving.get(state, [])) + doubt)
 
     def of_action(state: Any, action: str, left: int) -> float:
         values = [
@@ -202,17 +205,21 @@ def reach(
         ]
         return math.fsum(values) / len(values)
 
-    decay = min(1.0, max(hidden(group), surprise(group, worth))) ** (1 / 5)
+    share = min(1.0, max(hidden(group), surprise(group, worth)))
     scale = math.sqrt(variance / horizon) if normalize == "std" else 1.0
     found: dict[Key, float] = {}
     for name, steps in group.trajectories.items():
-        following = 0.0
+        gains: list[float] = []
         for index in reversed(range(len(steps))):
             state, left = steps[index]["state"], horizon - index
-            before = value(state, left)
-            advantage = of_action(state, steps[index]["action"], left) - before
-            found[name, index] = (advantage + following) / scale
-            after = value(group.target(name, index), left - 1)
-            gain = worth[name, index] + after - before
-            following = decay * (gain + following)
+            target = group.target(name, index)
+            tail = math.fsum(
+                ((1 - share**2) * share ** (later / 5) + share**2) * gain
+                for later, gain in enumerate(reversed(gains), start=1)
+            )
+            worth_here = of_action(state, steps[index]["action"], left)
+            others = total(state, left) - worth_here
+            before = others / (len(leaving[state]) - 1 + doubt)
+            found[name, index] = (worth_here - before + tail) / scale
+            gains.append(worth[name, index] + value(target, left - 1) - value(state, left))
     return found

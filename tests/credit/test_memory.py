@@ -126,6 +126,20 @@ def test_groups_that_an_estimator_lacks_something_for_are_named():
         compute(table, estimators=["sapo"], er_graph=nothing)
 
 
+def test_what_an_estimator_lacks_is_said_once_whatever_the_counts():
+    """Two groups, then one; rows without credit are said each time."""
+    menu = [row | {"admissible_actions": ["a", "b", "c"]} for row in worked_example()]
+    more = [row | {"task_id": "t1", "trajectory_id": f"t1-{row['trajectory_id']}"} for row in menu]
+    with pytest.warns(CreditWarning, match="2 of 2 groups have the same list"):
+        compute(step_table([*menu, *more]), estimators=["reach"])
+    menu[0] |= {"next_state": "elsewhere"}
+    for _ in range(2):
+        with pytest.warns(CreditWarning) as said:
+            compute(step_table(menu), estimators=["reach"])
+        (message,) = [str(warning.message) for warning in said]
+        assert message.startswith("4 of 8 rows have no credit")
+
+
 @pytest.mark.parametrize("penalty", [-5.0, float("nan"), float("inf")])
 def test_a_penalty_that_the_stage_refuses_is_refused(penalty: float):
     with pytest.raises(

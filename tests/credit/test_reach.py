@@ -46,12 +46,18 @@ def steps_of(rows: list[Row]) -> list[float]:
     return parts(rows)["progress"]
 
 
+def after(hidden: float) -> float:
+    """Return what the next step counts, η being the share of what is hidden."""
+    return (1 - hidden**2) * hidden ** (1 / 5) + hidden**2
+
+
 def test_the_chances_around_a_fork():
     """κ = 1, H = 2. S is left three times, M twice, N once; M is won once.
 
     V_1(M) = 1/(2 + 1) = 1/3, V_1(N) = 0, V_2(S) = (1/3 + 1/3 + 0)/(3 + 1) = 1/6. a leads to M.
+    Without one a, S has (1/3 + 0)/(2 + 1) = 1/9, without d 2/9; M has 0 without b, 1/2 without c.
     p = (1 + 1/2) / (3 + 1) = 3/8, so √(H / (p (1 - p))) = 8 √(2/15). Nothing is contradicted,
-    and a agreed with itself once: λ⁵ = 2/(4 + 1).
+    and a agreed with itself once: η = 2/(4 + 1).
     """
     rows = [
         *trajectory("p", "S a M b won", success=True),
@@ -59,15 +65,17 @@ def test_the_chances_around_a_fork():
         *trajectory("r", "S d N c X"),
     ]
     found = parts(rows, doubt=1.0)
-    credit = np.array([1 / 3 - 1 / 6, 1 - 1 / 3, 1 / 6, -1 / 3, -1 / 6, 0])
-    assert found["step_reward"] == pytest.approx(credit)
-    assert found["value"] == pytest.approx([1 / 6, 1 / 3, 1 / 6, 1 / 3, 1 / 6, 0])
-    assert found["q"] == pytest.approx([1 / 3, 1, 1 / 3, 0, 0, 0])
-    decay = (2 / 5) ** (1 / 5)
-    assert found["tail"] == pytest.approx([decay * 2 / 3, 0, -decay / 3, 0, 0, 0])
+    gain = np.array([1 / 3 - 1 / 6, 1 - 1 / 3, 1 / 6, -1 / 3, -1 / 6, 0])
+    assert found["step_reward"] == pytest.approx(gain)
+    value, q = np.array([1 / 9, 0, 1 / 9, 1 / 2, 2 / 9, 0]), np.array([1 / 3, 1, 1 / 3, 0, 0, 0])
+    assert found["value"] == pytest.approx(value)
+    assert found["q"] == pytest.approx(q)
+    weight = after(2 / 5)
+    assert found["tail"] == pytest.approx([weight * 2 / 3, 0, -weight / 3, 0, 0, 0])
     # From S the goal is 2 steps away, by M; N and X lead nowhere.
     assert found["progress"] == [1, 1, 1, -1, -1, 0]
-    credit[::2] += decay * credit[1::2]
+    credit = q - value
+    credit[::2] += weight * gain[1::2]
     assert found["advantage"] == pytest.approx(credit * 8 * np.sqrt(2 / 15))
     assert parts(rows, doubt=1.0, normalize="none")["advantage"] == pytest.approx(credit)
 
@@ -103,14 +111,14 @@ def test_a_state_has_a_chance_and_a_share_of_it_in_doubt():
 def test_a_step_of_chance_has_the_mean_of_its_outcomes():
     """Action a leads from S to M, where the goal is, and to X: Q = V_1(M) / 2 = 1/4 with κ = 1.
 
-    V_2(S) = (1/2 + 0) / (2 + 1) = 1/6. Nothing is contradicted that a history tells, which has
-    resolved 2 of 4 and one contradiction each of two steps: λ⁵ = 2/(4 + 2).
+    V_2(S) = (1/2 + 0) / (2 + 1) = 1/6, and without one a (1/2 - 1/4) / 2 = 1/8; M and X have 0
+    without their step. Nothing is contradicted that a history tells, which has resolved 2 of 4 and
+    one contradiction each of two steps: η = 2/(4 + 2).
     """
     rows = [*trajectory("p", "S a M b won", success=True), *trajectory("q", "S a X b Y")]
     found = parts(rows, doubt=1.0, normalize="none")
     assert found["step_reward"] == pytest.approx([1 / 2 - 1 / 6, 1 - 1 / 2, 0 - 1 / 6, 0])
-    decay = (2 / 6) ** (1 / 5)
-    expected = [1 / 4 - 1 / 6 + decay / 2, 1 / 2, 1 / 4 - 1 / 6, 0]
+    expected = [1 / 4 - 1 / 8 + after(2 / 6) / 2, 1, 1 / 4 - 1 / 8, 0]
     assert found["advantage"] == pytest.approx(expected)
 
 
@@ -131,13 +139,16 @@ def test_scores_are_earned_where_nobody_wins():
     """κ = 1, H = 2, scores 1, 1/2 and 0: failures score e = 1/2, and so does the unknown.
 
     V_1(M) = (3/2 + e) / 3 = 2/3, V_1(N) = e / 2 = 1/4, V_2(S) = (2/3 + 2/3 + 1/4 + e) / 4 = 25/48.
-    sd² = (1 + 1/4 + 1/2) / 4 - ((3/2 + 1/2) / 4)² = 3/16. λ⁵ = 2/(4 + 1): a agreed with itself.
+    sd² = (1 + 1/4 + 1/2) / 4 - ((3/2 + 1/2) / 4)² = 3/16. η = 2/(4 + 1): a agreed with itself.
+    Without one a, S has (2/3 + 1/4 + e) / 3 = 17/36, without d 11/18; M has (1/2 + e) / 2 = 1/2
+    without b and 3/4 without c, N has e.
     """
     found = parts(scored(0.5), doubt=1.0)
     gain = np.array([7 / 48, 1 / 3, 7 / 48, -1 / 6, -13 / 48, -1 / 4])
     assert found["step_reward"] == pytest.approx(gain)
-    credit = gain.copy()
-    credit[::2] += (2 / 5) ** (1 / 5) * gain[1::2]
+    value = np.array([17 / 36, 1 / 2, 17 / 36, 3 / 4, 11 / 18, 1 / 2])
+    credit = np.array([2 / 3, 1, 2 / 3, 1 / 2, 1 / 4, 0]) - value
+    credit[::2] += after(2 / 5) * gain[1::2]
     assert found["advantage"] == pytest.approx(credit * np.sqrt(2 * 16 / 3))
 
 

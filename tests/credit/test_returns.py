@@ -1,5 +1,6 @@
 """Reach and returns of every kind: which changes of rewards change nothing, and which must."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,17 @@ def test_a_cost_for_each_step_is_no_shift_and_credits_the_shorter_way():
 
 
 def test_a_reward_on_the_way_belongs_to_the_step_that_earned_it():
-    """Returns 1 and 0; the 1 is earned by b in M, and a leads to M. c in S leads to N."""
+    """Returns 1 and 0; the 1 is earned by b in M, and a leads to M. c in S leads to N.
+
+    Each action was taken once. So S is worth without it what the other action is. Nobody else left
+    M and N: the unknown earns what failures earned, half of 1 on the way, of which 2/3 is left.
+    """
     rows = [
         *trajectory("p", "S a M b X d Y", rewards=[0.0, 1.0, 0.0]),
         *trajectory("q", "S c N b X d Y", rewards=[0.0, 0.0, 0.0]),
     ]
     found = parts(rows, normalize="none", doubt=1e-9)
-    assert found["value"] == pytest.approx([1 / 2, 1, 0, 1 / 2, 0, 0], abs=1e-6)
+    assert found["value"] == pytest.approx([0, 1 / 3, 0, 1, 1 / 3, 0], abs=1e-6)
     assert found["q"] == pytest.approx([1, 1, 0, 0, 0, 0], abs=1e-6)
 
 
@@ -94,7 +99,10 @@ potentials = st.fixed_dictionaries({state: st.floats(-2, 2) for state in "SABCD"
 def test_shaping_by_a_potential_changes_nothing_but_for_doubt(
     walked: list[Any], potential: dict[str, float]
 ):
-    """r + Φ(s') - Φ(s), with Φ 0 at the ends: a difference that all returns share."""
+    """r + Φ(s') - Φ(s), with Φ 0 at the ends: a difference that all returns share.
+
+    What a state is worth that one step alone left is all doubt.
+    """
     potential |= dict.fromkeys("XY", 0.0)
     plain: list[Row] = []
     for number, walk in enumerate(walked):
@@ -105,8 +113,10 @@ def test_shaping_by_a_potential_changes_nothing_but_for_doubt(
         row | {"reward": row["reward"] + potential[row["next_state"]] - potential[row["state"]]}
         for row in plain
     ]
-    before, after = (parts(rows, doubt=1e-9)["advantage"] for rows in (plain, shaped))
-    np.testing.assert_allclose(after, before, atol=1e-4)
+    before, after = (np.array(parts(rows, doubt=1e-9)["advantage"]) for rows in (plain, shaped))
+    times = Counter(row["state"] for row in plain)
+    was_left_again = [times[row["state"]] > 1 for row in plain]
+    np.testing.assert_allclose(after[was_left_again], before[was_left_again], atol=1e-4)
 
 
 SCORES = {"apologise": 0.1, "ask": 0.45, "replace": 0.8, "refund": 1.0}

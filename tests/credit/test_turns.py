@@ -1,15 +1,12 @@
 """The estimators of turns: examples worked out by hand, and what they expect of a policy."""
 
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.credit.estimators.scores import potential_rewards
 from graphcredit.credit.estimators.table import estimator_named
 from graphcredit.credit.iteration.in_memory import compute as credit_of
 from graphcredit.store.errors import CreditWarning, InputError
@@ -117,31 +114,6 @@ def test_turn_rloo_expects_the_gradient_of_the_return(world: World, size: int):
     found = compute(groups.rows, estimator_named("turn_rloo"), {})
     expected = {key: size * value for key, value in true_gradient(world).items()}
     assert expected_gradient(world, groups, found) == pytest.approx(expected, abs=1e-9)
-
-
-def test_scores_as_potentials_by_hand():
-    # x is judged 2, not at all, 3 (its end); y not at all, 4, 5 (its end).
-    score = np.array([2.0, np.nan, 3.0, np.nan, 4.0, 5.0])
-    found = potential_rewards(score, np.array([0, 3, 6]), 0.5)
-    assert found.tolist() == [1.0, 1.0 - 2.0, -2.0, 0.0, 2.0, -4.0]
-
-
-@settings(max_examples=examples(50), deadline=None)
-@given(
-    lengths=st.lists(st.integers(1, 5), min_size=1, max_size=4),
-    gamma=st.sampled_from([0.0, 0.5, 0.9, 1.0]),
-    data=st.data(),
-)
-def test_potentials_change_no_return_of_a_whole_trajectory(
-    lengths: list[int], gamma: float, data: st.DataObject
-):
-    starts = np.cumsum([0, *lengths])
-    one = st.one_of(st.just(np.nan), st.floats(-5, 5))
-    score = np.array(data.draw(st.lists(one, min_size=sum(lengths), max_size=sum(lengths))))
-    found = potential_rewards(score, starts, gamma)
-    for first, last in pairwise(starts):
-        whole = sum(gamma**t * reward for t, reward in enumerate(found[first:last]))
-        assert whole == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_log_without_scores_has_turn_credit_of_returns_and_is_told():

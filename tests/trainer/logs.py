@@ -112,7 +112,7 @@ def token_store(
     trajectories: Sequence[Sequence[Row]] = (),
     *,
     num_shards: int = 1,
-    column: str = "graphgpo_advantage",
+    column: str = "reach_advantage",
     row_group_rows: int = 1024,
     run_id: str = "r0",
     iteration: int = 0,

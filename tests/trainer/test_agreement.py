@@ -56,7 +56,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> TrainingEngine:
 def _read(root: Path, trajectories: list[list[Row]]) -> tuple[StepIndex, BatchReader]:
     store = token_store(root, trajectories, num_shards=2)
     filters = Filters(max_tokens=100)
-    index, _ = read_index(store, "r0", 0, column="graphgpo_advantage", filters=filters)
+    index, _ = read_index(store, "r0", 0, column="reach_advantage", filters=filters)
     return index, BatchReader(index)
 
 

@@ -29,7 +29,7 @@ FIELDS = [name for name in PackedBatch.__dataclass_fields__ if name not in OTHER
 
 def _index(store: Store) -> StepIndex:
     filters = Filters(max_tokens=100)
-    return read_index(store, "r0", 0, column="graphgpo_advantage", filters=filters)[0]
+    return read_index(store, "r0", 0, column="reach_advantage", filters=filters)[0]
 
 
 def _plan(index: StepIndex) -> TrainingPlan:

@@ -21,13 +21,13 @@ from tests.trainer.logs import Row, episode, stamp_credit, token_store, turn, tw
 INFINITE = float("inf")
 
 
-def _index(store: Store, column: str = "graphgpo_advantage", **filters: Any) -> int:
+def _index(store: Store, column: str = "reach_advantage", **filters: Any) -> int:
     options: dict[str, Any] = {"max_tokens": 100} | filters
     _, report = read_index(store, "r0", 0, column=column, filters=Filters(**options))
     return report.num_kept
 
 
-def _refused(store: Store, *words: str, column: str = "graphgpo_advantage", **filters: Any) -> None:
+def _refused(store: Store, *words: str, column: str = "reach_advantage", **filters: Any) -> None:
     with pytest.raises(InputError) as refusal:
         _index(store, column, **filters)
     message = str(refusal.value)
@@ -177,7 +177,7 @@ def test_steps_without_any_credit_are_refused(tmp_path: Path):
     store = token_store(tmp_path / "s", two_episodes(), num_shards=2)
     for shard in store.shards():
         shard.credit_path.unlink()
-    _refused(store, "none of 2 shards", "graphcredit credit STORE -e graphgpo")
+    _refused(store, "none of 2 shards", "graphcredit credit STORE -e reach")
 
 
 def test_credit_without_a_shard_that_came_later_is_refused(tmp_path: Path):
@@ -225,8 +225,8 @@ def test_credit_by_another_estimator_may_be_older(tmp_path: Path):
 
 def test_an_unknown_advantage_is_refused_with_those_that_exist(tmp_path: Path):
     store = token_store(tmp_path / "s", two_episodes(), num_shards=2)
-    _edit_credit(store, 1, lambda t: t.append_column("rloo_advantage", t["graphgpo_advantage"]))
-    found = "found graphgpo_advantage, rloo_advantage (in 1 of 2 shards)"
+    _edit_credit(store, 1, lambda t: t.append_column("rloo_advantage", t["reach_advantage"]))
+    found = "found reach_advantage, rloo_advantage (in 1 of 2 shards)"
     _refused(store, found, "graphcredit credit STORE -e grpo", column="grpo_advantage")
     _refused(store, found, "column rloo_advantage", column="rloo_advantage")
     _refused(store, "-e grpo`", column="grpo_step_advantage")
@@ -252,7 +252,7 @@ def test_credit_with_fewer_or_more_rows_is_refused(
 @pytest.mark.parametrize("value", [INFINITE, -INFINITE, float("nan")])
 def test_an_advantage_that_is_no_number_is_refused(tmp_path: Path, value: float):
     store = _store(tmp_path / "s", turn([1], [2], advantage=value))
-    _refused(store, "finite", f"found {value}", "row 2", "graphgpo_advantage")
+    _refused(store, "finite", f"found {value}", "row 2", "reach_advantage")
 
 
 def test_damaged_tokens_are_refused_with_their_file(tmp_path: Path):

@@ -22,7 +22,7 @@ INFINITE, NAN = float("inf"), float("nan")
 
 
 def index_of(
-    store: Store, column: str = "graphgpo_advantage", **filters: Any
+    store: Store, column: str = "reach_advantage", **filters: Any
 ) -> tuple[StepIndex, IndexReport]:
     options: dict[str, Any] = {"max_tokens": 100} | filters
     return read_index(store, "r0", 0, column=column, filters=Filters(**options))

@@ -235,7 +235,7 @@ def _growing(num_trajectories: int, num_steps: int, *, seed: int = 0) -> list[li
 def _index(root: Path, trajectories: list[list[Row]]) -> StepIndex:
     store = token_store(root, trajectories, num_shards=2, row_group_rows=5)
     filters = Filters(max_tokens=100)
-    return read_index(store, "r0", 0, column="graphgpo_advantage", filters=filters)[0]
+    return read_index(store, "r0", 0, column="reach_advantage", filters=filters)[0]
 
 
 def _rows(trajectories: list[list[Row]]) -> list[Row]:

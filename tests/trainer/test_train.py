@@ -435,7 +435,7 @@ def test_advantages_that_are_all_0_are_refused_before_a_model_is_loaded(
     config = _config(tmp_path, _without_signal(tmp_path / "s"), model)
     stages: list[str] = []
     with pytest.raises(
-        NothingToTrainError, match=r"graphgpo_advantage is 0 in all 2 steps: every gradient"
+        NothingToTrainError, match=r"reach_advantage is 0 in all 2 steps: every gradient"
     ):
         train(config.changed(**options), on_progress=lambda what, *_: stages.append(what))
     assert stages == ["read the steps"]
@@ -453,7 +453,7 @@ def test_advantages_that_are_all_0_are_told_before_something_else_is_learnt(
         told: list[str] = []
         config = _config(tmp_path, store, model, **options).changed(out=out)
         result = train(config, on_notice=told.append)
-        assert told[0] == f"graphgpo_advantage is 0 in all 2 steps: only {teacher} moves the policy"
+        assert told[0] == f"reach_advantage is 0 in all 2 steps: only {teacher} moves the policy"
         assert result["last"]["grad_norm"] > 0
 
 

@@ -21,7 +21,7 @@ def graph_of(
             success_rate=0.0,
             goal_distance=None,
             rewardflow_value=None,
-            reach_value=None,
+            reach_expected=None,
             reach_doubt=None,
             num_merged=1,
         )

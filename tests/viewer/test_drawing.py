@@ -64,7 +64,7 @@ def test_reach_colours_states_by_what_they_still_earn(shared: Shared):
     graph = read_task_graph(store, run_id="r0", iteration=0, task_id="t0", column="reach_advantage")
     drawing = _draw(graph, states=STATE_SCALES["chance"])
     goal = next(node for node in graph.nodes if node.is_goal)
-    assert (goal.reach_value, goal.reach_doubt) == (1, 0)
+    assert (goal.reach_expected, goal.reach_doubt) == (1, 0)
     assert _of(drawing.nodes)[node_key(goal.state_id)]["colour"] == sequential(1)
     assert drawing.legend["state"] == "expected return"
 

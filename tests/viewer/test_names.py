@@ -17,7 +17,7 @@ def nodes(texts: Sequence[str], goal: int | None = None) -> list[Node]:
             success_rate=0.0,
             goal_distance=None,
             rewardflow_value=None,
-            reach_value=None,
+            reach_expected=None,
             reach_doubt=None,
             num_merged=1,
         )

@@ -7,6 +7,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from graphcredit.viewer.queries.tasks import task_facts
+from graphcredit.viewer.why.decisions import decisions
+from graphcredit.viewer.why.sentences import sentence
 from tests.viewer.browser import click_row, open_page, page_of
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
@@ -133,3 +135,16 @@ def test_a_damaged_iteration_shows_the_error_as_text(
     app = open_page(monkeypatch, store, "tasks")
     assert not app.exception
     assert "w1-000000.parquet" in app.code[0].value
+
+
+def test_what_mattered_stands_first_on_tasks_and_on_its_step(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+):
+    store = shared(two_tasks, "reach")
+    first = decisions(store, run_id="r0", iteration=0)[0]
+    app = open_page(monkeypatch, store, "tasks")
+    assert not app.exception
+    assert sentence(first) in [text.value for text in app.text]
+    place = {"task": first.task_id, "trajectory": first.trajectory_id, "step": first.step_index}
+    app = open_page(monkeypatch, store, "trajectory", **place, estimator="reach")
+    assert sentence(first) in [text.value for text in app.text]

@@ -63,10 +63,10 @@ def test_reach_says_where_the_step_was_what_its_action_earns_and_what_followed(t
         ": q less value plus the tail, times the root of the longest episode over the returns' "
         "spread; 0 is the group's least return, 1 its greatest."
     )
-    # κ = 0.7: the goal is reached by 1 of 2 steps from M, and of 0.7 that nobody took by none.
+    # κ = 0.7: the other step from M reaches the goal, and of 0.7 that nobody took none: 1/1.7.
     assert [line.partition(": ")[0] for line in parts] == [
         "Q +0.00",
-        "Value +0.37",
+        "Value +0.59",
         "Tail +0.00",
         "Progress -1.00",
     ]

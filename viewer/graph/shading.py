@@ -57,7 +57,7 @@ STATE_SCALES: Mapping[str, StateScale] = {
         title="seen distance to the goal", of=lambda node: node.goal_distance, is_cost=True
     ),
     "value": StateScale(title="RewardFlow value", of=lambda node: node.rewardflow_value),
-    "chance": StateScale(title="expected return", of=lambda node: node.reach_value),
+    "chance": StateScale(title="expected return", of=lambda node: node.reach_expected),
 }
 """By their names in the address of a page."""
 

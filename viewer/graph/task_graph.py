@@ -30,7 +30,7 @@ class Node:
     """Cost of the cheapest observed path to the goal; None if there is none."""
     rewardflow_value: float | None
     """RewardFlow's potential; None if it was not computed."""
-    reach_value: float | None
+    reach_expected: float | None
     """What is still earned from here, by the group's own steps; None if `reach` has no credit."""
     reach_doubt: float | None
     """The share of that which goes if `reach` counts its doubt; None where nothing is earned."""

@@ -29,6 +29,8 @@ from graphcredit.viewer.steps.chat_data import drawn_messages
 from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.reasons import GroupSteps, reasons
+from graphcredit.viewer.why.decisions import decision_of
+from graphcredit.viewer.why.sentences import sentence
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.charts import show_chart
@@ -212,6 +214,17 @@ def _why(table: pa.Table, step: int, estimator: str) -> None:
         explanation=words.explanation,
         group=GroupSteps(steps, penalty=words.penalty),
     )
+    decision = None
+    if "reach_advantage" in table.column_names:
+        decision = ask(
+            decision_of,
+            **_place(),
+            task_id=current().task,
+            trajectory_id=current().trajectory,
+            step_index=table["step_index"][step].as_py(),
+        )
+    if decision is not None:
+        show_text(sentence(decision))
     show_text("\n".join(lines))
 
 

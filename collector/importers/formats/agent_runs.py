@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.logs.files import Record, RowError, stem_of
+from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
@@ -59,16 +60,22 @@ def is_smolagents(value: object, path: Path) -> bool:
     )
 
 
-def gather_smolagents(records: Iterator[Record]) -> Iterator[Record]:
+def gather_smolagents(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the steps of a file that is a list of them."""
-    steps: list[Record] = []
+    groups = RecordGroups(limit)
     for record in records:
         is_step = isinstance(record.value, Mapping) and "steps" not in record.value
         if is_step and not isinstance(record.value, RowError):
-            steps.append(record)
+            groups.add("steps", record)
         else:
             yield record
-    if steps:
+    yield from groups.refused
+    for name in groups:
+        try:
+            steps = groups.of(name)
+        except TooLargeError as error:
+            yield error.record()
+            return
         yield replace(steps[-1], place="", value=[step.value for step in steps])
 
 

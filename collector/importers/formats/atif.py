@@ -71,7 +71,7 @@ def is_row(value: object, path: Path) -> bool:
     return isinstance(version, str) and version.startswith("ATIF-v1.")
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield the records with the steps apart that are left out: side-chains and copies."""
     for record in records:
         steps = fields_of(record.value).get("steps")

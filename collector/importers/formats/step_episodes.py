@@ -1,8 +1,10 @@
 """Put the rows of a log of steps together: each episode with its rows in order."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 from graphcredit.collector.importers.formats.step_shapes import (
     ENDS,
@@ -12,6 +14,7 @@ from graphcredit.collector.importers.formats.step_shapes import (
     shape_of,
 )
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_text,
@@ -25,27 +28,36 @@ _KEYS = (("run_id",), ("env_index", "env_idx", "worker_id", "worker", "rank"))
 PART = "part_of_trajectory"
 """Number of an episode, from 1, where rows of one name are several."""
 
-_Placed = tuple[str, Row]
-"""A row, and where it is in the file."""
+_NO_INDEX = -(1 << 60)
+_IS_END, _HAS_ACTION = 2, 1
+"""Parts of the mark of a row, whose rest is the number of its step."""
 
 
-@dataclass(kw_only=True, slots=True)
-class _Draft:
-    """Rows that have the same names."""
+class _HeldRows:
+    """The rows of one record; `RecordGroups` has those of a file."""
 
-    record: Record
-    """That of the first one."""
-    said: Row
-    """What is said of the episode beside its rows."""
-    rows: list[_Placed] = field(default_factory=list[_Placed])
+    def __init__(self) -> None:
+        self._rows: dict[Hashable, list[Record]] = {}
+        self._marks: dict[Hashable, list[int]] = {}
+        self.refused: list[Record] = []
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def add(self, name: Hashable, record: Record, mark: int) -> None:
+        self._rows.setdefault(name, []).append(record)
+        self._marks.setdefault(name, []).append(mark)
+
+    def marks(self, name: Hashable) -> list[int]:
+        return self._marks[name]
+
+    def at(self, name: Hashable, numbers: Iterable[int]) -> list[Record]:
+        return [self._rows[name][n] for n in numbers]
 
 
-_Drafts = dict[tuple[str | None, ...], _Draft]
-
-
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield a record for each episode: an object whose `steps` are its rows in order."""
-    drafts: _Drafts = {}
+    rows = RecordGroups(limit)
     is_damaged = False
     for record in records:
         is_damaged |= isinstance(record.value, RowError)
@@ -59,106 +71,112 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
         if shape is None:
             yield record
         elif shape.is_row:
-            _add(drafts, record, shape.said, [(record.place, shape.rows[0])])
+            _add(rows, replace(record, value=shape.rows[0]), shape.said)
         else:
-            alone: _Drafts = {}
+            held = _HeldRows()
             before = f"{record.place}, " if record.place else ""
-            rows = [(f"{before}step {n}", row) for n, row in enumerate(shape.rows)]
-            _add(alone, record, shape.said, rows)
-            yield from _finished(alone)
-    yield from _finished(drafts, is_damaged=is_damaged)
+            for n, row in enumerate(shape.rows):
+                _add(held, replace(record, place=f"{before}step {n}", value=row), shape.said)
+            yield from _episodes(held, shape.said)
+    yield from _episodes(rows, {}, is_damaged=is_damaged)
 
 
-def _add(drafts: _Drafts, record: Record, said: Row, rows: Sequence[_Placed]) -> None:
-    for placed in rows:
-        whole = {**said, **placed[1]} if said else placed[1]
-        fields = [fields_for(whole, name) for name in ("task_id", "trajectory_id")]
-        key = tuple([as_text(first_of(whole, each)) for each in (*fields, *_KEYS)])
-        has_order = part(whole, "step_index") is not None  # else an iteration may be the step
-        key += (as_text(whole.get("iteration")) if has_order else None,)
-        drafts.setdefault(key, _Draft(record=record, said=said)).rows.append(placed)
+def _add(rows: RecordGroups | _HeldRows, record: Record, said: Row) -> None:
+    row: Row = record.value
+    whole = {**said, **row} if said else row
+    fields = [fields_for(whole, name) for name in ("trajectory_id", "task_id")]
+    key = tuple([as_text(first_of(whole, each)) for each in (*fields, *_KEYS)])
+    has_order = part(whole, "step_index") is not None  # else an iteration may be the step
+    key += (as_text(whole.get("iteration")) if has_order else None,)
+    index = part(row, "step_index")
+    number = index if type(index) is int and abs(index) < -_NO_INDEX else _NO_INDEX
+    flags = _IS_END * is_end(row) + _HAS_ACTION * (part(row, "action") is not None)
+    rows.add(key, record, number * 4 + flags)
 
 
-def _finished(drafts: _Drafts, *, is_damaged: bool = False) -> Iterator[Record]:
+def _episodes(
+    rows: RecordGroups | _HeldRows, said: Row, *, is_damaged: bool = False
+) -> Iterator[Record]:
     """Yield the episodes; where rows of the file are damaged, those without all their steps not."""
-    owns = [{**each.said, **each.rows[0][1]}.get("trajectory_id") for each in drafts.values()]
-    for draft, own in zip(drafts.values(), owns, strict=True):
-        is_own = isinstance(own, str) and owns.count(own) == 1
+    yield from rows.refused
+    counts = Counter(key[0] for key in rows)
+    for key in rows:
+        marks = rows.marks(key)
+
+        def place_of(number: int, key: Hashable = key) -> str:
+            return rows.at(key, [number])[0].place
+
         try:
-            pieces = _pieces(draft.rows)
-            if is_damaged:
-                for piece in pieces:
-                    _refuse_gap(piece)
+            pieces = _pieces(marks, place_of)
+            for piece in pieces if is_damaged else ():
+                _refuse_gap([marks[n] >> 2 for n in piece], lambda n, p=piece: place_of(p[n]))
         except RecordError as error:
-            yield _refused(draft.record, error)
+            yield _refused(rows.at(key, [0])[0], error)
             continue
         for number, piece in enumerate(pieces, start=1):
-            places = tuple(place for place, _ in piece)
-            value = {**draft.said, "steps": [row for _, row in piece]}
-            value["trajectory_id"] = own if is_own and len(pieces) == 1 else None
+            try:
+                steps = rows.at(key, piece)
+            except TooLargeError as error:
+                yield error.record()
+                continue
+            value = {**said, "steps": [record.value for record in steps]}
+            own = {**said, **steps[0].value}.get("trajectory_id")
+            is_own = isinstance(own, str) and counts[key[0]] == len(pieces) == 1
+            value["trajectory_id"] = own if is_own else None
             value[PART] = number if len(pieces) > 1 else None
-            yield Record(
-                path=draft.record.path,
-                place=" to ".join(dict.fromkeys((places[0], places[-1]))),
-                value=value,
-                share=draft.record.share,
-                places=places,
-            )
+            places = tuple(record.place for record in steps)
+            place = " to ".join(dict.fromkeys((places[0], places[-1])))
+            yield replace(steps[0], place=place, value=value, places=places)
 
 
 def _refused(record: Record, error: RecordError) -> Record:
-    return Record(
-        path=record.path, place=record.place, value=RowError(str(error)), share=record.share
-    )
+    return replace(record, value=RowError(str(error)))
 
 
-def _pieces(rows: list[_Placed]) -> list[list[_Placed]]:
+def _pieces(marks: Sequence[int], place_of: Callable[[int], str]) -> list[list[int]]:
     """Return the episodes of some rows: a new one begins where the steps begin again, or ended.
 
     Raises:
         RecordError: Rows of several episodes are mixed.
     """
-    indices = [part(row, "step_index") for _, row in rows]
-    if not all(type(index) is int for index in indices):
-        return _cut_at_ends(rows)
+    indices = [mark >> 2 for mark in marks]
+    if _NO_INDEX in indices:
+        return _cut_at_ends(marks, range(len(marks)))
     [(index, number)] = Counter(indices).most_common(1)
     if number == 1:
-        order = sorted(range(len(rows)), key=indices.__getitem__)
-        return _cut_at_ends([rows[at] for at in order])
-    starts = [at for at in range(1, len(rows)) if indices[at] <= indices[at - 1]]
+        return _cut_at_ends(marks, sorted(range(len(marks)), key=indices.__getitem__))
+    starts = [at for at in range(1, len(marks)) if indices[at] <= indices[at - 1]]
     begin_alike = len({indices[at] for at in (0, *starts)}) == 1
     if len(starts) + 1 != number or not begin_alike:
-        places = ", ".join(place for (place, _), i in zip(rows, indices, strict=True) if i == index)
+        places = ", ".join(place_of(at) for at, i in enumerate(indices) if i == index)
         raise RecordError(
             f"the rows of an episode must have different steps: {number} have {index} ({places}), "
             "and they are mixed. --columns trajectory_id=FIELD names what tells episodes apart"
         )
-    pairs = zip([0, *starts], [*starts, len(rows)], strict=True)
-    return [piece for start, stop in pairs for piece in _cut_at_ends(rows[start:stop])]
+    pairs = zip([0, *starts], [*starts, len(marks)], strict=True)
+    return [piece for pair in pairs for piece in _cut_at_ends(marks, range(*pair))]
 
 
-def _refuse_gap(rows: list[_Placed]) -> None:
+def _refuse_gap(indices: Sequence[int], place_of: Callable[[int], str]) -> None:
     """Raise RecordError if steps of an episode are missing."""
-    indices = [part(row, "step_index") for _, row in rows]
-    if all(type(index) is int for index in indices):
-        pairs = zip(indices, indices[1:], rows[1:], strict=False)
-        for before, index, (place, _) in pairs:
+    if _NO_INDEX not in indices:
+        for at, (before, index) in enumerate(pairwise(indices), start=1):
             if index != before + 1:
                 raise RecordError(
                     f"an episode must have all its steps: rows of the file are damaged, and "
-                    f"{place} has step {index} after {before}"
+                    f"{place_of(at)} has step {index} after {before}"
                 )
 
 
-def _cut_at_ends(rows: list[_Placed]) -> list[list[_Placed]]:
-    pieces: list[list[_Placed]] = [[]]
+def _cut_at_ends(marks: Sequence[int], rows: Iterable[int]) -> list[list[int]]:
+    pieces: list[list[int]] = [[]]
     has_ended = False
-    for placed in rows:
-        is_last_seen = part(placed[1], "action") is None  # what the last action led to
+    for at in rows:
+        is_last_seen = not marks[at] & _HAS_ACTION  # what the last action led to
         if has_ended and not is_last_seen:
             pieces.append([])
-        pieces[-1].append(placed)
-        has_ended = is_end(placed[1]) or (has_ended and is_last_seen)
+        pieces[-1].append(at)
+        has_ended = bool(marks[at] & _IS_END) or (has_ended and is_last_seen)
     return pieces
 
 

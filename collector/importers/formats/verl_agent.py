@@ -5,14 +5,15 @@ By that the rows are joined to trajectories; see `verl_chains`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats.text_dumps import is_verl
 from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.answer_fields import split_thinking
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -68,26 +69,39 @@ def is_row(value: object, path: Path) -> bool:
     return is_verl(value, path) and _parsed(fields_of(value)) is not None
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
-    """Yield a record for each trajectory of a file, then what was not joined."""
-    rows: list[StepRow] = []
-    path = Path()
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
+    """Yield a record for each trajectory of a file, then what was not joined.
+
+    Rows of two trajectories, or of two tasks, are never joined, where the log names these.
+    """
+    groups, has_history = RecordGroups(limit), False
     for record in records:
         row = _parsed(record.value) if is_verl(record.value, record.path) else None
         if row is None:
             yield record
         else:
-            rows.append(row)
-            path = record.path
-    values: list[object] = []
-    if any(row.past or row.trajectory for row in rows):
-        chains, left_out = joined_rows(rows)
-        values += [Chain(rows=chain) for chain in chains]
-        values += [Omission(reason=reason, count=count) for reason, count in left_out.items()]
-    elif rows:
-        values.append(RowError(NO_HISTORY))
-    for value in values:
-        yield Record(path=path, place="", value=value, share=1.0)
+            has_history |= bool(row.past or row.trajectory)
+            groups.add((row.trajectory, as_text(record.value.get("uid"))), record)
+    yield from groups.refused
+    for number, name in enumerate(groups):
+        try:
+            of_one = groups.of(name)
+        except TooLargeError as error:
+            yield error.record()
+            continue
+        if has_history:
+            for value in _values(of_one):
+                yield replace(of_one[0], place="", value=value, share=1.0)
+        elif number == 0:
+            yield replace(of_one[0], place="", value=RowError(NO_HISTORY), share=1.0)
+
+
+def _values(records: Sequence[Record]) -> Iterator[object]:
+    """Yield the trajectories of rows, and what was left out."""
+    rows = [row for record in records if (row := _parsed(record.value)) is not None]
+    chains, left_out = joined_rows(rows)
+    yield from (Chain(rows=chain) for chain in chains)
+    yield from (Omission(reason=reason, count=count) for reason, count in left_out.items())
 
 
 def read(record: Record) -> Rollouts:

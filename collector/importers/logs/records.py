@@ -117,7 +117,8 @@ def _document(path: Path, limit: int) -> Iterator[Record]:
             return
         # The sound items before the place that is broken are read.
         several = None
-        if isinstance(value, RowError):
+        was_looked_at = len(text) == WHOLE_BYTES and len(whole) > limit
+        if isinstance(value, RowError) and not was_looked_at:
             several = _several(path, raw, whole, _Reader(whole, stream), limit)
         yield from several or [Record(path=path, place="", value=value, share=1.0)]
 

@@ -25,7 +25,10 @@ NESTED = ("meta", "metadata", "info", "result")
 
 def fields_of(value: object) -> Mapping[str, Any]:
     """Return a JSON object; an empty one for every other value."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    if value is None:  # the most frequent ones are quick to see
+        return {}
+    is_object = type(value) is dict or isinstance(value, Mapping)
+    return cast("Mapping[str, Any]", value) if is_object else {}
 
 
 def as_mapping(value: object, what: str) -> Mapping[str, Any]:
@@ -148,11 +151,15 @@ def as_integer(value: object) -> int | None:
 
 def numbers_of(value: object) -> dict[str, float]:
     """Return the finite numbers of a JSON object by name; none of any other value."""
+    fields = fields_of(value)
     return {
         name: float(number)
-        for name, number in fields_of(value).items()
-        if isinstance(number, int | float) and _is_finite(number)
+        for name, number in fields.items()
+        if isinstance(number, _NUMBER) and _is_finite(number)
     }
+
+
+_NUMBER = (int, float)
 
 
 def _is_finite(number: float) -> bool:

@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from graphcredit.collector.importers.messages.rollout import SYSTEM, Message, Turn, text_of
+from graphcredit.collector.importers.messages.rollout import SYSTEM, TOOL, Message, Turn, text_of
 from graphcredit.collector.importers.messages.values import as_text, field_at, parse_json
+from graphcredit.collector.states.calls import Move, visits_of
+from graphcredit.collector.states.table import is_tool_rule, tool_rule
 from graphcredit.store.errors import OptionError
 
 NOTHING_SEEN = "(nothing)"
@@ -31,8 +33,8 @@ StateRule = Callable[[Sequence[Turn]], States]
 """Returns the states of the turns of a rollout."""
 
 _RULES = (
-    "last, results, window:K, regex:PATTERN, json:PATH or column:NAME "
-    "(docs/import.md says which to choose)"
+    "last, results, calls, effects, facts, worktree, last-tool (several with + between them), "
+    "window:K, regex:PATTERN, json:PATH or column:NAME (docs/import.md says which to choose)"
 )
 
 
@@ -73,6 +75,9 @@ def _rule(text: str) -> StateRule:
         return lambda turns: States(texts=tuple(last_seen(turns)))
     if text == "results":
         return _results
+    if is_tool_rule(text):
+        rule = tool_rule(text)
+        return lambda turns: States(texts=tuple(rule(visits_of(_moves(turns)))))
     if kind == "window" and argument.isdecimal() and int(argument):
         return lambda turns: _window(turns, int(argument))
     if kind == "regex" and argument:
@@ -107,8 +112,30 @@ def last_seen(turns: Sequence[Turn]) -> list[str]:
     return texts
 
 
+def _moves(turns: Sequence[Turn]) -> list[Move]:
+    """Return the turns as steps: what followed the last one is in no state."""
+    moves: list[Move] = []
+    after = [*(turn.seen for turn in turns[1:]), ()]
+    for turn, seen, last in zip(turns, after, last_seen(turns), strict=True):
+        results = tuple(message.text for message in seen if message.role == TOOL)
+        moves.append(
+            Move(
+                action=action_of(turn.message),
+                results=results or tuple(filter(None, [text_of(seen)])),
+                is_refused=bool(seen) and all(message.is_refused for message in seen),
+                seen=last,
+            )
+        )
+    return moves
+
+
 def _results(turns: Sequence[Turn]) -> States:
-    """Return the set of results so far, in alphabetical order; before the first, the prompt."""
+    """Return the set of results so far: of tools by their content, where it calls any.
+
+    Without tools it is all that the agent saw, in alphabetical order; before the first, the prompt.
+    """
+    if any(turn.message.tool_calls for turn in turns):
+        return States(texts=tuple(tool_rule("results")(visits_of(_moves(turns)))))
     results: set[str] = set()
     texts: list[str] = []
     for index, (turn, last) in enumerate(zip(turns, last_seen(turns), strict=True)):

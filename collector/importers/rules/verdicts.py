@@ -9,6 +9,7 @@ from typing import Any, cast
 from graphcredit.collector.importers.logs.records import sound_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.messages.values import (
+    RecordError,
     as_number,
     as_text,
     as_verdict,
@@ -32,6 +33,9 @@ SCORES = (
 
 NAME = "verdict"
 """The score under which rules of success and rewards know the number of a verdict."""
+
+_MOST_IDS = 1_000_000
+"""Each process that reads a log has them in memory, by about 200 bytes each."""
 
 _NESTED = ("info", "metadata", "meta", "instance", "extra_info")
 _REPORTS = ("report", "test_result")
@@ -85,9 +89,19 @@ def verdicts_of(path: Path) -> Verdicts:
     """
     by_id: dict[str, bool | float] = {}
     for record in sound_records(path, "--verdicts"):
-        for name, verdict in _of_value(record.value):
-            if by_id.setdefault(name, verdict) != verdict:
-                raise InputError(f"{record.where}: {name} must have one verdict: it has two")
+        try:
+            for name, verdict in _of_value(record.value):
+                if by_id.setdefault(name, verdict) != verdict:
+                    raise RecordError(f"{name} must have one verdict: it has two")
+                if len(by_id) > _MOST_IDS:
+                    raise RecordError(
+                        f"a file of verdicts must have at most {_MOST_IDS:,} ids: this one has "
+                        "more. Cut it and the log into parts, and import these one by one"
+                    )
+        except RecordError as error:
+            raise InputError(f"{record.where}: {error}") from None
+        except RecursionError:
+            raise InputError(f"{record.where}: it must be nested less deep") from None
     if not by_id:
         raise InputError(
             f"{path} must have verdicts: resolved_ids, an object of ids and scores, or rows with "
@@ -126,7 +140,10 @@ def _of_report(report: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     }
     resolved = set(lists.get("resolved_ids", lists.get("resolved", [])))
     names = _FAILED if "unresolved_ids" in lists else lists.keys() - set(_UNJUDGED)
-    failed = {name for each in names for name in lists.get(each, [])} - resolved
+    failed = {name for each in names for name in lists.get(each, [])}
+    if names is _FAILED and (both := sorted(resolved & failed)):
+        raise RecordError(f"{both[0]} must be resolved or not: it is in both lists")
+    failed -= resolved
     unjudged = {name for each in _UNJUDGED for name in lists.get(each, [])}
     yield from ((name, True) for name in sorted(resolved))
     yield from ((name, False) for name in sorted(failed - unjudged))
@@ -153,5 +170,15 @@ def _verdict(value: object) -> bool | float | None:
     if isinstance(value, int | float):
         return as_number(value, "a score")
     if isinstance(value, str):
-        return as_verdict(value)
+        verdict = as_verdict(value)
+        return _score_in(value) if verdict is None else verdict
     return _verdict(_score_of(fields_of(value))) if isinstance(value, Mapping) else None
+
+
+def _score_in(text: str) -> float | None:
+    """Return the number that a text is; None if it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return as_number(number, "a score")

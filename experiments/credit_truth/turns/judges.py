@@ -9,8 +9,6 @@ import pyarrow as pa
 from experiments.credit_truth.exact import distances
 from experiments.credit_truth.judge import Played
 from experiments.episodes import Floats, Rollouts
-from graphcredit.credit.estimators.scores import potential_rewards
-from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.store.parquet.numbers import arrow_of
 
 Judge: TypeAlias = Callable[[Played, np.random.Generator], Floats]
@@ -70,7 +68,7 @@ def with_rewards(table: pa.Table, said: Floats, rollouts: Rollouts) -> pa.Table:
     rounded to a millionth or so, to a power of two, so that sums are exact, and equal returns stay
     equal.
     """
-    exact = np.round(said * _PER_UNIT) / _PER_UNIT
-    paid = potential_rewards(exact, starts_of_runs(rollouts.episode), 1.0)
-    rewards = table["reward"].to_numpy() + paid
+    after = np.where(rollouts.is_last, 0.0, np.round(said * _PER_UNIT) / _PER_UNIT)
+    before = np.where(rollouts.time > 0, np.roll(after, 1), 0.0)
+    rewards = table["reward"].to_numpy() + after - before
     return table.set_column(table.schema.get_field_index("reward"), "reward", arrow_of(rewards))

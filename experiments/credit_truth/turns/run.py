@@ -22,7 +22,7 @@ import polars as pl
 import pyarrow as pa
 
 from experiments.credit_truth.averages import averages
-from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, made_by, units
+from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.turns.judges import JUDGES, with_rewards, with_scores
 from experiments.credit_truth.worlds.table import WORLDS
@@ -30,6 +30,7 @@ from experiments.episodes import GROUP_SIZE, advantages
 from experiments.jobs import made
 from experiments.markdown import interval, table
 from graphcredit.credit.estimators.mt_grpo import MtGrpo
+from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.table import Assigner
 from graphcredit.credit.estimators.turn_credit import TurnCredit
@@ -41,6 +42,7 @@ _OF_REWARDS: Mapping[str, Assigner] = {
     "turn_rloo": TurnRloo(),
     "turn_rloo, gamma 0.5": TurnRloo(gamma=0.5),
     "mt_grpo": MtGrpo(),
+    "reach": Reach(),
 }
 READ: Mapping[str, Mapping[str, Assigner]] = {
     "nothing": _OF_REWARDS,
@@ -76,14 +78,11 @@ def judge_turns(of: TurnUnit) -> pl.DataFrame:
     of_unit = {"world": of.unit.world, "policy": of.unit.policy, "seed": of.unit.seed}
     rows: list[dict[str, Any]] = []
     for judge, logged, steps in _logs(played, of.unit.name):
-        for name, options in READ[logged].items():
-            (credit,) = advantages(steps, {name.partition(",")[0]: options}).values()
-            gradients = group_gradients(played.world, played.policy, played.rollouts, credit)
+        for name, credit in advantages(steps, READ[logged]).items():
             for num_groups in (1, MANY):
-                summed = gradients.reshape(-1, num_groups, *played.policy.shape).sum(1)
-                gains = [played.gain(gradient) for gradient in summed]
+                gains = played.gains(played.gradients(credit, num_groups))
                 found = {"judge": judge, "logged": logged, "credit": name}
-                found |= {"num_groups": num_groups, "fraction": float(np.mean(gains)) / best}
+                found |= {"num_groups": num_groups, "fraction": float(gains.mean()) / best}
                 rows.append(of_unit | found)
     return pl.DataFrame(rows)
 

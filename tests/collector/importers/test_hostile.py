@@ -168,7 +168,7 @@ def test_few_long_records_are_held_until_the_format_is_known(
 def test_what_a_format_cannot_put_together_is_a_bad_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    def gather(records: Any) -> Any:
+    def gather(records: Any, limit: int) -> Any:
         yield next(records)
         raise TypeError("no turns")
 

@@ -1,12 +1,19 @@
 """Each format is recognised by its own reader, whatever the others think of it."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.recognition import recognised
+from graphcredit.collector.importers.sources import log_at
 from graphcredit.collector.importers.table import FORMATS, candidates
-from tests.collector.importers.rows import ROWS
+from tests.collector.importers import dialects, trace_writers
+from tests.collector.importers.logs import called, said, write_lines
+from tests.collector.importers.rows import ROWS, verl_row
 
 
 def test_there_is_a_record_of_each_format():
@@ -27,3 +34,47 @@ def test_a_record_is_recognised_as_its_own_format_only(name: str):
 @pytest.mark.parametrize("value", [None, 3, "text", [], [1], {}, {"a": 1}, {"history": [3]}])
 def test_other_json_is_no_log(value: object):
     assert candidates(value, Path("x.json")) == []
+
+
+def samples() -> Iterator[Any]:
+    """Yield the name of a file of each format, dialect and writer, and its records."""
+    for name, (record, file) in ROWS.items():
+        yield pytest.param(file, [record], id=name)
+    for write in dialects.DIALECTS:
+        rows = [{**write(events), "reward": reward} for _, reward, events in dialects.chats()]
+        yield pytest.param("a.jsonl", rows, id=write.__name__)
+    for name, writer in trace_writers.WRITERS.items():
+        rows = [row for chat in trace_writers.chats() for row in writer(chat)]
+        yield pytest.param("a.jsonl", rows, id=f"{name} calls")
+
+
+@pytest.mark.parametrize(("file", "rows"), [*samples()])
+def test_a_further_text_of_a_record_never_changes_its_format(
+    file: str, rows: list[Any], tmp_path: Path
+):
+    log = log_at(write_lines(tmp_path / "a.jsonl"), ImportOptions())
+
+    def format_of(more: dict[str, str]) -> str | None:
+        values = [{**more, **row} if isinstance(row, dict) else row for row in rows]
+        records = [Record(path=Path(file), place="", value=row, share=1.0) for row in values]
+        known = recognised(iter(records), log).format
+        return known and known.name
+
+    names = ("remark", "summary", "system", "prompt", "input", "result", "error", "thought")
+    texts = ("no reader reads this", "no reader reads this, " * 1000)
+    found = {format_of({name: text}) for name in names for text in texts}
+    assert found == {format_of({})} != {None}
+
+
+def test_a_particular_format_loses_to_one_that_reads_more_than_twice_the_answers(tmp_path: Path):
+    """verl reads one answer of a row, `messages` those of its conversation."""
+
+    def format_of(*more: dict[str, Any]) -> str | None:
+        row = {**verl_row(), "messages": [said("user", "a"), said("assistant", "six"), *more]}
+        path = write_lines(tmp_path / "a.jsonl", row)
+        records = [Record(path=path, place="", value=row, share=1.0)]
+        known = recognised(iter(records), log_at(path, ImportOptions())).format
+        return known and known.name
+
+    walk = [step for n in range(2) for step in (said("user", "on"), called("go", room=n))]
+    assert (format_of(*walk[:2]), format_of(*walk)) == ("verl", "messages")

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.collector.importers.logs import json_list, jsonl, records
@@ -41,7 +41,6 @@ def test_lines_in_other_encodings(tmp_path: Path, encoding: str):
         assert (report.num_trajectories, report.num_bad_rows) == (3, 0)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(items=st.lists(VALUES), chunk=st.integers(1, 9), indent=st.sampled_from([None, 1]))
 def test_a_list_is_read_item_by_item(items: list[Any], chunk: int, indent: int | None):
     text = json.dumps(items, indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass")

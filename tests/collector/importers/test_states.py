@@ -34,7 +34,17 @@ SEEN = ("start", '{"room": {"name": "hall"}, "turn": 1}', "You are in the hall. 
     [
         # Two actions in a row: the second one acts where the first one did.
         ("last", (SEEN[0], SEEN[1], SEEN[1], SEEN[2])),
-        ("results", (SEEN[0], SEEN[1], SEEN[1], f"{SEEN[2]}\n{SEEN[1]}")),
+        ("results", ("(nothing yet)", SEEN[1], SEEN[1], f"{SEEN[2]}\n{SEEN[1]}")),
+        ("calls", ("(nothing yet)", "look({})", "look({})", "look({})\nwait({})")),
+        (
+            "effects:wait+last-tool+last",
+            (
+                f"(nothing yet)\n\n(nothing yet)\n\n{SEEN[0]}",
+                f"(nothing yet)\n\nafter look\n\n{SEEN[1]}",
+                f"(nothing yet)\n\nafter look\n\n{SEEN[1]}",
+                f"wait({{}})\n\nafter wait\n\n{SEEN[2]}",
+            ),
+        ),
         ("window:1", (SEEN[0], SEEN[1], SEEN[1], SEEN[2])),
         (
             "window:2",
@@ -62,13 +72,25 @@ def test_results_are_a_set_and_long_ones_are_digested():
         talk += [called("look"), said("tool", text)]
     talk.append(said("assistant", "done"))
     states = state_rule("results")(turns_of(chat_messages(talk, "m")).turns).texts
-    assert states[:4] == ("go", "b", "a\nb", "a\nb")
+    assert states[:4] == ("(nothing yet)", "b", "a\nb", "a\nb")
     assert states[4].startswith("a\nb\nxxx")
     assert len(states[4]) < 300
 
 
 @pytest.mark.parametrize(
-    "rule", ["", "first", "window:0", "window:x", "regex:", "regex:(", "json:"]
+    "rule",
+    [
+        "",
+        "first",
+        "window:0",
+        "window:x",
+        "regex:",
+        "regex:(",
+        "json:",
+        "calls:x",
+        "calls+",
+        "calls+window:2",
+    ],
 )
 def test_a_state_rule_that_is_none_is_refused(rule: str):
     with pytest.raises(OptionError, match=r"import\.state must"):

@@ -14,6 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.store.errors import OptionError
 from tests.collector.importers.logs import write_lines
 from tests.collector.importers.read_back import brief, imported
 
@@ -247,3 +249,8 @@ def test_arguments_beside_the_name_of_a_tool_are_part_of_the_action(
     actions = ['look({"a": 1, "b": 2})', "Finish(in Oslo)"]
     assert [action for (action,) in brief(tmp_path / "store", "action")] == actions
     assert not any("in no step" in note for note in report.notes)
+
+
+def test_a_name_of_columns_has_one_field():
+    with pytest.raises(OptionError, match="must give each name one field"):
+        _ = ImportOptions(columns="state=obs,state=seen").names

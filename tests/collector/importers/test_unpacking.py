@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from graphcredit.collector.importers.report import ImportReport
+from graphcredit.store.errors import InputError
 from tests.collector.importers.logs import WALKS, write_lines
 from tests.collector.importers.read_back import imported
 
@@ -83,3 +85,45 @@ def test_a_member_that_cannot_be_unpacked_is_named_and_the_others_are_read(
     (bad,) = report.bad_rows
     assert bad.where == str(tmp_path / kind)
     assert f"{2 + (kind == 'evil.tar')} members cannot be unpacked" in bad.reason
+
+
+@pytest.mark.parametrize("kind", ["logs.tar.gz", "logs.zip"])
+def test_messages_name_the_archive_and_the_file_in_it(kind: str, tmp_path: Path):
+    archive = packed(tmp_path / kind, "deep/w.jsonl", b'{"messages": [}\n{"no": "log"}\n')
+    report = imported_with_walks(archive, tmp_path)
+    assert [bad.where for bad in report.bad_rows] == [f"{archive}/deep/w.jsonl, line 1"]
+    (tmp_path / "again").mkdir()
+    archive = packed(tmp_path / "again" / kind, "deep/w.jsonl", b'{"no": "log"}\n')
+    assert imported_with_walks(archive, tmp_path).other_files == [f"{archive}/deep/w.jsonl"]
+    with pytest.raises(InputError) as raised:
+        imported(archive, tmp_path / "none")
+    assert f"In {archive}/deep/w.jsonl" in str(raised.value)
+    assert "graphcredit-" not in str(raised.value)
+
+
+def imported_with_walks(archive: Path, folder: Path) -> ImportReport:
+    write_lines(archive.parent / "walks.jsonl", *WALKS)
+    return imported(archive.parent, folder / f"store-{archive.parent.name}")
+
+
+def test_members_that_are_no_files_or_hide_another_are_named(tmp_path: Path):
+    content = write_lines(tmp_path / "w.jsonl", *WALKS).read_bytes()
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+            info = tarfile.TarInfo("w.jsonl")
+            info.type, info.linkname = kind, "/etc/passwd"
+            archive.addfile(info)
+    packed(tmp_path / "b.zip", "inner.tar.gz", b"")
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as doubled:
+        doubled.writestr("w.jsonl", content)
+        with pytest.warns(UserWarning, match="Duplicate"):
+            doubled.writestr("w.jsonl", content)
+    reasons = {
+        "a.tar": "7 members cannot be unpacked: 'w.jsonl' must be a file",
+        "b.zip": "1 member cannot be unpacked: 'inner.tar.gz' must be unpacked before",
+        "c.zip": "1 member cannot be unpacked: 'w.jsonl' is there several times",
+    }
+    report = imported(tmp_path, tmp_path / "store")
+    named = {Path(bad.where).name: bad.reason for bad in report.bad_rows}
+    assert named.keys() == reasons.keys()
+    assert all(named[name].startswith(reason) for name, reason in reasons.items())

@@ -1,6 +1,7 @@
 """`--verdicts`: how trajectories ended, from another file, and what of it is of none of them."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ LOG = [
 ]
 
 FILES: dict[str, Any] = {
+    "texts.json": {"r-0": "1.0", "r-1": "0.5", "r-2": "0"},
     "report.json": {
         "total_instances": 3,
         "schema_version": 2,
@@ -83,3 +85,28 @@ def test_a_file_without_verdicts_is_refused(tmp_path: Path):
         imported(log, tmp_path / "store", verdicts=twice)
     with pytest.raises(PathError, match="--verdicts must be a file"):
         imported(log, tmp_path / "store", verdicts=tmp_path / "nowhere.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ('{"a":' * 900 + "1" + "}" * 900, "v.json: it must be nested less deep"),
+        ('{"r-0": NaN}', "v.json: a score must be a finite number: got nan"),
+        ('{"r-0": "1e999"}', "v.json: a score must be a finite number: got inf"),
+        (f'{{"r-0": {"9" * 400}}}', "v.json: a score must be a finite number"),
+        (
+            '{"resolved_ids": ["r-0"], "unresolved_ids": ["r-0"]}',
+            "v.json: r-0 must be resolved or not: it is in both lists",
+        ),
+        ('{"a": 1, "b": 0, "c": 1}', "v.json: a file of verdicts must have at most 2 ids"),
+    ],
+    ids=["deep", "nan", "infinite", "huge", "both", "many"],
+)
+def test_a_hostile_file_of_verdicts_is_named(
+    content: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("graphcredit.collector.importers.rules.verdicts._MOST_IDS", 2)
+    log = write_lines(tmp_path / "log.jsonl", *LOG)
+    with pytest.raises(InputError, match=re.escape(reason)):
+        imported(log, tmp_path / "store", verdicts=write(tmp_path / "v.json", content))
+    assert not (tmp_path / "store").exists()

@@ -21,6 +21,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
+from graphcredit.collector.importers.formats.calls.order import in_order, path_of
 from graphcredit.collector.importers.formats.calls.rollouts import (
     call_of,
     rollout_of_chain,
@@ -34,12 +35,12 @@ from graphcredit.collector.importers.formats.calls.rows import (
     response_before,
     response_of,
     session_of,
-    time_of,
 )
+from graphcredit.collector.importers.formats.calls.told import told_once
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.messages.exchanges import chat_in
+from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
@@ -85,10 +86,9 @@ def is_log(sample: Sequence[Record]) -> bool:
     return sum(groups.add(row)[1] for row in rows) >= _LEAST * len(rows)
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield a record for each rollout that rows of a file may be."""
-    groups = Groups()
-    known: list[tuple[str, Record]] = []
+    names, groups = Groups(), RecordGroups(limit)
     verdicts: dict[str, dict[str, Any]] = {}
     for record in records:
         row = parsed_row(fields_of(record.value))
@@ -98,16 +98,22 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             inner = [replace(record, value=parsed_row(fields_of(item))) for item in row[name]]
             yield from _together(inner, outer=without(row, (name,)))
         elif is_row(record.value, record.path):
-            known.append((groups.add(row)[0], record))
+            groups.add(names.add(row)[0], record)
         elif session_of(row) and any(row.get(name) is not None for name in _VERDICTS):
             verdicts.setdefault(session_of(row) or "", {}).update(row)
         else:
             yield record
-    rows: dict[str, list[Record]] = {}
-    for name, record in known:
-        rows.setdefault(groups.final(name), []).append(record)
-    for name, of_one in rows.items():
-        yield from _together(of_one, outer=verdicts.get(name, {}))
+    yield from groups.refused
+    together: dict[str, list[str]] = {}
+    for name in groups:
+        together.setdefault(names.final(name), []).append(name)
+    for name, of_one in together.items():
+        try:
+            rows = groups.of(*of_one)
+        except TooLargeError as error:
+            yield error.record(f"{error.first.place} and the calls of {name}")
+            continue
+        yield from _together(rows, outer=verdicts.get(name, {}))
 
 
 def _together(records: list[Record], *, outer: Mapping[str, Any]) -> Iterator[Record]:
@@ -116,22 +122,18 @@ def _together(records: list[Record], *, outer: Mapping[str, Any]) -> Iterator[Re
     if len(records) == 1 and not are_calls:
         yield from records
         return
-    path = _path(_in_order(records))
-    calls: list[Call] = []
-    for number, record in enumerate(path):
-        try:
-            calls.append(_call(record, path[number - 1] if number else None))
-        except (RecordError, *MALFORMED) as error:
-            yield replace(record, value=RowError(str(error)))
-    rewarded = _with_rewards(calls)
-    chains = joined_calls(rewarded)
+    path = path_of(in_order(records))
+    read = _Calls(path)
+    chains = joined_calls(read.rewarded())  # each call is read for itself: prompts grow
+    yield from read.refused
     is_growing = any(chain.num_calls > 1 for chain in chains)
-    if not is_growing and len(calls) > 1 and are_turns(calls) and _are_one(calls):
-        chains, is_growing = [in_turn(rewarded)], True
+    calls = [] if is_growing else list(read)
+    if len(calls) > 1 and are_turns(calls) and _are_one(calls):
+        chains, is_growing = [in_turn(read.rewarded())], True
     if not is_growing and not are_calls:
         yield from path
         return
-    if calls and not any(call.prompt for call in calls):
+    if chains and not read.has_prompts:
         yield replace(records[0], value=RowError(_NO_INPUT))
         return
     main = best_chain(chains) if is_growing else None
@@ -140,7 +142,7 @@ def _together(records: list[Record], *, outer: Mapping[str, Any]) -> Iterator[Re
         if main is None
         else [chain for chain in chains if chain is main or _is_apart(chain, main)]
     )
-    rows = [source.value for chain in kept for source in chain.sources]
+    rows = [row for chain in kept for row in told_once(s.value for s in chain.sources)]
     value = {**outer, "calls": rows, "conversations": kept, "num_others": len(records) - len(rows)}
     if kept:
         yield replace(records[0], value=value, share=1.0)
@@ -159,18 +161,39 @@ def read(record: Record) -> Rollouts:
         yield rollout_of_chain(replace(chain, facts=[*chain.facts, outer]))
 
 
-def _with_rewards(calls: list[Call]) -> list[Call]:
-    """Return calls whose answers have the rewards of their rows, where these differ."""
-    rewards = [as_score(call.facts.get("reward")) for call in calls]
-    numbers = [reward for reward in rewards if reward is not None]
-    if len(numbers) < len(calls) or len(set(numbers)) < 2:
-        return calls
-    return [
-        replace(call, answers=(*call.answers[:-1], replace(call.answers[-1], reward=reward)))
-        if call.answers
-        else call
-        for call, reward in zip(calls, numbers, strict=True)
-    ]
+class _Calls:
+    """The calls of rows, in their order; they are made anew each time."""
+
+    def __init__(self, rows: Sequence[Record]) -> None:
+        self._rows = rows
+        self.has_prompts = False
+        self.refused: list[Record] = []
+        """Rows that cannot be read."""
+
+    def __iter__(self) -> Iterator[Call]:
+        self.refused.clear()
+        before: Record | None = None
+        for record in self._rows:
+            try:
+                call = _call(record, before)
+            except (RecordError, *MALFORMED) as error:
+                self.refused.append(replace(record, value=RowError(str(error))))
+            else:
+                self.has_prompts |= bool(call.prompt)
+                yield call
+            before = record
+
+    def rewarded(self) -> Iterator[Call]:
+        """Yield calls whose answers have the rewards of their rows, where these differ."""
+        rewards = [as_score(fields_of(record.value).get("reward")) for record in self._rows]
+        differ = None not in rewards and len(set(rewards)) > 1
+        for call in self:
+            if differ and call.answers:
+                reward = as_score(call.facts.get("reward"))
+                last = replace(call.answers[-1], reward=reward)
+                yield replace(call, answers=(*call.answers[:-1], last))
+            else:
+                yield call
 
 
 def _are_one(calls: Sequence[Call]) -> bool:
@@ -184,46 +207,6 @@ def _are_one(calls: Sequence[Call]) -> bool:
 
 
 _NUMBERS = ("step", "step_index", "turn", "turn_index", "call", "call_index", "t", "index")
-
-
-def _in_order(records: list[Record]) -> list[Record]:
-    """Return rows by their time, if all have one of a kind; else as they are, the last one last.
-
-    Without times, the row with the most messages is the last.
-    """
-    times = [time_of(fields_of(record.value)) for record in records]
-    for kind in (int | float, str):
-        if all(isinstance(time, kind) for time in times):
-            order = sorted(range(len(times)), key=times.__getitem__)
-            return [records[index] for index in order]
-    lengths = [len(chat_in(exchange_of(fields_of(r.value))[0], "user")) for r in records]
-    is_reversed = lengths[0] > lengths[-1] and lengths == sorted(lengths, reverse=True)
-    return records[::-1] if is_reversed else records
-
-
-def _path(records: list[Record]) -> list[Record]:
-    """Return the rows on the longest way along the responses before; all if they name none."""
-    by_id = {response_of(fields_of(record.value)): at for at, record in enumerate(records)}
-    before = [by_id.get(response_before(fields_of(record.value)) or "") for record in records]
-    lengths: list[int | None] = [None] * len(records)
-    for start in range(len(records)):
-        way: list[int] = []
-        at: int | None = start
-        while at is not None and lengths[at] is None:
-            lengths[at] = 0  # where responses name one another in a circle, it ends here
-            way.append(at)
-            at = before[at]
-        behind = 0 if at is None else lengths[at] or 0
-        for length, each in enumerate(reversed(way), start=behind + 1):
-            lengths[each] = length
-    longest = max(lengths[at] or 0 for at in range(len(records)))
-    if longest < 2:
-        return records
-    at, path = max(n for n, length in enumerate(lengths) if length == longest), []
-    for _ in range(longest):
-        path.append(records[at])
-        at = before[at] or 0
-    return path[::-1]
 
 
 def _call(record: Record, before: Record | None) -> Call:

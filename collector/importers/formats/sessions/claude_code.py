@@ -85,7 +85,7 @@ def _is_line(value: object) -> bool:
     return line.get("type") == "system" and isinstance(line.get("subtype"), str)
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the lines of each session; one that was resumed may have two ids."""
     known: dict[str, str] = {}
 
@@ -95,7 +95,7 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             known[line["uuid"]] = name
         return name
 
-    return by_session(records, _is_line, session_of, _why_left_out)
+    return by_session(records, limit, _is_line, session_of, _why_left_out)
 
 
 def _parent(line: Mapping[str, Any]) -> str | None:

@@ -69,7 +69,7 @@ def _is_line(value: object) -> bool:
     return is_older or (line.get("type") == "thread.started" and "thread_id" in line)
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the lines of each session; one that was forked has those of the other, too."""
     session: list[str] = []
     said: list[bool] = []
@@ -82,7 +82,7 @@ def gather(records: Iterator[Record]) -> Iterator[Record]:
             said[:] = [True]
         return session[0] if session else None
 
-    return by_session(records, _is_line, session_of, _why_left_out)
+    return by_session(records, limit, _is_line, session_of, _why_left_out)
 
 
 def _name_of(line: Line) -> str | None:

@@ -27,9 +27,9 @@ def _is_call(value: object) -> bool:
     return is_answered and {"messages", "cost", "timestamp"} <= row.keys()
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield a record for each conversation that the calls of a file or of its folder are."""
-    yield from log.gather(map(_named, with_folder(records, _is_call)))
+    yield from log.gather(map(_named, with_folder(records, _is_call)), limit)
 
 
 def _named(record: Record) -> Record:

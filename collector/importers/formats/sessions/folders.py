@@ -2,18 +2,15 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record, json_file
 
 
-def with_folder(
-    records: Iterator[Record], is_like: Callable[[object], bool]
-) -> Iterator[Record] | list[Record]:
+def with_folder(records: Iterator[Record], is_like: Callable[[object], bool]) -> Iterator[Record]:
     """Return the records of a file, or those of its folder for a file that has one of many.
 
     Args:
@@ -29,9 +26,9 @@ def with_folder(
     found = _in_folder(folder, folder.stat().st_mtime_ns, is_like) if alone else ()
     if len(found) < 2:
         return _chained(begin, records)
-    if found[0][0] != begin[0].path.name:
-        return []
-    return [replace(begin[0], path=folder / name, value=value) for name, value in found]
+    names = found if found[0] == begin[0].path.name else ()
+    paths = (folder / name for name in names)
+    return (replace(begin[0], path=path, value=json_file(path)) for path in paths)
 
 
 def _chained(begin: list[Record], rest: Iterator[Record]) -> Iterator[Record]:
@@ -40,14 +37,11 @@ def _chained(begin: list[Record], rest: Iterator[Record]) -> Iterator[Record]:
 
 
 @lru_cache(maxsize=1)
-def _in_folder(
-    folder: Path, changed: int, is_like: Callable[[object], bool]
-) -> tuple[tuple[str, Mapping[str, Any]], ...]:
-    """Return the files of a folder that have such a record, by the numbers in their names.
+def _in_folder(folder: Path, changed: int, is_like: Callable[[object], bool]) -> tuple[str, ...]:
+    """Return the names of a folder's files that have such a record, by the numbers in them.
 
     When the folder was changed is for the cache alone.
     """
     names = [name for name in os.listdir(folder) if name.endswith(".json")]
     ordered = sorted(names, key=lambda name: ([int(n) for n in re.findall(r"\d+", name)], name))
-    values = ((name, json_file(folder / name)) for name in ordered)
-    return tuple((name, value) for name, value in values if is_like(value))
+    return tuple(name for name in ordered if is_like(json_file(folder / name)))

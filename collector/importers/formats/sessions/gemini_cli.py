@@ -1,6 +1,6 @@
 """Gemini CLI: sessions of `~/.gemini/tmp/*/chats`, as one object or as lines that change it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +11,7 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     rollouts_of,
 )
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
@@ -39,16 +40,31 @@ def is_row(value: object, path: Path) -> bool:
     return isinstance(fields_of(value).get("sessionId"), str) and "projectHash" in fields_of(value)
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the lines of a session: a message may be written again, and be taken back."""
+    groups = RecordGroups(limit)
+    for record in records:
+        line = fields_of(record.value)
+        if isinstance(record.value, RowError) or ("projectHash" in line and "messages" in line):
+            yield _sorted(record, line)
+        else:
+            groups.add("lines", record)
+    yield from groups.refused
+    for name in groups:
+        try:
+            yield from _session_of(groups.of(name))
+        except TooLargeError as error:
+            yield error.record()
+
+
+def _session_of(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield the record of a session, given its lines."""
     begin: Record | None = None
     session: dict[str, Any] = {}
     messages: dict[str, Mapping[str, Any]] = {}
     for record in records:
         line = fields_of(record.value)
-        if isinstance(record.value, RowError) or ("projectHash" in line and "messages" in line):
-            yield _sorted(record, line)
-        elif "projectHash" in line:
+        if "projectHash" in line:
             begin = begin or record
             session |= line
         elif isinstance(line.get("$rewindTo"), str):

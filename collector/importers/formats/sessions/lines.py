@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.rollout import (
     USER,
     LoggedRollout,
@@ -29,6 +30,7 @@ _OURS = ("left_out", "session", "lines", "messages")
 
 def by_session(
     records: Iterator[Record],
+    limit: int,
     is_line: Callable[[object], bool],
     session_of: Callable[[Line], str | None],
     why_left_out: Reasons,
@@ -38,14 +40,13 @@ def by_session(
     Args:
         records: The lines of a file, or the items of its list, or rows that have lines in a list.
             Those that cannot be read are yielded as they are.
+        limit: Most bytes of the lines of a session.
         is_line: Whether a value is a line that tells the format.
         session_of: Returns the session of a line; it is given each line once, in order. None is
             the session of the line before, or the first.
         why_left_out: See `Reasons`.
     """
-    sessions: dict[str, list[Record]] = {}
-    unnamed: list[Record] = []
-    last: str | None = None
+    groups, last = RecordGroups(limit), None
     for record in records:
         field = field_of_lines(record.value, is_line)
         if isinstance(record.value, RowError):
@@ -56,17 +57,23 @@ def by_session(
             yield replace(record, value={**row, **_sorted(lines, why_left_out)})
         else:
             last = session_of(fields_of(record.value)) or last
-            (unnamed if last is None else sessions.setdefault(last, [])).append(record)
-    for number, (name, own) in enumerate((sessions or {"": []}).items()):
-        entries = own if number else [*unnamed, *own]
-        if not entries:
+            groups.add(last, record)
+    yield from groups.refused
+    names = [name for name in groups if name is not None]
+    places = [f"session {name}" if len(names) > 1 else "" for name in names]
+    together = [(name, place, (name,)) for name, place in zip(names, places, strict=True)]
+    if None in groups:  # lines before the first name of a session
+        name, place, of_one = together[0] if together else ("", "", ())
+        together[:1] = [(name, place, (None, *of_one))]
+    for name, place, of_one in together:
+        try:
+            entries = groups.of(*of_one)
+        except TooLargeError as error:
+            yield error.record(place)
             continue
         lines = [fields_of(entry.value) for entry in entries]
-        yield replace(
-            entries[-1],
-            place=f"session {name}" if len(sessions) > 1 else "",
-            value={"session": name, **_sorted(lines, why_left_out)},
-        )
+        value = {"session": name, **_sorted(lines, why_left_out)}
+        yield replace(entries[-1], place=place, value=value)
 
 
 def _sorted(lines: Sequence[Line], why_left_out: Reasons) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Files with a message a line: one conversation, or several that the lines name."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,9 @@ _SESSIONS = (
 _OF_MESSAGES = frozenset(
     {"role", "type", "content", "name", "text", "id", "parentId", "timestamp", "model"}
 )
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+"""The name of a session that no other log has."""
 
 _NO_MESSAGE = "line that is no message"
 
@@ -69,14 +73,14 @@ def _joined(lines: Sequence[Line]) -> list[Line]:
     return joined
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the lines of each conversation."""
 
     def session_of(line: Line) -> str | None:
         begins = line.get("id") if line.get("type") == "session" else None
         return as_text(first_of({**line, "begins": begins}, (*_SESSIONS, "begins")))
 
-    return by_session(records, lambda _: False, session_of, _why_left_out)
+    return by_session(records, limit, lambda _: False, session_of, _why_left_out)
 
 
 def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:
@@ -92,7 +96,8 @@ def read(record: Record) -> Rollouts:
     lines = lines_of(record)
     session = as_text(fields_of(record.value).get("session")) or None
     row = {**_said_once(lines), "rollout_id": session, **without(fields_of(record.value), ())}
-    yield from rollouts_of(replace(record, value=row), _joined(lines), None)
+    own = session if session and _UUID.fullmatch(session) else None
+    yield from rollouts_of(replace(record, value=row), _joined(lines), own)
 
 
 def _said_once(lines: Sequence[Line]) -> dict[str, Any]:

@@ -15,9 +15,11 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
 )
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
+from graphcredit.collector.importers.formats.calls.told import told_once
 from graphcredit.collector.importers.formats.scores import is_score, scores_of, target_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.exchanges import chat_in
 from graphcredit.collector.importers.messages.roles import opened, role_of
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Omission, Rollouts
@@ -45,44 +47,54 @@ def is_row(value: object, path: Path) -> bool:
     return is_trace(value) or is_score(value)
 
 
-def gather(records: Iterator[Record]) -> Iterator[Record]:
+def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield a record for each session of a file, or for each trace without one."""
-    spans: list[Span] = []
-    scores: list[Record] = []
-    first: dict[str, Record] = {}
+    groups, first = RecordGroups(limit), None
+    scores: dict[str | None, dict[str, float]] = {}
+    sessions: dict[str, str] = {}
+    has_answers = False
     for record in records:
         if isinstance(record.value, RowError):
             yield record
         elif is_score(record.value):
-            scores.append(record)
+            found = scores_of({"scores": [record.value]}, {}, ())
+            scores.setdefault(target_of(record.value), {}).update(found)
         elif is_trace(record.value):
             try:
-                found = list(spans_of(record.value))
+                spans = list(spans_of(record.value))
             except (RecordError, *MALFORMED) as error:
                 yield replace(record, value=RowError(f"it must be a span or a trace: {error!r}"))
                 continue
-            first |= {span["trace_id"]: record for span in found if span["trace_id"] not in first}
-            spans += found
+            first = first or record
+            for span in spans:
+                has_answers = has_answers or _has_messages(span)
+                groups.add(span["trace_id"], replace(record, value=span))
+                if span["session"]:
+                    sessions[span["trace_id"]] = span["session"]
         else:
             reason = "it must be a span or a trace, as the records before it"
             yield replace(record, value=RowError(reason))
-    if spans and not any(_has_messages(span) for span in spans):
-        record = next(iter(first.values()))
-        yield replace(record, place="", value=RowError(NO_ANSWERS))
+    yield from groups.refused
+    if first is not None and not has_answers:
+        yield replace(first, place="", value=RowError(NO_ANSWERS))
         return
-    _add_scores(spans, scores)
-    sessions = {span["trace_id"]: span["session"] for span in spans if span["session"]}
-    together: dict[tuple[bool, str], list[Span]] = {}
-    for span in spans:
-        session = sessions.get(span["trace_id"])
-        together.setdefault((session is None, session or span["trace_id"]), []).append(span)
-    for (is_alone, name), of_one in together.items():
-        record = first[of_one[0]["trace_id"]]
+    together: dict[tuple[bool, str], list[str]] = {}
+    for trace in groups:
+        session = sessions.get(trace)
+        together.setdefault((session is None, session or trace), []).append(trace)
+    for (is_alone, name), traces in together.items():
         try:
-            value: Any = _conversations(of_one, None if is_alone else name)
+            of_one = groups.of(*traces)
+        except TooLargeError as error:
+            yield error.record(f"{'trace' if is_alone else 'session'} {name}")
+            continue
+        spans = [record.value for record in of_one]
+        _add_scores(spans, scores)
+        try:
+            value: Any = _conversations(spans, None if is_alone else name)
         except (RecordError, *MALFORMED) as error:
             value = RowError(f"its messages cannot be read: {error}")
-        yield replace(record, value=value, share=1.0)
+        yield replace(of_one[0], value=value, share=1.0)
 
 
 def _has_messages(span: Span) -> bool:
@@ -93,16 +105,11 @@ def _has_messages(span: Span) -> bool:
     return bool(chat_in(span["output"], ASSISTANT)) or role_of(opened(last)) == ASSISTANT
 
 
-def _add_scores(spans: Iterable[Span], scores: Iterable[Record]) -> None:
+def _add_scores(spans: Iterable[Span], scores: dict[str | None, dict[str, float]]) -> None:
     """Add scores that are records of their own to their spans, or to the first of their trace."""
-    by_id: dict[str | None, Span] = {}
     for span in spans:
         for name in ("trace_id", "id", "session"):
-            by_id.setdefault(span[name], span)
-    for record in scores:
-        target = target_of(record.value)
-        if target in by_id:
-            by_id[target]["scores"] |= scores_of({"scores": [record.value]}, {}, ())
+            span["scores"] |= scores.pop(span[name], {})
 
 
 def _is(span: Span, kinds: Sequence[str]) -> bool:
@@ -139,7 +146,8 @@ def _conversations(all_spans: Iterable[Span], session: str | None) -> dict[str, 
         left_out[_OTHER] += len(others)
         helpers = {id(span) for span in spans if _is(span, _HELPERS)}
         left_out[_HELPER] += len(helpers)
-        kept += [span for span in spans if id(span) not in others | helpers]
+        new = dict(zip(map(id, main.sources), told_once(main.sources), strict=True))
+        kept += [new.get(id(s), s) for s in spans if id(s) not in others | helpers]
         facts = {"trace_id": trace_id, "session_id": session, **_facts(spans)}
         mains.append(replace(main, facts=[facts], messages=list(main.with_context())))
     named: list[tuple[str, Chain]] = []
@@ -167,26 +175,30 @@ def _chains(spans: Sequence[Span]) -> tuple[Chain, list[Chain]] | None:
     The calls of the model tell them, unless others have more answers.
     """
     parents = {span["id"]: span for span in spans}
-    calls: tuple[list[Call], list[Call]] = [], []
+    answered: tuple[list[_Nested], list[_Nested]] = [], []
     for span in spans:
-        is_nested = any(_is(above, _TOOLS) for above in _above(span, parents))
-        call = None if _is(span, _TOOLS) else _call(span, is_nested=is_nested)
-        if call is not None:
-            calls[not _is(span, _MODELS)].append(call)
-    found = [_of_calls(each) for each in calls if each]
-    told = {chain.messages[-1].text for chain in found[-1]} if all(calls) else set[str]()
+        if _has_messages(span):
+            is_nested = any(_is(above, _TOOLS) for above in _above(span, parents))
+            answered[not _is(span, _MODELS)].append((span, is_nested))
+    found = [_of_spans(each) for each in answered if each]
+    told = {chain.messages[-1].text for chain in found[-1]} if all(answered) else set[str]()
     mains = [best_chain(chains, told) for chains in found]
     most = max((main.num_answers for main in mains), default=0)
     best = next((n for n, main in enumerate(mains) if main.num_answers == most), None)
     return None if best is None else (mains[best], found[best])
 
 
-def _of_calls(calls: list[Call]) -> list[Chain]:
+_Nested = tuple[Span, bool]
+"""A span, and whether a tool made it."""
+
+
+def _of_spans(spans: Sequence[_Nested]) -> list[Chain]:
     """Return the conversations of calls, or the one of an agent that is told all in each call."""
-    chains = joined_calls(calls, has_parts=True)
-    has_system = any(message.role == SYSTEM for message in calls[0].prompt)
-    if len(chains) == len(calls) > 1 and has_system and are_turns(calls):
-        return [in_turn(calls)]
+    chains = joined_calls((_call(each) for each in spans), has_parts=True)  # prompts grow
+    begin = chains[0].messages[: chains[0].num_given]
+    if len(chains) == len(spans) > 1 and any(message.role == SYSTEM for message in begin):
+        calls = [_call(each) for each in spans]
+        return [in_turn(calls)] if are_turns(calls) else chains
     return chains
 
 
@@ -198,10 +210,9 @@ def _above(span: Span, parents: Mapping[str | None, Span]) -> Iterator[Span]:
         yield span
 
 
-def _call(span: Span, *, is_nested: bool) -> Call | None:
-    """Return the call of a model that a span tells; None without an answer."""
-    if not _has_messages(span):
-        return None
+def _call(answered: _Nested) -> Call:
+    """Return the call of a model that a span tells."""
+    span, is_nested = answered
     call = call_of(span["input"], span["output"], {})
     return replace(call, is_nested=is_nested, source=span)
 

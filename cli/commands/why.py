@@ -1,0 +1,173 @@
+"""`graphcredit why`: from a log, or a store, to the decisions that mattered, in one go."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphcredit.cli.options import AsJson, given, takes
+from graphcredit.cli.output.console import interruptible, print_json, progress, say
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import MARKER_NAME, Store, open_store
+from graphcredit.store.plural import counted
+from graphcredit.store.progress import OnProgress
+from graphcredit.store.provenance.freshness import credit_freshness
+
+if TYPE_CHECKING:
+    from graphcredit.collector.importers.report import ImportReport
+    from graphcredit.credit.audit.run import AuditReport
+    from graphcredit.viewer.why.decisions import Decision
+
+
+@takes({"What to make of a log": ImportOptions}, omit=("try_",))
+def why(
+    source: Annotated[Path, typer.Argument(help="A log, a folder of logs, or a store.")],
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Keep the store that is made of a log; by default it is thrown away."),
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="Most decisions to show.")] = 10,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown, for a chat or a pull request.")
+    ] = False,
+    as_json: AsJson = False,
+    **flags: Any,
+) -> None:
+    """Say which decisions mattered most, one sentence each, and what to distrust.
+
+    A log is imported into a store and credited by the recommended estimator. In a store, only
+    iterations without any credit get it.
+
+    Example: graphcredit why outputs/chats.jsonl
+    """
+    from graphcredit.credit.audit.run import audit
+    from graphcredit.viewer.why.decisions import decisions
+
+    with _store(source, keep, ImportOptions(**given(flags))) as (store, unread):
+        with interruptible("the same command again goes on"), progress("why") as show:
+            _credit(store, show)
+            report = audit(store, on_progress=show)
+        shown = decisions(store, most=most)
+        if as_json:
+            print_json(_as_json(shown, report, unread))
+            return
+        _show(shown, report, unread, markdown=markdown)
+        if not markdown:
+            say()
+            say(
+                f"`graphcredit view {store.root}` shows them in full"
+                if keep or store.root == source
+                else "--keep STORE keeps the store, for `graphcredit view STORE`"
+            )
+
+
+@contextmanager
+def _store(
+    source: Path, keep: Path | None, options: ImportOptions
+) -> Generator[tuple[Store, list[str]]]:
+    """Yield the store that is asked, which is made of a log, and what of the log is not in it."""
+    from graphcredit.cli.commands.import_ import show_report
+    from graphcredit.collector.importers.run import import_log
+
+    if (source / MARKER_NAME).exists():
+        yield open_store(source), []
+        return
+    with TemporaryDirectory(prefix="graphcredit-why-") as folder:
+        path = Path(folder) / "store" if keep is None else keep
+        with interruptible("the same command again goes on"), progress("import") as show:
+            report = import_log(source, path, options, on_progress=show)
+        if not report.num_trajectories + report.num_already_there:
+            show_report(report)
+            raise typer.Exit(1)
+        yield open_store(path), list(_unread(report))
+
+
+def _unread(report: "ImportReport") -> Iterator[str]:
+    """Yield what of a log has no part in the credit; `import` says more of it."""
+    if report.num_bad_rows:
+        yield f"{counted(report.num_bad_rows, 'bad row')}, such as {report.bad_rows[0].where}"
+    if report.num_unjudged:
+        yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
+    yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
+
+
+def _credit(store: Store, show: OnProgress) -> None:
+    """Assign credit in iterations that have none.
+
+    Raises:
+        InputError: An iteration has other credit, or stale one: how it was made is not ours to
+            change.
+    """
+    from graphcredit.credit.iteration.settings import settings_of
+    from graphcredit.credit.options import RECOMMENDED, CreditOptions
+    from graphcredit.credit.stage import assign_credit
+
+    known = {(c.run_id, c.iteration, c.estimator): c for c in credit_freshness(store)}
+    credited = {place[:2] for place in known}
+    for run_id in store.runs():
+        for iteration in store.iterations(run_id):
+            found = known.get((run_id, iteration, RECOMMENDED))
+            if found is not None and found.state == "current":
+                continue
+            if (run_id, iteration) in credited:
+                stale = f"is {found.state}: {found.reason}" if found is not None else None
+                why = stale or "is of other estimators"
+                raise InputError(
+                    f"{store.root} must have current credit by {RECOMMENDED}: that of run "
+                    f"{run_id}, iteration {iteration} {why}. Give `graphcredit credit STORE -e "
+                    f"{RECOMMENDED}` with the --merge and the --state of the rest"
+                )
+            settings = settings_of(CreditOptions())
+            assign_credit(store, settings, run_id=run_id, iteration=iteration, on_progress=show)
+
+
+def _as_json(shown: "list[Decision]", report: "AuditReport", unread: list[str]) -> dict[str, Any]:
+    from graphcredit.viewer.why.sentences import link, sentence
+
+    return {
+        "decisions": [{**asdict(d), "sentence": sentence(d), "link": link(d)} for d in shown],
+        "numbers": report.numbers,
+        "distrust": [*unread, *(finding.message for finding in report.worth_a_warning)],
+    }
+
+
+def _show(
+    shown: "list[Decision]", report: "AuditReport", unread: list[str], *, markdown: bool
+) -> None:
+    from graphcredit.viewer.why.sentences import sentence, short
+
+    mark = "## " if markdown else ""
+    say(f"{mark}What mattered most")
+    say()
+    for number, decision in enumerate(shown, start=1):
+        say(f"{number}. {sentence(decision)}")
+        if not markdown:
+            say(f"   in: {short(decision.state)}")
+    if not shown:
+        say(
+            "no decision can be compared: in no group did several rollouts visit a state, do "
+            "different things there, and end differently"
+        )
+    say()
+    say(f"{mark}What to distrust")
+    say()
+    for line in unread:
+        say(f"- {line}")
+    findings = report.worth_a_warning
+    for finding in findings:
+        say(f"- {finding.severity}: {finding.message}")
+    if not findings:
+        say("- nothing that `graphcredit audit` warns of")
+    told = report.numbers.get("states as logged", {})
+    if told:
+        beyond = told["evidence"] - told["evidence by chance"]
+        verdict = "tell" if beyond > told["two standard errors"] else "do not tell, beyond chance,"
+        say(
+            f"- the states {verdict} how rollouts end: evidence {beyond:.2f} ± "
+            f"{told['two standard errors']:.2f}; `graphcredit evidence` compares definitions"
+        )

@@ -1,0 +1,43 @@
+"""Read a log for what its rule of states must learn from it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+
+from graphcredit.collector.importers.helpers.read import read_batches
+from graphcredit.collector.importers.report import Tally
+from graphcredit.collector.importers.sources import LogSource
+from graphcredit.collector.importers.trajectory import Partition
+from graphcredit.collector.states.calls import Visit, visits_of
+from graphcredit.collector.states.effects import learn_effects
+from graphcredit.collector.states.restate import MOST_LEARNED
+from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
+from graphcredit.collector.states.table import learned, must_learn
+
+
+def with_effects(log: LogSource) -> LogSource:
+    """Return a log whose rule names the tools that change something; the log is read for them."""
+    rule = log.options.state
+    if not must_learn(rule):
+        return log
+    unnamed = replace(log, options=log.options.model_copy(update={"state": "last"}))
+    groups: defaultdict[tuple[Partition, str], list[Sequence[Visit]]] = defaultdict(list)
+    for partition, task_id, visits in islice(_trajectories(unnamed), MOST_LEARNED):
+        groups[partition, task_id].append(visits)
+    tools = learn_effects(groups.values()).tools
+    return replace(log, options=log.options.model_copy(update={"state": learned(rule, tools)}))
+
+
+def _trajectories(log: LogSource) -> Iterator[tuple[Partition, str, Sequence[Visit]]]:
+    with closing(read_batches(log, Tally(options=log.options))) as batches:
+        for batch in batches:
+            start: Counter[Partition] = Counter()
+            for made in batch.entries:
+                key = made.partition
+                table = batch.tables[key].slice(start[key], made.num_steps)
+                start[key] += made.num_steps
+                present = [name for name in COLUMNS if name in table.column_names]
+                rows = table.select(present).to_pylist()
+                yield key, made.task_id, visits_of(moves_of_rows(rows))

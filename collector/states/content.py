@@ -1,0 +1,89 @@
+"""The content of a tool's result: equal for equal facts, however they are put."""
+
+import hashlib
+import json
+import re
+from typing import Any, cast
+
+NOTHING_DONE = "(nothing yet)"
+"""The state of an agent before its first call."""
+
+_SHOWN = 200
+"""Characters of a text that a state shows; a digest stands for the rest."""
+
+_PASSING = re.compile(
+    r"(time_?stamp|ts|now|(current|server|local)_?time|as_?of"
+    r"|(generated|fetched|served|retrieved|queried|requested|responded)_?(at|on)"
+    r"|(request|trace|span|call|tool_?call|correlation|response|event|log|query)_?id|nonce|etag"
+    r"|(latency|elapsed|took|duration|runtime)(_?(ms|s|seconds|time))?)",
+    re.IGNORECASE,
+)
+"""Fields about the call itself: when it was made, under which id, how long it took."""
+
+_FAILED = re.compile(
+    r"\s*(error\b|\w*(error|exception):|traceback \(most recent)"
+    r"|\s*\[?your proposed edit has introduced|\s*no replacement was performed",
+    re.IGNORECASE,
+)
+_SAYS_FAILED = ("error", "errors", "exception", "isError", "is_error")
+
+
+def parsed(text: str) -> Any:
+    """Return the JSON object or list of a text without what is about the call; else None."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        value = json.loads(text)
+        return _canonical(value) if isinstance(value, dict | list) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def content_of(text: str) -> str:
+    """Return the content of a result.
+
+    JSON has sorted fields and lists, and no field about the call itself; in other texts any white
+    space is one blank.
+    """
+    value = parsed(text)
+    return " ".join(text.split()) if value is None else as_json(value)
+
+
+def is_failure(text: str) -> bool:
+    """Return whether a result says that its call failed."""
+    if _FAILED.match(text):
+        return True
+    value = parsed(text)
+    if not isinstance(value, dict):
+        return False
+    fields = cast("dict[str, Any]", value)
+    refused = any(fields.get(name) is False for name in ("success", "ok"))
+    return refused or fields.get("status") == "error" or any(map(fields.get, _SAYS_FAILED))
+
+
+def shortened(text: str, shown: int = _SHOWN) -> str:
+    """Return a text that identifies another one, and does not grow with it."""
+    if len(text) <= shown:
+        return text
+    return f"{text[:shown]}… #{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:12]}"
+
+
+def as_json(value: object) -> str:
+    """Return a value as JSON with sorted fields."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value).items()
+        return {k: _canonical(v) for k, v in fields if not _PASSING.fullmatch(k)}
+    if isinstance(value, list):
+        return sorted(map(_canonical, cast("list[Any]", value)), key=as_json)
+    return canonical_scalar(value)
+
+
+def canonical_scalar(value: Any) -> Any:
+    """Return a number without a fraction as a whole one, and a text without white space around."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.strip() if isinstance(value, str) else value

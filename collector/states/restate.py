@@ -1,0 +1,168 @@
+"""States of a store by a rule: beside its steps, which stay as they are."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Any
+
+import pyarrow as pa
+
+from graphcredit.collector.states.calls import Visit, visits_of
+from graphcredit.collector.states.effects import Effects, learn_effects
+from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
+from graphcredit.collector.states.table import learned, must_learn, tool_rule
+from graphcredit.store.errors import InputError, system_errors
+from graphcredit.store.layout import AnyStore, Shard, open_store, states_name
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
+from graphcredit.store.parquet.states import STATES_SCHEMA, write_states
+
+MOST_LEARNED = 2000
+"""Trajectories of a run that a rule learns from: its first ones."""
+
+_ENDS = "[end: "
+"""How a state begins that only says how a trajectory ended."""
+
+_Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restated:
+    """What was written for a run."""
+
+    run_id: str
+    rule: str
+    """The rule, with all that was learned."""
+    effects: Effects | None
+    """What was learned of the tools; None where nothing had to be."""
+    num_steps: int
+    num_states: int
+    """Different ones, each counted in its group."""
+    num_alone: int
+    """Steps from a state that no other trajectory of their group was in."""
+
+
+@system_errors()
+def restate(store: AnyStore, rule: str, *, run_id: str | None = None) -> list[Restated]:
+    """Write the states of a store's steps by a rule; credit reads them with `state`.
+
+    A rule that learns does so from each run for itself.
+
+    Args:
+        store: The store.
+        rule: Rules of `TOOL_RULES`, with `+` between several.
+        run_id: Only this run.
+
+    Raises:
+        OptionError: There is no such rule.
+        InputError: There are no step shards.
+    """
+    opened = open_store(store)
+    tool_rule(rule)
+    name = states_name(rule)
+    shards = [shard.with_state(name) for shard in opened.shards(run_id)]
+    if not shards:
+        raise InputError(f"{opened.root} must have step shards of run {run_id or 'any'}: has none")
+    by_run = groupby(shards, lambda shard: shard.run_id)
+    return [_restate_run(run, list(of_run), rule) for run, of_run in by_run]
+
+
+def _restate_run(run_id: str, shards: Sequence[Shard], rule: str) -> Restated:
+    effects = None
+    if must_learn(rule):
+        effects = _learn(shards)
+        rule = learned(rule, effects.tools)
+    visitors: defaultdict[tuple[int, str, str], list[str]] = defaultdict(list)
+    for number, of_iteration in groupby(shards, lambda shard: shard.iteration):
+        for shard, rows in _with_states(list(of_iteration), rule):
+            write_states(shard, pa.Table.from_pylist(rows, STATES_SCHEMA), rule)
+            for row in rows:
+                visitors[number, row["task_id"], row["state"]].append(row["trajectory_id"])
+    return Restated(
+        run_id=run_id,
+        rule=rule,
+        effects=effects,
+        num_steps=sum(map(len, visitors.values())),
+        num_states=len(visitors),
+        num_alone=sum(len(ids) for ids in visitors.values() if len(set(ids)) == 1),
+    )
+
+
+def _learn(shards: Sequence[Shard]) -> Effects:
+    groups: defaultdict[tuple[int, str], list[Sequence[Visit]]] = defaultdict(list)
+    for rows in islice(_trajectories(shards), MOST_LEARNED):
+        key = rows[0]["iteration"], rows[0]["task_id"]
+        groups[key].append(visits_of(moves_of_rows(rows)))
+    return learn_effects(groups.values())
+
+
+def _trajectories(shards: Sequence[Shard]) -> Iterator[list[_Row]]:
+    for _, of_iteration in groupby(shards, lambda shard: shard.iteration):
+        tables = [_rows(shard) for shard in of_iteration]
+        yield from _by_trajectory(row for rows in tables for row in rows)
+
+
+def _with_states(shards: Sequence[Shard], rule: str) -> Iterator[tuple[Shard, list[_Row]]]:
+    """Yield the rows of each shard of an iteration, with their states by the rule."""
+    of_shard = [(shard, _rows(shard)) for shard in shards]
+    _set_states((row for _, its_rows in of_shard for row in its_rows), rule)
+    yield from of_shard
+
+
+def restated(steps: pa.Table, rule: str) -> pa.Table:
+    """Return steps of whole trajectories with their states by a rule, and nothing written.
+
+    Args:
+        steps: Trajectory, step index and `COLUMNS` among its columns; one iteration.
+        rule: A rule, with all that is to be learned.
+    """
+    rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
+    _set_states(iter(rows), rule)
+    for name in ("state", "next_state"):
+        place = steps.schema.get_field_index(name)
+        texts = pa.array([row[name] for row in rows], pa.string())
+        steps = steps.set_column(place, name, texts)
+    return steps
+
+
+def rule_of(store: AnyStore, rule: str, *, run_id: str | None = None) -> str:
+    """Return a rule with what is to be learned from a store's steps, as `restate` writes it.
+
+    Args:
+        store: The store.
+        rule: Rules of `TOOL_RULES`, with `+` between several.
+        run_id: Only this run.
+    """
+    if not must_learn(rule):
+        return rule
+    return learned(rule, _learn(open_store(store).shards(run_id)).tools)
+
+
+def _set_states(rows: Iterator[_Row], rule: str) -> None:
+    """Replace the states of rows, which are whole trajectories."""
+    state_of = tool_rule(rule)
+    for of_trajectory in _by_trajectory(rows):
+        visits = visits_of(moves_of_rows(of_trajectory))
+        last = of_trajectory[-1]["next_state"] or ""
+        texts = state_of([*visits, Visit(seen=last, calls=())])
+        if last.startswith(_ENDS):
+            texts[-1] = last
+        for row, state, next_state in zip(of_trajectory, texts, texts[1:], strict=False):
+            row["state"], row["next_state"] = state, next_state
+
+
+def _by_trajectory(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+    trajectories: defaultdict[str, list[_Row]] = defaultdict(list)
+    for row in rows:
+        trajectories[row["trajectory_id"]].append(row)
+    for members in trajectories.values():
+        yield sorted(members, key=lambda row: row["step_index"])
+
+
+def _rows(shard: Shard) -> list[_Row]:
+    columns = step_columns(("task_id", "trajectory_id", "step_index", *COLUMNS))
+    with open_parquet(shard.path) as file:
+        present = [column.name for column in columns if column.name in file.schema_arrow.names]
+        table = conform(file.read(columns=present), columns, where=str(shard.path))
+    number: Mapping[str, Any] = {"iteration": shard.iteration}
+    return [{**row, **number} for row in table.to_pylist()]

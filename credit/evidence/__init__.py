@@ -1,0 +1,1 @@
+"""Whether states tell how rollouts end, judged on the log alone."""

@@ -1,0 +1,1 @@
+"""Does evidence rank definitions of a state as their worth to learning does?"""

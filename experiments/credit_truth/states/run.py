@@ -1,0 +1,148 @@
+"""Judge `graphcredit evidence` where the truth is known.
+
+    python -m experiments.credit_truth.states.run --out states
+    python -m experiments.credit_truth.states.run --out states --design      # the worlds for design
+
+For each world and policy, groups are sampled and logged with each definition of a state. Evidence
+judges each log; the exact yardstick says what credit by that definition is worth to learning.
+"""
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from experiments.credit_truth.credit import judged
+from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, made_by, units
+from experiments.credit_truth.states.definitions import NAMES, definitions, steps_of
+from experiments.credit_truth.states.report import tables
+from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
+from experiments.episodes import GROUP_SIZE, Floats, Ints, advantages, numbered, step_table
+from experiments.jobs import made
+from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
+from graphcredit.credit.evidence.visits import Rollouts
+from graphcredit.store.files.tables import write_table
+
+NUM_GROUPS = 24
+"""Groups that evidence sees."""
+
+ESTIMATORS = ("reach", "graphgpo")
+_GROUPS_FOR_WORTH = 4 * MANY
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("states"))
+    parser.add_argument("--design", action="store_true", help="the worlds for design")
+    parser.add_argument("--seeds", type=int, default=1, help="policies of each kind in a world")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    chosen = units(
+        tuple(DESIGN_WORLDS if options.design else WORLDS),
+        num_seeds=options.seeds,
+        num_groups=_GROUPS_FOR_WORTH,
+        estimators=ESTIMATORS,
+    )
+    rows = made(options.out / "units", chosen, judge, made_by, options.workers)
+    write_table(rows.to_arrow(), options.out / "states.parquet")
+    text = tables(rows)
+    (options.out / "states.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def judge(unit: Unit) -> pl.DataFrame:
+    """Return a row for each definition: what evidence says, and what its credit is worth."""
+    played = Played.of(unit)
+    rng = np.random.default_rng([crc32(unit.name.encode()), 7])
+    rows: list[dict[str, Any]] = []
+    of_true: Knowledge | None = None
+    every = definitions(played.world, played.rollouts, rng)
+    for name, visits in zip(NAMES, every, strict=True):
+        before, after = steps_of(visits, played.rollouts)
+        known = _knowledge(played, before)
+        of_true = of_true or known
+        beyond, less = known.beyond_chance(), of_true.more_than(known)
+        rows.append(
+            {"world": unit.world, "policy": unit.policy, "seed": unit.seed, "definition": name}
+            | {"company": known.company, "information": known.information().value}
+            | {"guidance": known.guidance().value, "evidence": known.evidence().value}
+            | {"beyond": beyond.value, "beyond_error": beyond.error}
+            | {"less": less.value, "less_error": less.error}
+            | _worth(played, before, after)
+        )
+    return pl.DataFrame(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What evidence sees of a unit: its first groups with different outcomes."""
+
+    rollouts: Rollouts
+    is_kept: Ints
+
+
+def _knowledge(played: Played, node: Ints) -> Knowledge:
+    rollouts, world = played.rollouts, played.world
+    outcome = world.score[rollouts.target[rollouts.is_last]].reshape(-1, GROUP_SIZE)
+    span = outcome.max(1) - outcome.min(1)
+    kept = (span > 0) & (np.arange(len(span)) < NUM_GROUPS)
+    units_of_group = (outcome - outcome.min(1)[:, None]) / np.where(span > 0, span, 1.0)[:, None]
+    length = np.bincount(rollouts.episode).reshape(-1, GROUP_SIZE)
+    group = np.repeat(np.cumsum(kept) - 1, GROUP_SIZE).reshape(-1, GROUP_SIZE)
+    of_step = rollouts.episode // GROUP_SIZE
+    numbered_nodes = np.unique(of_step * (int(node.max()) + 1) + node, return_inverse=True)[1]
+    return knowledge_of(
+        Rollouts(
+            group=group[kept].ravel(),
+            length=length[kept].ravel(),
+            outcome=units_of_group[kept].ravel(),
+        ),
+        numbered_nodes[kept[of_step]],
+    )
+
+
+def _worth(played: Played, before: Ints, after: Ints) -> dict[str, float]:
+    """Return the fraction of the true gain of each estimator's credit, for one group and many."""
+    world, rollouts = played.world, played.rollouts
+    names = pa.array(
+        [f"state {number}" for number in range(int(max(before.max(), after.max())) + 1)]
+    )
+    ended = np.where(world.is_won[rollouts.target], "won", "lost")
+    texts = np.where(
+        world.is_over[rollouts.target], ended, np.array(names.to_pylist(), object)[after]
+    )
+    steps = step_table(
+        rollouts,
+        tasks=numbered("task", rollouts.episode // GROUP_SIZE),
+        texts=(names.take(pa.array(before)), pa.array(texts.tolist())),
+        actions=world.actions,
+        admissible=world.admissible,
+        listed=None,
+        is_won=world.is_won,
+        score=world.score,
+        is_over=world.is_over,
+    )
+    best = played.best_gain()
+    worth: dict[str, float] = {}
+    for name, advantage in advantages(steps, judged(ESTIMATORS)).items():
+        gradients = group_gradients(world, played.policy, rollouts, advantage)
+        worth[f"{name} 1"] = _mean_gain(played, gradients[:MANY]) / best
+        summed = gradients.reshape(-1, MANY, *gradients.shape[1:]).sum(1)
+        worth[f"{name} {MANY}"] = _mean_gain(played, summed) / best
+    return worth
+
+
+def _mean_gain(played: Played, gradients: Floats) -> float:
+    return float(np.mean([played.gain(gradient) for gradient in gradients]))
+
+
+if __name__ == "__main__":
+    main()

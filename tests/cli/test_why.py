@@ -1,0 +1,64 @@
+"""`graphcredit why`, on a log and on stores."""
+
+import json
+from pathlib import Path
+
+from tests.cli.in_process import run
+
+LOG = Path("examples/orders.jsonl")
+
+
+def test_from_a_log_to_the_decisions_that_mattered(tmp_path: Path):
+    shown = run("why", LOG, "--keep", tmp_path / "store", "--most", 3)
+    assert shown.exit_code == 0
+    assert "1. Step 3 of failed refund-1:1" in shown.out
+    assert 'refund({"of": "O41"})' in shown.out
+    assert "What to distrust" in shown.out
+    again = run("why", tmp_path / "store", "--json", "--most", 3)
+    told = json.loads(again.out)
+    assert len(told["decisions"]) == 3
+    assert told["decisions"][0]["sentence"] in shown.out
+    assert told["distrust"]
+
+
+def test_markdown_names_no_file_of_this_machine(tmp_path: Path):
+    shown = run("why", LOG, "--markdown")
+    assert shown.out.startswith("## What mattered most")
+    assert "view" not in shown.out
+
+
+def test_a_log_that_cannot_be_read_is_reported_as_by_import(tmp_path: Path):
+    (tmp_path / "log.jsonl").write_text('{"a": 1}\n')
+    shown = run("why", tmp_path / "log.jsonl")
+    assert shown.exit_code != 0
+    assert "0 trajectories imported" in shown.out or "log.jsonl" in shown.err
+
+
+def test_a_group_without_differences_has_nothing_to_compare(tmp_path: Path):
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    line = json.dumps({"messages": messages, "task_id": "t", "reward": 1.0})
+    (tmp_path / "log.jsonl").write_text(f"{line}\n{line.replace('1.0', '0.0')}\n")
+    shown = run("why", tmp_path / "log.jsonl")
+    assert "no decision can be compared" in shown.out
+
+
+def test_other_credit_of_a_store_is_left_alone(tmp_path: Path):
+    run("import", LOG, tmp_path / "store")
+    run("credit", tmp_path / "store", "-e", "grpo", "--merge", "segments")
+    refused = run("why", tmp_path / "store")
+    assert refused.exit_code == 2
+    assert "is of other estimators" in refused.err
+    run("credit", tmp_path / "store", "-e", "reach", "--merge", "segments")
+    before = run("sql", tmp_path / "store", "SELECT sum(reach_advantage) FROM credit").out
+    assert run("why", tmp_path / "store").exit_code == 0
+    assert run("sql", tmp_path / "store", "SELECT sum(reach_advantage) FROM credit").out == before
+
+
+def test_what_of_the_log_has_no_credit_is_said(tmp_path: Path):
+    lines = LOG.read_text(encoding="utf-8").splitlines()
+    unjudged = json.loads(lines[0]) | {"reward": None, "success": None}
+    text = "\n".join([*lines[1:], json.dumps(unjudged), "{"])
+    (tmp_path / "log.jsonl").write_text(text, encoding="utf-8")
+    shown = run("why", tmp_path / "log.jsonl").out
+    assert "- 1 bad row, such as" in shown
+    assert "- 1 trajectory without a verdict" in shown

@@ -1,0 +1,101 @@
+"""A log that was read while it grew is completed by its longer copy."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit
+from graphcredit.store import open_store
+from graphcredit.store.checks.run import check_store
+from tests.collector.importers.logs import write_lines
+from tests.collector.importers.read_back import imported, steps_of
+
+AGAIN = "earlier copy of a trajectory of which the store has more"
+MOVED = "beginning of a trajectory, moved to quarantine/ for a longer copy"
+
+
+def line(session: str, role: str, content: str, **more: Any) -> dict[str, Any]:
+    return {"session_id": session, "role": role, "content": content, **more}
+
+
+def session(name: str, num_turns: int, **more: Any) -> list[dict[str, Any]]:
+    name, roles = f"00000000-0000-4000-8000-00000000000{name}", ("user", "assistant")
+    return [line(name, role, f"{role} {n}", **more) for n in range(num_turns) for role in roles]
+
+
+WHOLE = [*session("a", 2, reward=1), *session("b", 4), *session("c", 3, reward=0)]
+SHORT = [*session("a", 2, reward=1), *session("b", 2), *session("c", 3, reward=0)]
+
+
+def logged(store: Path) -> list[dict[str, Any]]:
+    return [{**row, "logged_at": None} for row in steps_of(store)]
+
+
+def test_the_longer_copy_takes_the_place_of_the_shorter(tmp_path: Path):
+    short = write_lines(tmp_path / "short" / "log.jsonl", *SHORT)
+    whole = write_lines(tmp_path / "whole" / "log.jsonl", *WHOLE)
+    imported(whole, tmp_path / "fresh")
+    imported(short, tmp_path / "store")
+    store = open_store(tmp_path / "store")
+    assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
+    report = imported(whole, tmp_path / "store")
+    assert (report.num_trajectories, report.num_different) == (1, 0)
+    assert report.left_out == {MOVED: 1}
+    assert logged(tmp_path / "store") == logged(tmp_path / "fresh")
+    assert not check_store(store).errors
+    assert not list(store.root.glob("credit/**/*.parquet"))  # it is that of other groups
+    assert len(list(store.quarantine_dir.glob("steps*.parquet"))) == 1
+    for log in (whole, short):
+        assert imported(log, tmp_path / "store").left_out == ({AGAIN: 1} if log == short else {})
+        assert logged(tmp_path / "store") == logged(tmp_path / "fresh")
+
+
+def test_another_trajectory_of_one_id_is_refused(tmp_path: Path):
+    short = write_lines(tmp_path / "short" / "log.jsonl", *SHORT)
+    first, answer, *rest = session("b", 4)
+    changed = {**answer, "content": "another"}
+    other = write_lines(tmp_path / "other" / "log.jsonl", first, changed, *rest)
+    imported(short, tmp_path / "store")
+    before = logged(tmp_path / "store")
+    report = imported(other, tmp_path / "store")
+    assert (report.num_trajectories, report.num_different) == (0, 1)
+    assert logged(tmp_path / "store") == before
+
+
+_KILLED = """
+import os, sys
+from pathlib import Path
+from graphcredit.collector.importers.run import import_log
+left = int(sys.argv[3])
+def killed(source, target, rename=os.rename):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+    rename(source, target)
+os.rename = os.replace = killed
+import_log(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("num_renames", range(5))
+def test_a_kill_between_any_two_renames_is_mended_by_the_same_import(
+    tmp_path: Path, num_renames: int
+):
+    short = write_lines(tmp_path / "short" / "log.jsonl", *SHORT)
+    whole = write_lines(tmp_path / "whole" / "log.jsonl", *WHOLE)
+    imported(whole, tmp_path / "fresh")
+    imported(short, tmp_path / "store")
+    command = [sys.executable, "-c", _KILLED, whole, tmp_path / "store", str(num_renames)]
+    status = subprocess.run(command, check=False).returncode
+    assert status == (9 if num_renames < 4 else 0)  # the note, the move, what stays, the new shard
+    ids = [(row["trajectory_id"], row["step_index"]) for row in steps_of(tmp_path / "store")]
+    assert len(ids) == len(set(ids))
+    imported(whole, tmp_path / "store")
+    assert logged(tmp_path / "store") == logged(tmp_path / "fresh")
+    assert not check_store(open_store(tmp_path / "store")).errors

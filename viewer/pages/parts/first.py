@@ -1,0 +1,43 @@
+"""What to read first: the decisions of an iteration that mattered most, on the Tasks page."""
+
+import streamlit as st
+
+from graphcredit.viewer.browser_fixes import opened
+from graphcredit.viewer.why.decisions import decisions
+from graphcredit.viewer.why.sentences import sentence
+from graphcredit.viewer.widgets import selection
+from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.text import one_line, show_text
+
+_SHOWN = 5
+_AT_ONCE = 200_000
+"""Steps up to which they are looked for without being asked to."""
+
+
+def show_first(run: str, iteration: int, *, num_steps: int) -> None:
+    """Show the sentences of an iteration with credit by `reach`, each with a link to its step."""
+    title = "What to read first"
+    if num_steps > _AT_ONCE:
+        inside = opened(title, key="first_decisions")
+        if inside is None:
+            return
+    else:
+        st.subheader(title)
+        inside = st.container()
+    with inside:
+        shown = ask(decisions, run_id=run, iteration=iteration, most=_SHOWN)
+        for each in shown:
+            selection.link(
+                "trajectory",
+                one_line(f"{each.task_id}: {each.action}"),
+                task=each.task_id,
+                trajectory=each.trajectory_id,
+                step=each.step_index,
+                estimator="reach",
+            )
+            show_text(sentence(each))
+        if not shown:
+            st.caption(
+                "In no group did several rollouts visit a state, do different things there, and "
+                "end differently."
+            )

@@ -1,0 +1,1 @@
+"""Which decisions mattered, and one sentence for each: the counterfactual that its group shows."""

@@ -1,0 +1,104 @@
+"""A decision in one sentence: what was done, what the others did there, and how it ended."""
+
+from urllib.parse import urlencode
+
+from graphcredit.store.plural import counted
+from graphcredit.viewer.why.decisions import Decision
+
+_WORDS = 80
+"""Characters of an action or a state."""
+
+
+def sentence(decision: Decision) -> str:
+    """Return what a decision was, with its counterfactual and how sure that is."""
+    ended = "won" if decision.won else "failed"
+    return (
+        f"Step {decision.step_index} of {ended} {decision.trajectory_id}, "
+        f"`{short(decision.action)}`{_distance(decision)}: {_counterfactual(decision)}"
+        f"{_doubt(decision)}.{_afterwards(decision)}"
+    )
+
+
+def short(text: str) -> str:
+    """Return the beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _WORDS else f"{line[:_WORDS]}…"
+
+
+def link(decision: Decision) -> str:
+    """Return where the viewer shows the step, after its address."""
+    selected = {
+        "run": decision.run_id,
+        "iteration": decision.iteration,
+        "task": decision.task_id,
+        "trajectory": decision.trajectory_id,
+        "step": decision.step_index,
+        "estimator": "reach",
+    }
+    return f"/trajectory?{urlencode(selected)}"
+
+
+def _distance(decision: Decision) -> str:
+    """Return from where to where it led, counted in steps to the goal."""
+    before, after = decision.goal_distance, decision.next_goal_distance
+    if before is None:
+        return ""
+    if after is None:
+        return f", {before:.3g} from the goal, to where nobody won any more"
+    return f", {before:.3g} → {after:.3g} from the goal"
+
+
+def _counterfactual(decision: Decision) -> str:
+    took = counted(decision.num_took, "rollout")
+    if decision.others is None:
+        return f"all {took} that were here did so: nothing to compare it with"
+    if decision.is_graded:
+        return (
+            f"{took} did so here and earned {decision.took:.3g} on average, "
+            f"{decision.num_others} did something else and earned {decision.others:.3g}"
+        )
+    return (
+        f"{took} did so here and {_share(decision.took)} won, "
+        f"{decision.num_others} did something else and {_share(decision.others)} won"
+    )
+
+
+def _share(share: float) -> str:
+    return "all" if share == 1 else "none" if share == 0 else f"{share:.0%}"
+
+
+def _doubt(decision: Decision) -> str:
+    """Return the interval of a difference of wins; of returns, only that there are few."""
+    if decision.others is None:
+        return ""
+    if decision.is_graded:
+        return ", which is few" if min(decision.num_took, decision.num_others) < 3 else ""
+    gap, error = gap_of(decision)
+    sure = "" if abs(gap) > 2 * error else ", so it may be chance"
+    return f" ({100 * gap:+.0f} ± {200 * error:.0f} points{sure})"
+
+
+def gap_of(decision: Decision) -> tuple[float, float]:
+    """Return the difference of the shares of wins, and its standard error.
+
+    A win and a failure are added to each side (Agresti and Caffo 2000): none or all of a few is no
+    certainty.
+    """
+    gap = variance = 0.0
+    for sign, number, share in (
+        (1, decision.num_took, decision.took),
+        (-1, decision.num_others, decision.others or 0.0),
+    ):
+        chance = (number * share + 1) / (number + 2)
+        gap += sign * chance
+        variance += chance * (1 - chance) / (number + 2)
+    return gap, variance**0.5
+
+
+def _afterwards(decision: Decision) -> str:
+    last = decision.num_steps - 1
+    if decision.gain > 0 and not decision.won and decision.step_index < last:
+        return f" This rollout failed later, at step {last}."
+    if decision.gain < 0 and decision.won:
+        return " This rollout won all the same."
+    return ""

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 _UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("fast", max_examples=12, **_UNTIMED)
 settings.register_profile("thorough", max_examples=100, **_UNTIMED)
+settings.load_profile("fast")
 
 
 def pytest_configure() -> None:

@@ -130,7 +130,7 @@ def test_the_trainer_waits_likewise(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def read() -> None:
         found = read_index(
-            store, "r0", 0, column="graphgpo_advantage", filters=Filters(max_tokens=100)
+            store, "r0", 0, column="reach_advantage", filters=Filters(max_tokens=100)
         )
         events.put(len(found[0]))
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from graphcredit.collector.options import CollectOptions, GameOptions, LanguageOptions, PlayOptions
 from graphcredit.collector.policies.registry import LOCAL_SERVER
-from graphcredit.credit.options import CreditOptions
+from graphcredit.credit.options import RECOMMENDED, CreditOptions
 from graphcredit.store.errors import OptionError
 from graphcredit.store.files.parse import parse_toml
 from graphcredit.store.layout import LOGGED_STATE
@@ -56,7 +56,7 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
 class CreditTable(CreditOptions):
     """`[credit]`: how credit is assigned, as the flags of `graphcredit credit` say it."""
 
-    estimators: Texts = ("reach",)
+    estimators: Texts = (RECOMMENDED,)
     """Names of estimators; the first is trained on, unless [train] says otherwise."""
     graph_window: Count = 0
     """Find distances on the last so many passes over the tasks too; 0 is the papers'."""

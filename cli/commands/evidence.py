@@ -47,25 +47,27 @@ def evidence(
 
 def definitions_of(store: "Store", run_id: str | None) -> "list[Definition]":
     """Return what is judged: the states that a store has, by each merge, and rules for tools."""
-    from graphcredit.collector.states.restate import restated, rule_of
+    from graphcredit.collector.states.restate import effects_in, restated
     from graphcredit.collector.states.rows import COLUMNS
+    from graphcredit.collector.states.table import learned
     from graphcredit.credit.evidence.judge import Definition
     from graphcredit.credit.merging.table import MergeSettings
 
     merges = [MergeSettings(), MergeSettings(merge="segments")]
+    names, tools = stored_states(store), effects_in(store, run_id=run_id)
     stored = [
         Definition(name=_name(state, merge.merge), state=state, merge=merge)
-        for state in (LOGGED_STATE, *stored_states(store))
+        for state in (LOGGED_STATE, *names)
         for merge in merges
     ]
     by_rule = [
         Definition(
             name=f"--set {rule}",
             columns=COLUMNS,
-            restate=partial(restated, rule=rule_of(store, rule, run_id=run_id)),
+            restate=partial(restated, rule=learned(rule, tools)),
         )
         for rule in RULES
-        if states_name(rule) not in stored_states(store)
+        if states_name(rule) not in names
     ]
     return [*stored, *by_rule]
 

@@ -89,15 +89,15 @@ def _restate_run(run_id: str, shards: Sequence[Shard], rule: str) -> Restated:
 
 
 def _learn(shards: Sequence[Shard]) -> Effects:
-    groups: defaultdict[tuple[int, str], list[Sequence[Visit]]] = defaultdict(list)
+    groups: defaultdict[tuple[str, int, str], list[Sequence[Visit]]] = defaultdict(list)
     for rows in islice(_trajectories(shards), MOST_LEARNED):
-        key = rows[0]["iteration"], rows[0]["task_id"]
+        key = rows[0]["run_id"], rows[0]["iteration"], rows[0]["task_id"]
         groups[key].append(visits_of(moves_of_rows(rows)))
     return learn_effects(groups.values())
 
 
 def _trajectories(shards: Sequence[Shard]) -> Iterator[list[_Row]]:
-    for _, of_iteration in groupby(shards, lambda shard: shard.iteration):
+    for _, of_iteration in groupby(shards, lambda shard: (shard.run_id, shard.iteration)):
         tables = [_rows(shard) for shard in of_iteration]
         yield from _by_trajectory(row for rows in tables for row in rows)
 
@@ -125,17 +125,9 @@ def restated(steps: pa.Table, rule: str) -> pa.Table:
     return steps
 
 
-def rule_of(store: AnyStore, rule: str, *, run_id: str | None = None) -> str:
-    """Return a rule with what is to be learned from a store's steps, as `restate` writes it.
-
-    Args:
-        store: The store.
-        rule: Rules of `TOOL_RULES`, with `+` between several.
-        run_id: Only this run.
-    """
-    if not must_learn(rule):
-        return rule
-    return learned(rule, _learn(open_store(store).shards(run_id)).tools)
+def effects_in(store: AnyStore, *, run_id: str | None = None) -> tuple[str, ...]:
+    """Return the tools that change something, by all steps of a store or of one run together."""
+    return tuple(_learn(open_store(store).shards(run_id)).tools)
 
 
 def _set_states(rows: Iterator[_Row], rule: str) -> None:
@@ -164,5 +156,5 @@ def _rows(shard: Shard) -> list[_Row]:
     with open_parquet(shard.path) as file:
         present = [column.name for column in columns if column.name in file.schema_arrow.names]
         table = conform(file.read(columns=present), columns, where=str(shard.path))
-    number: Mapping[str, Any] = {"iteration": shard.iteration}
-    return [{**row, **number} for row in table.to_pylist()]
+    place: Mapping[str, Any] = {"run_id": shard.run_id, "iteration": shard.iteration}
+    return [{**row, **place} for row in table.to_pylist()]

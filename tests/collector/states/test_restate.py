@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.run import import_log
-from graphcredit.collector.states.restate import restate
+from graphcredit.collector.states.restate import effects_in, restate
 from graphcredit.credit.iteration.settings import settings_of
 from graphcredit.credit.options import CreditOptions
 from graphcredit.credit.stage import assign_credit
@@ -134,3 +134,11 @@ def test_a_rule_that_is_none_writes_nothing(log: Path):
     with pytest.raises(OptionError, match="a rule of states must be one of"):
         restate(store, "first")
     assert not (store.root / "states").exists()
+
+
+def test_runs_with_the_same_names_are_kept_apart(log: Path):
+    """The same chats in two runs say of the tools what they say in one."""
+    for run in ("one", "two"):
+        import_log(log, log.parent / "both", ImportOptions(run=run))
+    assert effects_in(log.parent / "both") == effects_in(log.parent / "both", run_id="one")
+    assert effects_in(log.parent / "both") == ("close",)

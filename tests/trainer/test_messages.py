@@ -24,6 +24,7 @@ def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
 
 
 HALL, KITCHEN = said("user", "hall"), said("user", "kitchen")
+CALL = {"function": {"name": "f", "arguments": '{"b": 1, "a": 2}'}}
 EAST, OUT = said("assistant", "go east"), said("assistant", "go out")
 
 
@@ -35,12 +36,13 @@ def row(number: int, message: Any, *seen: Any, **more: Any) -> dict[str, Any]:
 
 def tokenised(
     path: Path, template: str | None, *rows: Mapping[str, Any], merges: Any = ()
-) -> tuple[list[TokenSequence], str | None]:
+) -> tuple[list[TokenSequence], list[str]]:
     chat_tokenizer(template, merges).save_pretrained(path)
     opened, conversation = ChatTemplate(path), conversation_of(rows, read_dialect)
-    return sequences_of(
+    sequences, faults = sequences_of(
         conversation, lambda messages: opened.answered(messages, conversation.tools), opened.encode
     )
+    return sequences, [*faults, *([conversation.fault] if conversation.fault else [])]
 
 
 def shown(sequence: TokenSequence) -> list[str]:
@@ -54,8 +56,8 @@ def shown(sequence: TokenSequence) -> list[str]:
 @pytest.mark.parametrize("template", [CHATML, MARKED], ids=["compared", "marked"])
 def test_all_turns_are_one_sequence_as_the_whole_chat_is_tokenised(tmp_path: Path, template: str):
     rows = row(0, EAST, said("system", "Go."), HALL), row(1, OUT, KITCHEN)
-    (sequence,), fault = tokenised(tmp_path, template, *rows)
-    assert fault is None
+    (sequence,), faults = tokenised(tmp_path, template, *rows)
+    assert not faults
     head = "<|im_start|>assistant\n"
     assert shown(sequence) == [
         f"<|im_start|>system\nGo.<|im_end|>\n<|im_start|>user\nhall<|im_end|>\n{head}",
@@ -117,8 +119,7 @@ def test_calls_and_tools_of_other_dialects_reach_the_template(tmp_path: Path):
 
 
 def test_arguments_keep_the_order_of_the_log():
-    call = {"function": {"name": "f", "arguments": '{"b": 1, "a": 2}'}}
-    (turn,) = conversation_of([row(0, said("assistant", None, tool_calls=[call]), HALL)]).turns
+    (turn,) = conversation_of([row(0, said("assistant", None, tool_calls=[CALL]), HALL)]).turns
     arguments = turn.answer["tool_calls"][0]["function"]["arguments"]
     assert list(arguments.items()) == [("b", 1), ("a", 2)]
 
@@ -135,25 +136,58 @@ STRICT = "{% for m in messages if m.content == 'sin' %}{{ raise_exception('no si
         (said("user", "sin"), "the chat template refuses their messages (no sin)"),
     ],
 )
-def test_from_a_step_that_cannot_be_tokenised_on_steps_are_left_out(
+def test_from_a_step_whose_messages_cannot_be_read_on_steps_are_left_out(
     tmp_path: Path, seen: Any, why: str
 ):
     rows = row(0, EAST, HALL), row(1, OUT, seen), row(2, EAST, HALL)
-    sequences, fault = tokenised(tmp_path, STRICT + CHATML, *rows)
+    sequences, faults = tokenised(tmp_path, STRICT + CHATML, *rows)
     assert [span.step for each in sequences for span in each.spans] == [0]
-    assert why in (fault or "")
+    assert why in faults[0]
 
 
 HEADLESS = CHATML.split("{% if add_generation_prompt %}")[0]
-PREFILLED = CHATML.replace("assistant\n{% endif %}", "assistant\n<think>\n{% endif %}")
+OPENED = CHATML.replace("assistant\n{% endif %}", "assistant\n<think>{% endif %}").replace(
+    "{{ m.content }}",
+    "{% if m.reasoning %}<think>{{ m.reasoning }}</think>{% endif %}{{ m.content }}",
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "answer", "why"),
+    [
+        (OPENED, EAST, "does not append their answer to its generation prompt"),
+        (CHATML.replace("m.content", "m.text"), EAST, "leaves out the text of their answer"),
+        (MARKED, said("assistant", "", tool_calls=[CALL]), "leaves out calls of tools"),
+    ],
+)
+def test_an_answer_that_the_template_does_not_show_as_it_is_is_left_out(
+    tmp_path: Path, template: str, answer: Any, why: str
+):
+    thoughtful = said("assistant", "go out", reasoning="hm")
+    sequences, faults = tokenised(
+        tmp_path, template, row(0, answer, HALL), row(1, thoughtful, HALL)
+    )
+    assert why in faults[0]
+    if template == OPENED:
+        assert shown(sequences[0])[1:] == ["hm</think>go out<|im_end|>"]
+
+
+def test_a_token_at_the_end_of_all_texts_is_no_answer(tmp_path: Path):
+    ending = HEADLESS.replace("<|im_end|>", "<|im_start|>")
+    ending += (
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% else %}{{ eos_token }}{% endif %}"
+    )
+    (sequence,), _ = tokenised(tmp_path, ending, row(0, EAST, HALL), row(1, OUT, KITCHEN))
+    assert shown(sequence)[1::2] == ["go east<|im_start|>", "go out<|im_start|>"]
+
+
 MARK = "{% generation %}a{% endgeneration %}"
 
 
 @pytest.mark.parametrize(
     ("template", "why"),
     [
-        (HEADLESS, "its generation prompt must end with what begins an answer"),
-        (PREFILLED, "its answer must follow"),
+        (HEADLESS, "its generation prompt must end with what begins all answers"),
         (f"{{% for m in messages %}}{MARK}b{MARK}{{% endfor %}}", "must mark each answer as one"),
         (None, "has none. Add chat_template.jinja"),
     ],

@@ -53,8 +53,8 @@ def sequences_of(
     conversation: Conversation,
     answered: Callable[[Sequence[dict[str, Any]]], Answered],
     encode: Callable[[Sequence[str]], list[list[int]]],
-) -> tuple[list[TokenSequence], str | None]:
-    """Return the sequences of a trajectory, each step in one of them.
+) -> tuple[list[TokenSequence], list[str]]:
+    """Return the sequences of a trajectory, each step in one of them, if it can be tokenised.
 
     A sequence goes on as long as the text of a turn begins with the whole text of the turn before.
     A template that rewrites the past, such as one that drops earlier reasoning, begins a new one.
@@ -65,23 +65,23 @@ def sequences_of(
         encode: Returns the token ids of texts that follow each other.
 
     Returns:
-        The sequences; and why steps at the end are in none, or None if all are in one.
+        The sequences; and of each turn that is in none, why.
     """
     opened: list[_Open] = []
     messages: list[dict[str, Any]] = []
-    fault = conversation.fault
+    faults: list[str] = []
     for step, turn in enumerate(conversation.turns):
         messages += [*turn.seen, turn.answer]
         try:
             text = answered(messages)
         except UnusableError as error:
-            fault = str(error)
-            break
+            faults.append(str(error))
+            continue
         if not opened or not opened[-1].takes(text):
             opened.append(_Open())
             opened[-1].takes(text)
         opened[-1].steps.append(step)
-    return [_encoded(each, encode) for each in opened], fault
+    return [_encoded(each, encode) for each in opened], faults
 
 
 def _encoded(opened: _Open, encode: Callable[[Sequence[str]], list[list[int]]]) -> TokenSequence:

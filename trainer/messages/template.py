@@ -14,8 +14,8 @@ from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import Chat, UnusableError
 
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
-_THINKING = re.compile(r"\s*(<think(ing)?>\s*(</think(ing)?>)?)?\s*")
-"""What a template may begin every answer with: nobody but the policy writes it."""
+_THINKING = re.compile(r"\s*(<think(ing)?>)?\s*(</think(ing)?>)?\s*")
+"""What a template may begin every answer with: reasoning that is empty is the policy's, too."""
 
 REMEDY = (
     "Put {% generation %} and {% endgeneration %} around the answer in the template "
@@ -56,7 +56,10 @@ class ChatTemplate:
                 "tokens are an answer's"
             )
         self._ends = tuple(self._tokenizer.get_added_vocab())
-        self._is_probed = False
+        self._eos = self._tokenizer.eos_token or ""
+        self._probed: set[str] = set()
+        self.num_without_reasoning = 0
+        """Answers whose reasoning the template has left out."""
 
     def has_marks(self, tools: Chat | None = None) -> bool:
         """Return whether the template marks answers by {% generation %}."""
@@ -70,12 +73,16 @@ class ChatTemplate:
             tools: Definitions of the tools.
 
         Raises:
-            UnusableError: The template refuses these messages.
+            UnusableError: The template refuses these messages, or leaves a part of the answer out.
             InputError: The template does not tell what of the text is the answer.
         """
-        if self.has_marks(tools):
-            return self._marked(messages, tools)
-        return self._compared(messages, tools)
+        read = self._marked if self.has_marks(tools) else self._compared
+        answered = read(messages, tools)
+        answer, message = answered.text[answered.start :], messages[-1]
+        _refuse_loss(message, answer)
+        reasoning = str(message.get("reasoning_content") or message.get("reasoning") or "")
+        self.num_without_reasoning += reasoning.strip() not in answer
+        return answered
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of texts that follow each other.
@@ -160,13 +167,23 @@ class ChatTemplate:
         prompt = self._prompt(messages[:-1], tools)
         text, _ = self._render(messages, tools)
         if not text.startswith(prompt):
-            self._refuse(
-                f"after {prompt[-40:]!r} its answer must follow, but the text that has the answer "
-                f"goes on as {text[_num_common(text, prompt) :][:40]!r}"
+            raise UnusableError(
+                f"the chat template of {self.directory} does not append their answer to its "
+                "generation prompt (as where the prompt opens <think>, and the answer has no "
+                f"reasoning). {REMEDY}"
             )
+        return Answered(self._ended(text), len(prompt))
+
+    def _ended(self, text: str) -> str:
+        """Return a text up to the token that ends its last answer.
+
+        A line break after it is the template's, and so is a token after that which ends all texts.
+        """
         ended = text.rstrip()
-        # The line break after the token that ends an answer is the template's.
-        return Answered(ended if ended.endswith(self._ends) else text, len(prompt))
+        earlier = ended.removesuffix(self._eos).rstrip()
+        if earlier.endswith(self._ends) and ended != earlier + self._eos:
+            return earlier
+        return ended if ended.endswith(self._ends) else text
 
     def _prompt(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> str:
         if not messages:
@@ -175,23 +192,35 @@ class ChatTemplate:
 
     def _probe(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> None:
         """Refuse a template that begins an answer with a text that is not the policy's."""
-        if self._is_probed:
-            return
         prompt = self._prompt(messages, tools)
+        # After a result of a tool, a template may go on in another way than after a user's words.
+        role = messages[-1]["role"]
+        if role in self._probed:
+            return
         one, other = (
             self._render([*messages, {"role": "assistant", "content": text}], tools)[0]
             for text in ("1", "2")
         )
+        if one == other:  # the text is left out: no answer passes then
+            return
         constant = one[len(prompt) : _num_common(one, other)]
         if one.startswith(prompt) and not _THINKING.fullmatch(constant):
-            self._refuse(f"its generation prompt must end with what begins an answer, {constant!r}")
-        self._is_probed = True
+            raise InputError(
+                f"the chat template of {self.directory} does not tell what of a text is the "
+                "answer: its generation prompt must end with what begins all answers after a "
+                f"message of {role}, {constant!r}. {REMEDY}"
+            )
+        self._probed.add(role)
 
-    def _refuse(self, why: str) -> None:
-        raise InputError(
-            f"the chat template of {self.directory} does not tell what of a text is the answer: "
-            f"{why}. {REMEDY}"
-        )
+
+def _refuse_loss(message: Mapping[str, Any], answer: str) -> None:
+    """Raise UnusableError if an answer lacks the text or a call of its message."""
+    said = message["content"].rpartition("</think>")[2].strip()
+    if said not in answer:
+        raise UnusableError("the chat template leaves out the text of their answer")
+    names = [call["function"]["name"] for call in message.get("tool_calls", ())]
+    if not all(name in answer for name in names):
+        raise UnusableError("the chat template leaves out calls of tools")
 
 
 def _num_common(one: str, other: str) -> int:

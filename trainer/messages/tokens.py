@@ -112,6 +112,8 @@ def tokens_of_messages(
         f"no step has token ids: the chat template of {directory} made {num_tokens:,} of the "
         f"messages of {num_steps:,} steps, {way}, in {num_sequences:,} sequences"
     )
+    if num := template.num_without_reasoning:
+        faults.append(f"the chat template leaves out the reasoning of {num:,} answers")
     of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
     of_columns += "user says, and the action the answer"
     return MessageTokens(
@@ -139,15 +141,15 @@ def _shard_tokens(
         numbers.sort(key=lambda number: rows[number]["step_index"])
         conversation = conversation_of([rows[number] for number in numbers], read_message)
         answered = partial(template.answered, tools=conversation.tools)
-        each, fault = sequences_of(conversation, answered, template.encode)
+        each, faults = sequences_of(conversation, answered, template.encode)
         for sequence in each:
             for step, start, end in sequence.spans:
                 place[:, numbers[step]] = len(sequences), start, end
             sequences.append(sequence)
-        num_made = sum(len(sequence.spans) for sequence in each)
+        counts.update(faults)
         counts[_BY_COLUMNS] += conversation.num_by_columns
-        if fault is not None:
-            counts[fault] += len(numbers) - num_made
+        if conversation.fault is not None:
+            counts[conversation.fault] += len(numbers) - len(conversation.turns)
     return _ShardTokens(
         sequences=tuple(sequence.ids for sequence in sequences),
         sequence=place[0],

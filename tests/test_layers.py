@@ -63,6 +63,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "text_diff",
             "progress",
             "files",
+            "chat",
             "options",
             "layout",
             "tree",

@@ -11,7 +11,6 @@ from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.opening import compute_dtype
-from graphcredit.trainer.messages.conversation import ReadMessage
 from graphcredit.trainer.model.loading import load_shapes
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
@@ -21,15 +20,12 @@ from graphcredit.trainer.training import heed_signal, plan_training
 from graphcredit.trainer.training_run import sources_of
 
 
-def preview(
-    config: TrainConfig, *, num_processes: int, read_message: ReadMessage | None = None
-) -> dict[str, Any]:
+def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     """Return the steps, the plan and the memory of a training, without the model's weights.
 
     Args:
         config: The options.
         num_processes: Processes that would share the training.
-        read_message: As `train` takes it.
 
     Returns:
         JSON values: `steps`, `plan`, `passes`, `memory` (bytes of each process, with the `device`
@@ -39,7 +35,7 @@ def preview(
         InputError: The data or the model cannot be used. What only the weights show is not found:
             a log of another policy, log-probabilities that cannot be reproduced.
     """
-    config, _, plan, report = plan_training(config, read_message=read_message)
+    config, _, plan, report = plan_training(config)
     report = heed_signal(config, plan, report)
     output = Output(config.out)
     shapes = load_shapes(config.model, config)

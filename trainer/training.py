@@ -26,7 +26,6 @@ from graphcredit.trainer.engine.distributed import (
 from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
-from graphcredit.trainer.messages.conversation import ReadMessage
 from graphcredit.trainer.messages.tokens import MessageTokens, tokens_of_messages
 from graphcredit.trainer.model.source import find_model, load_eyes
 from graphcredit.trainer.model.vision import FAMILIES
@@ -46,7 +45,6 @@ def train(
     *,
     on_progress: OnProgress = silent,
     on_notice: Callable[[str], None] = _unheard,
-    read_message: ReadMessage | None = None,
 ) -> dict[str, Any] | None:
     """Train a policy, or resume a training that was killed.
 
@@ -54,7 +52,6 @@ def train(
         config: The options.
         on_progress: Called for every pass and update.
         on_notice: Called with each warning as it is found.
-        read_message: Reads messages of other dialects than OpenAI's, of a log without token ids.
 
     Returns:
         The summary that `result.json` holds; None on every rank but the first.
@@ -69,7 +66,7 @@ def train(
     is_first = is_first_rank()
     on_progress = on_progress if is_first else silent
     on_progress("read the steps")
-    config, store, plan, report = plan_training(config, on_progress, read_message)
+    config, store, plan, report = plan_training(config, on_progress)
     identity = _identity(config, plan)
     with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
@@ -95,7 +92,7 @@ def train(
 
 
 def plan_training(
-    config: TrainConfig, on_progress: OnProgress = silent, read_message: ReadMessage | None = None
+    config: TrainConfig, on_progress: OnProgress = silent
 ) -> tuple[TrainConfig, Store, TrainingPlan, IndexReport]:
     """Return the effective configuration, the store, the plan, and the counts of the steps.
 
@@ -110,7 +107,7 @@ def plan_training(
     config = effective_config(config)
     store = open_store(config.store)
     run_id, iteration = _which_iteration(store, config)
-    source = _token_source(store, run_id, iteration, config, on_progress, read_message)
+    source = _token_source(store, run_id, iteration, config, on_progress)
     if not source.has_logprobs:
         config = _without_sampler(config)
     index, report = read_index(
@@ -177,21 +174,14 @@ def _which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
 
 
 def _token_source(
-    store: Store,
-    run_id: str,
-    iteration: int,
-    config: TrainConfig,
-    on_progress: OnProgress,
-    read_message: ReadMessage | None,
+    store: Store, run_id: str, iteration: int, config: TrainConfig, on_progress: OnProgress
 ) -> TokenSource:
     """Return where the tokens are from; messages are tokenised now if no step has token ids."""
     shards = store.shards(run_id, iteration)
     has_ids, has_logprobs = logged_columns(shard.path for shard in shards)
     if has_ids or not shards:
         return TokenSource(has_logprobs=has_logprobs or not shards)
-    made = tokens_of_messages(
-        shards, find_model(config.model), read_message=read_message, on_progress=on_progress
-    )
+    made = tokens_of_messages(shards, find_model(config.model), on_progress=on_progress)
     return TokenSource(made=made, has_logprobs=False)
 
 

@@ -10,7 +10,6 @@ from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import be_quiet, interruptible, print_json, progress, say, tell
 from graphcredit.cli.output.help import explains
 from graphcredit.cli.output.preview import show_preview
-from graphcredit.collector.importers.messages.dialects import read_dialect
 from graphcredit.store.errors import OptionError
 from graphcredit.store.plural import counted
 from graphcredit.trainer.config import read_config
@@ -58,7 +57,7 @@ def train(
         from graphcredit.trainer.engine.distributed import num_processes
         from graphcredit.trainer.preview import preview
 
-        shown = preview(effective, num_processes=num_processes(), read_message=read_dialect)
+        shown = preview(effective, num_processes=num_processes())
         print_json(shown) if as_json else show_preview(shown)
         return
     # See above.
@@ -74,7 +73,6 @@ def train(
             effective,
             on_progress=show,
             on_notice=lambda notice: tell(f"note: {notice}"),
-            read_message=read_dialect,
         )
     if result is None:
         return

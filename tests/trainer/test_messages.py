@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from graphcredit.collector.importers.messages.dialects import read_dialect
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
 from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
@@ -38,7 +37,7 @@ def tokenised(
     path: Path, template: str | None, *rows: Mapping[str, Any], merges: Any = ()
 ) -> tuple[list[TokenSequence], list[str]]:
     chat_tokenizer(template, merges).save_pretrained(path)
-    opened, conversation = ChatTemplate(path), conversation_of(rows, read_dialect)
+    opened, conversation = ChatTemplate(path), conversation_of(rows)
     sequences, faults = sequences_of(
         conversation, lambda messages: opened.answered(messages, conversation.tools), opened.encode
     )
@@ -100,18 +99,19 @@ def test_tokens_that_would_cross_the_beginning_of_an_answer_are_those_of_its_par
     assert around == ["\n", "\n\n"]
 
 
-def test_calls_and_tools_of_other_dialects_reach_the_template(tmp_path: Path):
-    """Anthropic's answer with a call, the result, and the definition of the tool."""
-    call = {"type": "tool_use", "id": "1", "name": "look", "input": {"at": 1}}
-    result = {"type": "tool_result", "tool_use_id": "1", "content": "a door"}
-    tool = {"name": "look", "description": "d", "input_schema": {"type": "object"}}
-    rows = (
-        row(0, said("assistant", [call]), HALL, log={"tools": [tool]}),
-        row(1, EAST, said("user", [result])),
-    )
+def test_calls_and_tools_reach_the_template(tmp_path: Path):
+    """The chat that an import writes stands for the messages; Anthropic defines the tool."""
+    calls = [{"type": "function", "function": {"name": "look", "arguments": {"at": 1}}}]
+    chats = [
+        [HALL, said("assistant", "", tool_calls=calls)],
+        [said("tool", "a door"), EAST],
+    ]
+    extras = [{"message": {"parts": []}, "chat": chat} for chat in chats]
+    extras[0]["log"] = {"tools": [{"name": "look", "input_schema": {"type": "object"}}]}
+    rows = (row(n, {}, extra=json.dumps(extra)) for n, extra in enumerate(extras))
     (sequence,), _ = tokenised(tmp_path, CHATML, *rows)
     system, answer, seen, _ = shown(sequence)
-    function = {"name": "look", "description": "d", "parameters": {"type": "object"}}
+    function = {"name": "look", "parameters": {"type": "object"}}
     assert json.dumps([{"type": "function", "function": function}]) in system
     called = '<tool_call>{"name": "look", "arguments": {"at": 1}}</tool_call>'
     assert answer == f"{called}<|im_end|>"
@@ -131,8 +131,8 @@ STRICT = "{% for m in messages if m.content == 'sin' %}{{ raise_exception('no si
 @pytest.mark.parametrize(
     ("seen", "why"),
     [
-        (PICTURE, "images, whose places only logged tokens tell"),
-        ({"observation": "x"}, "no dialect"),
+        (PICTURE, "images, or parts of no dialect"),
+        (said("user", "", error={"code": 7}), "images, or parts of no dialect"),
         (said("user", "sin"), "the chat template refuses their messages (no sin)"),
     ],
 )

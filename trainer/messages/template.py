@@ -10,8 +10,9 @@ from jinja2 import TemplateError
 from transformers import AutoTokenizer
 from transformers.utils.chat_template_utils import render_jinja_template
 
+from graphcredit.store.chat import Chat
 from graphcredit.store.errors import InputError, library_errors
-from graphcredit.trainer.messages.conversation import Chat, UnusableError
+from graphcredit.trainer.messages.conversation import UnusableError
 
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
 _THINKING = re.compile(r"\s*(<think(ing)?>)?\s*(</think(ing)?>)?\s*")

@@ -16,7 +16,7 @@ from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.data.ragged import Ints, Ragged
 from graphcredit.trainer.data.step_columns import TokenColumns
-from graphcredit.trainer.messages.conversation import COLUMNS, ReadMessage, conversation_of
+from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
 from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
 from graphcredit.trainer.messages.template import ChatTemplate
 
@@ -72,18 +72,13 @@ class MessageTokens:
 
 
 def tokens_of_messages(
-    shards: Sequence[Shard],
-    directory: Path,
-    *,
-    read_message: ReadMessage | None = None,
-    on_progress: OnProgress = silent,
+    shards: Sequence[Shard], directory: Path, *, on_progress: OnProgress = silent
 ) -> MessageTokens:
     """Tokenise the steps of some shards by the chat template of a model.
 
     Args:
         shards: Step shards whose steps have no token ids.
         directory: The model.
-        read_message: Reads messages of other dialects than OpenAI's.
         on_progress: Called after each shard.
 
     Raises:
@@ -95,7 +90,7 @@ def tokens_of_messages(
     made: dict[Path, _ShardTokens] = {}
     counts: Counter[str] = Counter()
     for number, shard in enumerate(shards):
-        made[shard.path] = _shard_tokens(shard.path, template, read_message, counts)
+        made[shard.path] = _shard_tokens(shard.path, template, counts)
         on_progress("tokenise the messages", number + 1, len(shards))
     num_steps = sum(int((each.sequence >= 0).sum()) for each in made.values())
     num_sequences = sum(len(each.sequences) for each in made.values())
@@ -128,9 +123,7 @@ def tokens_of_messages(
 _BY_COLUMNS = "by columns"
 
 
-def _shard_tokens(
-    path: Path, template: ChatTemplate, read_message: ReadMessage | None, counts: Counter[str]
-) -> _ShardTokens:
+def _shard_tokens(path: Path, template: ChatTemplate, counts: Counter[str]) -> _ShardTokens:
     rows = _rows(path)
     of_trajectory: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
@@ -139,7 +132,7 @@ def _shard_tokens(
     place = np.full((3, len(rows)), -1, np.int64)
     for numbers in of_trajectory.values():
         numbers.sort(key=lambda number: rows[number]["step_index"])
-        conversation = conversation_of([rows[number] for number in numbers], read_message)
+        conversation = conversation_of([rows[number] for number in numbers])
         answered = partial(template.answered, tools=conversation.tools)
         each, faults = sequences_of(conversation, answered, template.encode)
         for sequence in each:

@@ -33,7 +33,7 @@ def _as_chat(message: Message) -> dict[str, Any]:
     calls = [
         {"type": "function", "function": {"name": c.name, "arguments": call_arguments(c.arguments)}}
         for c in message.tool_calls
-        if not message.calls_text
+        if not (is_whole and message.calls_text)
     ]
     thought = message.thought if message.role == ASSISTANT else ""
     return {

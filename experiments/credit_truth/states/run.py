@@ -9,7 +9,6 @@ judges each log; the exact yardstick says what credit by that definition is wort
 
 import argparse
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -33,7 +32,7 @@ NUM_GROUPS = 24
 """Groups that evidence sees."""
 
 ESTIMATORS = ("reach", "graphgpo")
-_GROUPS_FOR_WORTH = 4 * MANY
+GROUPS_FOR_WORTH = 4 * MANY
 
 
 def main() -> None:
@@ -48,7 +47,7 @@ def main() -> None:
     chosen = units(
         tuple(DESIGN_WORLDS if options.design else WORLDS),
         num_seeds=options.seeds,
-        num_groups=_GROUPS_FOR_WORTH,
+        num_groups=GROUPS_FOR_WORTH,
         estimators=ESTIMATORS,
     )
     rows = made(options.out / "units", chosen, judge, made_by, options.workers)
@@ -67,7 +66,7 @@ def judge(unit: Unit) -> pl.DataFrame:
     every = definitions(played.world, played.rollouts, rng)
     for name, visits in zip(NAMES, every, strict=True):
         before, after = steps_of(visits, played.rollouts)
-        known = _knowledge(played, before)
+        known = knowledge(played, before)
         of_true = of_true or known
         beyond, less = known.beyond_chance(), of_true.more_than(known)
         rows.append(
@@ -81,15 +80,8 @@ def judge(unit: Unit) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What evidence sees of a unit: its first groups with different outcomes."""
-
-    rollouts: Rollouts
-    is_kept: Ints
-
-
-def _knowledge(played: Played, node: Ints) -> Knowledge:
+def knowledge(played: Played, node: Ints) -> Knowledge:
+    """Return what nodes of steps tell in the first groups of a unit."""
     rollouts, world = played.rollouts, played.world
     outcome = world.score[rollouts.target[rollouts.is_last]].reshape(-1, GROUP_SIZE)
     span = outcome.max(1) - outcome.min(1)
@@ -134,13 +126,14 @@ def _worth(played: Played, before: Ints, after: Ints) -> dict[str, float]:
     worth: dict[str, float] = {}
     for name, advantage in advantages(steps, judged(ESTIMATORS)).items():
         gradients = group_gradients(world, played.policy, rollouts, advantage)
-        worth[f"{name} 1"] = _mean_gain(played, gradients[:MANY]) / best
+        worth[f"{name} 1"] = mean_gain(played, gradients[:MANY]) / best
         summed = gradients.reshape(-1, MANY, *gradients.shape[1:]).sum(1)
-        worth[f"{name} {MANY}"] = _mean_gain(played, summed) / best
+        worth[f"{name} {MANY}"] = mean_gain(played, summed) / best
     return worth
 
 
-def _mean_gain(played: Played, gradients: Floats) -> float:
+def mean_gain(played: Played, gradients: Floats) -> float:
+    """Return the mean gain of the step along each of some gradients."""
     return float(np.mean([played.gain(gradient) for gradient in gradients]))
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
 """Rules for agents that use tools, which are judged where the store has no such states yet."""
 
+LEARNED = "--set effects"
+"""What is learned adds to: what was done, and the reads without which that tells less."""
+
 
 def evidence(
     store: StorePath,
@@ -47,14 +50,14 @@ def evidence(
 
 def definitions_of(store: "Store", run_id: str | None) -> "list[Definition]":
     """Return what is judged: the states that a store has, by each merge, and rules for tools."""
-    from graphcredit.collector.states.restate import effects_in, restated
+    from graphcredit.collector.states.restate import calls_by_tool, effects_in, restated
     from graphcredit.collector.states.rows import COLUMNS
     from graphcredit.collector.states.table import learned
-    from graphcredit.credit.evidence.judge import Definition
+    from graphcredit.credit.evidence.judge import Definition, LearnedParts
     from graphcredit.credit.merging.table import MergeSettings
 
     merges = [MergeSettings(), MergeSettings(merge="segments")]
-    names, tools = stored_states(store), effects_in(store, run_id=run_id)
+    names, effects = stored_states(store), effects_in(store, run_id=run_id)
     stored = [
         Definition(name=_name(state, merge.merge), state=state, merge=merge)
         for state in (LOGGED_STATE, *names)
@@ -64,12 +67,22 @@ def definitions_of(store: "Store", run_id: str | None) -> "list[Definition]":
         Definition(
             name=f"--set {rule}",
             columns=COLUMNS,
-            restate=partial(restated, rule=learned(rule, tools)),
+            restate=partial(restated, rule=learned(rule, effects.tools)),
         )
         for rule in RULES
         if states_name(rule) not in names
     ]
-    return [*stored, *by_rule]
+    with_reads = Definition(
+        name=LEARNED,
+        columns=COLUMNS,
+        restate=partial(restated, rule=learned("effects", effects.tools)),
+        parts=LearnedParts(
+            of=partial(calls_by_tool, tools=effects.unchanging),
+            name=lambda tools: f"--set effects+calls:{','.join(tools)}" if tools else LEARNED,
+        ),
+    )
+    is_new = effects.unchanging and states_name("effects+calls") not in names
+    return [*stored, *by_rule, *([with_reads] if is_new else [])]
 
 
 def _name(state: str, merge: str) -> str:

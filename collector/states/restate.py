@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from graphcredit.collector.states.calls import Visit, visits_of
 from graphcredit.collector.states.effects import Effects, learn_effects
 from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
+from graphcredit.collector.states.rules import calls
 from graphcredit.collector.states.table import learned, must_learn, tool_rule
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Shard, open_store, states_name
@@ -125,9 +128,27 @@ def restated(steps: pa.Table, rule: str) -> pa.Table:
     return steps
 
 
-def effects_in(store: AnyStore, *, run_id: str | None = None) -> tuple[str, ...]:
-    """Return the tools that change something, by all steps of a store or of one run together."""
-    return tuple(_learn(open_store(store).shards(run_id)).tools)
+def calls_by_tool(steps: pa.Table, tools: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """Return, for each tool, a number for each step: equal where its calls so far are the same.
+
+    Args:
+        steps: As of `restated`.
+        tools: The tools.
+    """
+    rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    of_tool = {tool: np.zeros(len(rows), np.int64) for tool in tools}
+    for of_trajectory in _by_trajectory({**row, "row": n} for n, row in enumerate(rows)):
+        visits = visits_of(moves_of_rows(of_trajectory))
+        for tool, number in of_tool.items():
+            for row, text in zip(of_trajectory, calls(visits, frozenset({tool})), strict=True):
+                number[row["row"]] = numbers[text]
+    return of_tool
+
+
+def effects_in(store: AnyStore, *, run_id: str | None = None) -> Effects:
+    """Return which tools change something, by all steps of a store or of one run together."""
+    return _learn(open_store(store).shards(run_id))
 
 
 def _set_states(rows: Iterator[_Row], rule: str) -> None:

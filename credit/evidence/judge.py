@@ -1,6 +1,7 @@
 """Judge definitions of a state on the steps of a store."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.evidence.knowledge import Estimate, Knowledge, knowledge_of
+from graphcredit.credit.evidence.parts import Parts, knowledge_of_parts
 from graphcredit.credit.evidence.visits import Rollouts, rollouts_of
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.merging.table import MergeSettings
@@ -34,6 +36,18 @@ class Definition:
     """Step columns that its texts are made of, besides those of every credit run."""
     restate: Callable[[pa.Table], pa.Table] = lambda table: table
     """Returns the steps of whole groups with its texts as `state` and `next_state`."""
+    parts: "LearnedParts | None" = None
+    """What its states may have besides, if that tells more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnedParts:
+    """Parts of a state, of which those stay that tell something."""
+
+    of: Callable[[pa.Table], Mapping[str, Ints]]
+    """Returns [num_rows] each part of the steps of whole groups."""
+    name: Callable[[Sequence[str]], str]
+    """Returns the name of the definition with some of the parts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,14 +158,16 @@ def evidence(
     shards: dict[tuple[str, int], list[Shard]] = {}
     for shard in opened.shards(run_id, iteration):
         shards.setdefault((shard.run_id, shard.iteration), []).append(shard)
-    gathered: dict[str, _Gathered] = {}
+    first, knowledge = None, dict[str, Knowledge]()
     for done, definition in enumerate(definitions):
         on_progress("evidence", done, len(definitions))
-        gathered[definition.name] = _gather(list(shards.values()), definition)
-    first = next(iter(gathered.values()))
-    if not first.num_groups:
-        raise InputError(f"{opened.root} must have complete trajectories to judge: found none")
-    knowledge = {name: knowledge_of(each.rollouts, each.node) for name, each in gathered.items()}
+        gathered = _gather(list(shards.values()), definition)
+        if not gathered.num_groups:
+            raise InputError(f"{opened.root} must have complete trajectories to judge: found none")
+        first = first or gathered
+        name, known = _known(definition, gathered)
+        knowledge.setdefault(name, known)
+    assert first is not None, "there is a definition"
     order = sorted(knowledge, key=lambda name: -knowledge[name].evidence().value)
     return EvidenceReport(
         num_groups=first.num_groups,
@@ -163,19 +179,31 @@ def evidence(
     )
 
 
+def _known(definition: Definition, gathered: "_Gathered") -> tuple[str, Knowledge]:
+    """Return the name of a definition, and what it tells."""
+    rollouts, node = gathered.rollouts, gathered.node
+    if definition.parts is None:
+        return definition.name, knowledge_of(rollouts, node)
+    kept, known = knowledge_of_parts(rollouts, Parts(base=node, of=gathered.parts))
+    return definition.parts.name(kept), known
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Gathered:
     """The nodes of one definition."""
 
     rollouts: Rollouts
     node: Ints
+    parts: Mapping[str, Ints]
+    """Numbers that are equal where the part is, within a group."""
     num_groups: int
     is_whole: bool
 
 
 def _gather(iterations: Sequence[Sequence[Shard]], definition: Definition) -> _Gathered:
     """Return the nodes of a definition in the first groups of some iterations."""
-    parts: list[tuple[Rollouts, Ints]] = []
+    gathered: list[tuple[Rollouts, Ints]] = []
+    parts: defaultdict[str, list[Ints]] = defaultdict(list)
     num_nodes = num_mixed = num_groups = num_steps = 0
     is_whole = True
     for logged in iterations:
@@ -193,18 +221,21 @@ def _gather(iterations: Sequence[Sequence[Shard]], definition: Definition) -> _G
             merged = merger.nodes(steps, table)
             rollouts, is_kept = rollouts_of(merged.steps, merged.nodes.group_of_step)
             node = merged.nodes.state_of_step[is_kept] + num_nodes
-            parts.append((replace(rollouts, group=rollouts.group + num_mixed), node))
+            gathered.append((replace(rollouts, group=rollouts.group + num_mixed), node))
+            for name, part in definition.parts.of(table).items() if definition.parts else ():
+                parts[name].append(part[merged.steps.row[is_kept]])
             num_nodes += len(merged.nodes.text_of_node)
             num_mixed += int(rollouts.group.max(initial=-1)) + 1
             num_groups += len(merged.nodes.goal_of_group)
         num_steps += read
     return _Gathered(
         rollouts=Rollouts(
-            group=_joined([part.group for part, _ in parts]),
-            length=_joined([part.length for part, _ in parts]),
-            outcome=_joined([part.outcome for part, _ in parts]),
+            group=_joined([part.group for part, _ in gathered]),
+            length=_joined([part.length for part, _ in gathered]),
+            outcome=_joined([part.outcome for part, _ in gathered]),
         ),
-        node=_joined([node for _, node in parts]),
+        node=_joined([node for _, node in gathered]),
+        parts={name: _joined(of_part) for name, of_part in parts.items()},
         num_groups=num_groups,
         is_whole=is_whole,
     )

@@ -22,7 +22,7 @@ from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, 
 from experiments.credit_truth.states.definitions import NAMES, definitions, steps_of
 from experiments.credit_truth.states.report import tables
 from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
-from experiments.episodes import GROUP_SIZE, Floats, Ints, advantages, numbered, step_table
+from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, advantages, numbered, step_table
 from experiments.jobs import made
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
 from graphcredit.credit.evidence.visits import Rollouts
@@ -82,6 +82,18 @@ def judge(unit: Unit) -> pl.DataFrame:
 
 def knowledge(played: Played, node: Ints) -> Knowledge:
     """Return what nodes of steps tell in the first groups of a unit."""
+    rollouts, is_seen = seen(played)
+    return knowledge_of(rollouts, in_groups(played, node)[is_seen])
+
+
+def in_groups(played: Played, node: Ints) -> Ints:
+    """Return nodes of all steps, of which no two groups share one."""
+    of_step = played.rollouts.episode // GROUP_SIZE
+    return np.unique(of_step * (int(node.max()) + 1) + node, return_inverse=True)[1]
+
+
+def seen(played: Played) -> tuple[Rollouts, Bools]:
+    """Return the first rollouts of a unit as evidence sees them, and which steps are theirs."""
     rollouts, world = played.rollouts, played.world
     outcome = world.score[rollouts.target[rollouts.is_last]].reshape(-1, GROUP_SIZE)
     span = outcome.max(1) - outcome.min(1)
@@ -89,16 +101,12 @@ def knowledge(played: Played, node: Ints) -> Knowledge:
     units_of_group = (outcome - outcome.min(1)[:, None]) / np.where(span > 0, span, 1.0)[:, None]
     length = np.bincount(rollouts.episode).reshape(-1, GROUP_SIZE)
     group = np.repeat(np.cumsum(kept) - 1, GROUP_SIZE).reshape(-1, GROUP_SIZE)
-    of_step = rollouts.episode // GROUP_SIZE
-    numbered_nodes = np.unique(of_step * (int(node.max()) + 1) + node, return_inverse=True)[1]
-    return knowledge_of(
-        Rollouts(
-            group=group[kept].ravel(),
-            length=length[kept].ravel(),
-            outcome=units_of_group[kept].ravel(),
-        ),
-        numbered_nodes[kept[of_step]],
+    first = Rollouts(
+        group=group[kept].ravel(),
+        length=length[kept].ravel(),
+        outcome=units_of_group[kept].ravel(),
     )
+    return first, kept[rollouts.episode // GROUP_SIZE]
 
 
 def _worth(played: Played, before: Ints, after: Ints) -> dict[str, float]:

@@ -12,6 +12,7 @@ import argparse
 import os
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,25 @@ import pyarrow as pa
 
 from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
 from experiments.credit_truth.settings import TUNED
-from experiments.credit_truth.states.run import GROUPS_FOR_WORTH, NUM_GROUPS, knowledge, mean_gain
+from experiments.credit_truth.states.run import (
+    GROUPS_FOR_WORTH,
+    NUM_GROUPS,
+    in_groups,
+    knowledge,
+    mean_gain,
+    seen,
+)
 from experiments.credit_truth.tools.log import TRUE, effects_of, in_true_states, logged
 from experiments.credit_truth.tools.report import tables
 from experiments.credit_truth.worlds.table import DESIGN_TOOL_WORLDS, TOOL_WORLDS
-from experiments.episodes import Floats, advantages
+from experiments.episodes import Floats, Ints, advantages
 from experiments.jobs import made
-from graphcredit.collector.states.restate import restated
+from graphcredit.collector.states.effects import Effects
+from graphcredit.collector.states.restate import calls_by_tool, restated
 from graphcredit.collector.states.table import learned
 from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.evidence.knowledge import Knowledge
+from graphcredit.credit.evidence.parts import Parts, knowledge_of_parts
 from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store.errors import CreditWarning
@@ -70,15 +81,13 @@ def judge(unit: Unit) -> pl.DataFrame:
     """
     played = Played.of(unit)
     of_unit = {"world": unit.world, "policy": unit.policy, "seed": unit.seed}
-    rows: list[dict[str, Any]] = []
-    for name, steps, merge in _definitions(played):
-        credit = _compute(steps, merge)
-        known = knowledge(played, np.unique(credit["state_id"].to_numpy(), return_inverse=True)[1])
-        rows.append(
-            {"definition": name, "company": known.company}
-            | {"evidence": known.evidence().value, "beyond": known.beyond_chance().value}
-            | _fractions(played, credit["reach_advantage"].to_numpy().astype(np.float64))
-        )
+    rows: list[dict[str, Any]] = [
+        {"definition": definition.name, "company": definition.knowledge.company}
+        | {"evidence": definition.knowledge.evidence().value}
+        | {"beyond": definition.knowledge.beyond_chance().value}
+        | _fractions(played, definition.advantage)
+        for definition in _definitions(played)
+    ]
     steps = logged(played.world, played.rollouts)
     controls = {name: TUNED[name] for name in CONTROLS if name in TUNED}
     controls |= configure(name for name in CONTROLS if name not in TUNED)
@@ -90,22 +99,52 @@ def judge(unit: Unit) -> pl.DataFrame:
     return pl.DataFrame([of_unit | row for row in rows], infer_schema_length=None)
 
 
-def _definitions(played: Played) -> Iterator[tuple[str, pa.Table, MergeSettings]]:
-    world, rollouts = played.world, played.rollouts
-    steps, exact = logged(world, rollouts), MergeSettings()
-    yield TRUE, in_true_states(world, rollouts), exact
-    yield "last", steps, exact
-    yield "last, segments", steps, MergeSettings(merge="segments")
-    tools = effects_of(steps, NUM_GROUPS).tools
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A definition of a state on the log of a unit."""
+
+    name: str
+    knowledge: Knowledge
+    advantage: Floats
+    """[num_steps] of `reach`."""
+
+
+def _definitions(played: Played) -> Iterator[_Definition]:
+    steps, exact = logged(played.world, played.rollouts), MergeSettings()
+
+    def judged(
+        name: str, steps: pa.Table, merge: MergeSettings = exact, known: Knowledge | None = None
+    ) -> _Definition:
+        node, advantage = _compute(steps, merge)
+        return _Definition(name, known or knowledge(played, node), advantage)
+
+    yield judged(TRUE, in_true_states(played.world, played.rollouts))
+    yield judged("last", steps)
+    yield judged("last, segments", steps, MergeSettings(merge="segments"))
+    effects = effects_of(steps, NUM_GROUPS)
     for rule in RULES:
-        yield rule, restated(steps, learned(rule, tools)), exact
+        yield judged(rule, restated(steps, learned(rule, effects.tools)))
+    kept, known = _learn(played, steps, effects)
+    rule = f"effects+calls:{','.join(kept)}" if kept else "effects"
+    yield judged("learned", restated(steps, learned(rule, effects.tools)), known=known)
 
 
-def _compute(steps: pa.Table, merge: MergeSettings) -> pa.Table:
+def _learn(played: Played, steps: pa.Table, effects: Effects) -> tuple[tuple[str, ...], Knowledge]:
+    """Return which reads a state keeps besides the effects, and what it tells then."""
+    node, _ = _compute(restated(steps, learned("effects", effects.tools)), MergeSettings())
+    rollouts, is_seen = seen(played)
+    parts = Parts(base=in_groups(played, node), of=calls_by_tool(steps, effects.unchanging))
+    return knowledge_of_parts(rollouts, parts.at(is_seen))
+
+
+def _compute(steps: pa.Table, merge: MergeSettings) -> tuple[Ints, Floats]:
+    """Return the node of each step, and its advantage of `reach`."""
     with warnings.catch_warnings():
         # That no lists of actions are logged is as people do it.
         warnings.simplefilter("ignore", CreditWarning)
-        return compute(steps, estimators=["reach"], merge=merge, on_incomplete="raise")
+        credit = compute(steps, estimators=["reach"], merge=merge, on_incomplete="raise")
+    node = np.unique(credit["state_id"].to_numpy(), return_inverse=True)[1]
+    return node, credit["reach_advantage"].to_numpy().astype(np.float64)
 
 
 def _fractions(played: Played, advantage: Floats) -> dict[str, float]:

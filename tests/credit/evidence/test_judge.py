@@ -27,11 +27,10 @@ def rooms(folder: Path, *, num_groups: int = 24, noise: bool = False, told: bool
             for step, text in enumerate(texts):
                 number = f" at 12:{rng.integers(10, 60)}" if noise else ""
                 is_last = step == 2
-                rows.append(
-                    {"task": f"t{group}", "episode": f"{group}-{rollout}", "t": step}
-                    | {"obs": text + number, "action": f"go {step}", "reward": float(won & is_last)}
-                    | {"done": is_last, "success": won if is_last else None}
-                )
+                row: dict[str, object] = {"task": f"t{group}", "episode": f"{group}-{rollout}"}
+                row |= {"t": step, "obs": text + number, "action": f"go {step}"}
+                row |= {"reward": float(won & is_last), "done": is_last}
+                rows.append(row | {"success": won if is_last else None})
     graphcredit.record(pl.DataFrame(rows), folder)
     return folder
 

@@ -11,8 +11,9 @@ from graphcredit.store.plural import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphcredit.credit.evidence.judge import Definition, EvidenceReport
+    from graphcredit.credit.evidence.definition import Definition
     from graphcredit.credit.evidence.knowledge import Estimate
+    from graphcredit.credit.evidence.report import EvidenceReport
 
 RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
 """Rules for agents that use tools, which are judged where the store has no such states yet."""
@@ -53,7 +54,7 @@ def definitions_of(store: "Store", run_id: str | None) -> "list[Definition]":
     from graphcredit.collector.states.restate import calls_by_tool, effects_in, restated
     from graphcredit.collector.states.rows import COLUMNS
     from graphcredit.collector.states.table import learned
-    from graphcredit.credit.evidence.judge import Definition, LearnedParts
+    from graphcredit.credit.evidence.definition import Definition, LearnedParts
     from graphcredit.credit.merging.table import MergeSettings
 
     merges = [MergeSettings(), MergeSettings(merge="segments")]

@@ -8,7 +8,8 @@ import pytest
 
 import graphcredit
 from graphcredit.credit.evidence import judge
-from graphcredit.credit.evidence.judge import Definition, evidence
+from graphcredit.credit.evidence.definition import Definition
+from graphcredit.credit.evidence.judge import evidence
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store.errors import InputError
 from tests.cli.in_process import run

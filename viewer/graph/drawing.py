@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.layout import Layout, Point, label_places, layout_of, middle_of
+from graphcredit.viewer.graph.layout import (
+    Layout,
+    Point,
+    label_places,
+    layers_of,
+    layout_of,
+    middle_of,
+)
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
@@ -16,10 +23,9 @@ from graphcredit.viewer.graph.words import (
     edge_tip,
     legend_notes,
     node_tip,
-    scale_ends,
     state_name,
 )
-from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
+from graphcredit.viewer.widgets.colours import SignedScale, sequential
 
 Element = Mapping[str, Any]
 
@@ -50,10 +56,7 @@ class Drawing:
 class Scales:
     """What the ends of the scales of colour and width stand for."""
 
-    limit: float
-    """Of advantages: the scale goes from -limit to limit."""
-    edge_ends: Sequence[str]
-    """The ends of the scale of advantages, as text."""
+    credit: SignedScale
     most: int
     """Visits of the widest transition."""
     low: float
@@ -63,28 +66,30 @@ class Scales:
     @classmethod
     def of(cls, graph: TaskGraph, shading: Shading) -> "Scales":
         """Return scales that fit a graph."""
-        values = [v for v in map(shading.drawn_value, graph.edges) if v is not None]
+        values = [
+            *map(shading.value, graph.edges),
+            *(step.value for own in shading.own.values() for step in own),
+        ]
         shades = [shade for shade in map(shading.states.of, graph.nodes) if shade is not None]
-        limit = colour_limit(values)
         return cls(
-            limit=limit,
-            edge_ends=scale_ends(values, limit),
+            credit=SignedScale.of(values),
             most=max((edge.visits for edge in graph.edges), default=1),
             low=min(shades, default=0.0),
             high=max(shades, default=0.0),
         )
 
 
-def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> Drawing:
+def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading) -> Drawing:
     """Return the drawing of a graph.
 
     Args:
         graph: The part of the task's graph that is shown.
-        layers: From `layers_of` the whole graph.
+        whole: The whole graph, which decides the columns of states and the ends of the scales.
         shading: The meaning of the colours.
     """
+    layers = layers_of(whole)
     are_boxes = len(graph.nodes) <= READABLE
-    scales = Scales.of(graph, shading)
+    scales = Scales.of(whole, shading)
     sizes = _sizes(graph, are_boxes=are_boxes)
     box = _BOX if are_boxes else _CIRCLE
     column, row = _COLUMNS[are_boxes], _ROWS[are_boxes]
@@ -167,6 +172,7 @@ def _transition(edge: Edge, shading: Shading, scales: Scales) -> dict[str, Any]:
     value = shading.drawn_value(edge) or 0.0
     flags = {
         "pruned": edge.is_pruned,
+        "way": bool(edge.between),
         "blamed": value < 0,
         "flipped": shading.is_flipped(edge),
         "conflict": shading.verdict(edge) == "conflicts",
@@ -176,7 +182,7 @@ def _transition(edge: Edge, shading: Shading, scales: Scales) -> dict[str, Any]:
         "source": node_key(edge.source),
         "target": node_key(edge.target),
         "tip": edge_tip(edge, shading),
-        "colour": diverging(value, scales.limit),
+        "colour": scales.credit.colour(value),
         "width": round(1.5 + 6 * (edge.visits / scales.most) ** 0.5, 1),
     } | {name: True for name, is_set in flags.items() if is_set}
 
@@ -214,8 +220,8 @@ def _legend(shading: Shading, scales: Scales, *, are_boxes: bool, left_out: int)
         notes.append(f"{counted(left_out, 'action')} without room: point at the edge")
     return {
         "advantage": shading.advantage,
-        "edge_ends": scales.edge_ends,
-        "edge_scale": [diverging(step, 4) for step in range(-4, 5)],
+        "edge_ends": scales.credit.ends(),
+        "edge_scale": scales.credit.bar(),
         "state": scale.title,
         "state_scale": [sequential(step / 4) for step in range(5)],
         "state_ends": [f"{end:.3g}" for end in ends],

@@ -113,6 +113,10 @@ def _details(
         yield node_key(node.state_id), [names[node.state_id], visible(node.state), text]
     for edge in graph.edges:
         title = f"{names[edge.source]} → {names[edge.target]}"
+        if edge.between:
+            states = ", ".join(map(str, edge.between))
+            yield edge_key(edge.ends), [title, f"{edge.actions[0]}, through the states {states}"]
+            continue
         taken = edge_steps(steps, edge.ends)
         lines = (
             "\n".join(f"{name}: {_shown(value)}" for name, value in row.items())

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.words import headline
-from graphcredit.viewer.widgets.colours import NEUTRAL, colour_limit, diverging
+from graphcredit.viewer.widgets.colours import NEUTRAL, SignedScale
 from graphcredit.viewer.widgets.text import one_line
 
 _COLUMN, _ROW = 214, 92
@@ -32,14 +32,14 @@ def draw(graph: TaskGraph, *, title: str) -> str:
     width = max(x for x, _ in layout.places.values()) + _WIDTH / 2 + _MARGIN
     points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
     height = max(y for _, y in points) + _HEIGHT + _MARGIN
-    limit = colour_limit(edge.advantage for edge in graph.edges)
+    scale = SignedScale.of(edge.advantage for edge in graph.edges)
     most = max((edge.visits for edge in graph.edges), default=1)
     body = [
-        *_head(title, limit),
+        *_head(title, scale),
         *(
             line
             for index, edge in enumerate(graph.edges)
-            for line in _edge(edge, _ends(edge, layout, index), limit, most)
+            for line in _edge(edge, _ends(edge, layout, index), scale, most)
         ),
         *(line for node in graph.nodes for line in _node(node, *layout.places[node.state_id])),
         *_labels(graph, layout),
@@ -50,12 +50,11 @@ def draw(graph: TaskGraph, *, title: str) -> str:
     return "\n".join([opening, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>"])
 
 
-def _head(title: str, limit: float) -> Iterator[str]:
+def _head(title: str, scale: SignedScale) -> Iterator[str]:
     yield f'<text x="{_MARGIN}" y="28" font-size="15" font-weight="bold">{_clean(title)}</text>'
-    for step in range(41):
-        colour = diverging(step - 20, 20)
+    for step, colour in enumerate(scale.bar(41)):
         yield f'<rect x="{_MARGIN + step * 4}" y="40" width="4" height="10" fill="{colour}"/>'
-    for x, label in ((0, f"-{limit:.1f}"), (82, "0"), (164, f"+{limit:.1f}")):
+    for x, label in zip((0, 164), scale.ends(), strict=True):
         yield _text(_MARGIN + x, 63, label, 10)
     yield _text(_MARGIN + 340, 49, "mean advantage; 5×, width: visits; dashed: no effect", 10)
 
@@ -92,8 +91,8 @@ def _border(centre: Point, towards: Point) -> Point:
     return centre[0] + dx * share, centre[1] + dy * share
 
 
-def _edge(edge: Edge, points: list[Point], limit: float, most: int) -> Iterator[str]:
-    colour = NEUTRAL if edge.advantage is None else diverging(edge.advantage, limit)
+def _edge(edge: Edge, points: list[Point], scale: SignedScale, most: int) -> Iterator[str]:
+    colour = NEUTRAL if edge.advantage is None else scale.colour(edge.advantage)
     thickness = 1.4 + 4.6 * edge.visits / most
     dash = ' stroke-dasharray="5 4"' if edge.is_pruned else ""
     pen = f'fill="none" stroke="{colour}" stroke-width="{thickness:.1f}"{dash}'
@@ -106,8 +105,8 @@ def _edge(edge: Edge, points: list[Point], limit: float, most: int) -> Iterator[
     yield f'<path d="M{x0:.1f} {y0:.1f}{curve or f"L{x1:.1f} {y1:.1f}"}" {pen}/>'
     before = points[-2]
     dx, dy = x1 - before[0], y1 - before[1]
-    scale = (5 + thickness) / ((dx * dx + dy * dy) ** 0.5 or 1.0)
-    dx, dy = dx * scale, dy * scale
+    length = (5 + thickness) / ((dx * dx + dy * dy) ** 0.5 or 1.0)
+    dx, dy = dx * length, dy * length
     tip = f"M{x1:.1f} {y1:.1f}L{x1 - dx - dy / 2:.1f} {y1 - dy + dx / 2:.1f}"
     yield f'<path d="{tip}L{x1 - dx + dy / 2:.1f} {y1 - dy - dx / 2:.1f}Z" fill="{colour}"/>'
 

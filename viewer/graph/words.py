@@ -3,10 +3,11 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, signed
-from graphcredit.viewer.graph.task_graph import Edge, Node
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.queries.truth import MARKS
 from graphcredit.viewer.widgets.text import one_line, visible
 
@@ -32,12 +33,6 @@ def box_label(node: Node, apart: Mapping[int, str]) -> str:
     return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
 
 
-def scale_ends(values: Sequence[float], limit: float) -> list[str]:
-    """Return the ends of a scale from -limit to limit as text; they say if values lie beyond."""
-    is_below, is_above = min(values, default=0.0) < -limit, max(values, default=0.0) > limit
-    return [f"{'≤ ' if is_below else ''}-{limit:.2g}", f"{'≥ ' if is_above else ''}+{limit:.2g}"]
-
-
 def distance_words(node: Node, truth: TrueDistances | None) -> str:
     """Return the seen distance of a state and the true one, as far as they are known."""
     seen = (
@@ -51,7 +46,8 @@ def distance_words(node: Node, truth: TrueDistances | None) -> str:
 
 def legend_notes(shading: Shading) -> list[str]:
     """Return the notes of the legend about marks on transitions."""
-    notes = ["⇄ yellow: the signs differ"] if shading.others is not None else []
+    notes = ["colours go by the square root"]
+    notes += ["⇄ yellow: the signs differ"] if shading.others is not None else []
     if shading.truth is not None:
         notes.append("✓ ✗: the mean advantage has the sign of the true progress, or not")
     if shading.own:
@@ -90,6 +86,12 @@ def _numbers(own: Sequence[OwnStep]) -> str:
 
 def edge_tip(edge: Edge, shading: Shading) -> str:
     """Return what the pointer tells of a transition."""
+    if edge.between:
+        return (
+            f"A way of {edge.actions[0]} through {counted(len(edge.between), 'state')} that "
+            f"{'is' if len(edge.between) == 1 else 'are'} not drawn\n{shading.advantage} "
+            f"{signed(shading.value(edge))} on average. A click shows the state in its middle."
+        )
     verdict = shading.verdict(edge)
     notes = [
         f"{shading.advantage} {signed(shading.value(edge))}",
@@ -106,6 +108,49 @@ def edge_tip(edge: Edge, shading: Shading) -> str:
         ),
     ]
     return "\n".join(lines)
+
+
+WHAT_MATTERS = (
+    "where most credit and blame is, where rollouts that won part from those that failed, what "
+    "estimators disagree on, the goal, and the ways between"
+)
+
+
+def what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading, *, part: str = "") -> str:
+    """Return a sentence of what is drawn of a graph, and one of what is left out with its credit.
+
+    Args:
+        graph: The whole graph.
+        shown: What is drawn of it; an edge may be a way.
+        shading: The credit that is shown.
+        part: What was chosen of it, if that needs words.
+    """
+    words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
+    ways = [edge for edge in shown.edges if edge.between]
+    drawn = {edge.ends for edge in shown.edges if not edge.between}
+    if part and len(shown.nodes) < len(graph.nodes):
+        words += f": {part}"
+    if ways:
+        passed = {state for way in ways for state in way.between}
+        words += f". Dotted lines are ways through {counted(len(passed), 'more state')}"
+        for way in ways:
+            drawn |= {*pairwise([way.source, *way.between, way.target])}
+    left = [edge for edge in graph.edges if edge.ends not in drawn]
+    return f"{words}{_left_out(graph, left, shading)}"
+
+
+def _left_out(graph: TaskGraph, left: Sequence[Edge], shading: Shading) -> str:
+    """Return how many transitions are left out, and with which credit; empty without any."""
+    if not left:
+        return ""
+    values = [shading.value(edge) or 0.0 for edge in left]
+    weight = sum(abs(value) * edge.visits for value, edge in zip(values, left, strict=True))
+    total = sum(abs(shading.value(edge) or 0.0) * edge.visits for edge in graph.edges)
+    share = f", {weight / total:.0%} of all credit and blame" if total else ""
+    return (
+        f". Left out: {counted(len(left), 'transition')}, from {signed(min(values))} to "
+        f"{signed(max(values))}{share}"
+    )
 
 
 def headline(node: Node) -> str:

@@ -16,6 +16,7 @@ from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.tables import choose_row
@@ -24,9 +25,17 @@ _MAX_ROWS = 2000
 """Most rows to show. More would take a browser seconds; filters and orders reach the others."""
 
 _COLUMNS = (
-    *("task_id", "success_rate", "advantage_spread", "advantages", "returns", "disagreement"),
-    *("num_trajectories", "num_incomplete", "num_states", "num_merges", "singleton_share"),
-    *("mean_return", "mean_length", "invalid_share", "num_steps"),
+    *(
+        "task_id",
+        "success_rate",
+        "doubts",
+        "advantage_spread",
+        "advantages",
+        "returns",
+        "disagreement",
+    ),
+    *("num_trajectories", "num_incomplete", "num_states", "num_merges"),
+    *("singleton_share", "mean_return", "mean_length", "invalid_share", "num_steps"),
 )
 _ORDERS = {
     "widest spread": ("advantage_spread", "descending"),
@@ -127,6 +136,7 @@ def _table(rows: pa.Table) -> None:
         + ". Select a row to see its graph; a click on a column's name sorts."
     )
     shown = rows.slice(0, _MAX_ROWS)
+    shown = shown.append_column("doubts", pa.array(doubts_of_facts(shown), pa.string()))
     row = choose_row(shown, _COLUMNS, key="tasks_table", title="Tasks")
     if row is not None:
         selection.open_page("graph", task=shown["task_id"][row].as_py())

@@ -30,6 +30,11 @@ COLUMNS: Mapping[str, Any] = {
         format="percent",
         help="Share of complete trajectories.",
     ),
+    "doubts": _TEXT(
+        "doubts",
+        help="Why not to rely on its credit: a group of one, nobody won, equal returns, steps that "
+        "are alone in their state, credit that is out of date.",
+    ),
     "mean_return": _NUMBER("return", format="%.3f", help="Mean return."),
     "mean_length": _NUMBER("length", format="%.1f", help="Mean length in steps."),
     "invalid_share": _NUMBER(

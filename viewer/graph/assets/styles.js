@@ -90,6 +90,7 @@ function styles(root) {
     // Blame is told by a bar across its tip too, not by colour alone.
     { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee" } },
     { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
+    { selector: "edge[?way]", style: { "line-style": "dotted" } },
     {
       selector: "edge[?flipped]",
       style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },

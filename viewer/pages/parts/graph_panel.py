@@ -16,8 +16,8 @@ from graphcredit.viewer.graph.facts import (
     choices,
     edge_steps,
     ranked_steps,
-    remarkable,
 )
+from graphcredit.viewer.graph.importance import remarkable
 from graphcredit.viewer.graph.shading import Shading, signed
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words, state_name

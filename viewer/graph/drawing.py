@@ -1,7 +1,7 @@
 """Draw a part of a task's graph: places, colours, widths, words and marks, as Cytoscape's data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphcredit.store.plural import counted
@@ -14,24 +14,24 @@ from graphcredit.viewer.graph.layout import (
     middle_of,
 )
 from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.state_names import StateName, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.graph.words import (
     box_label,
-    distinctions,
     edge_label,
     edge_tip,
     legend_notes,
     node_tip,
-    state_name,
+    state_line,
 )
 from graphcredit.viewer.widgets.colours import SignedScale, sequential
 
 Element = Mapping[str, Any]
 
-_BOX, _CIRCLE = (144, 62), (44, 44)
+_BOX, _CIRCLE = (216, 66), (44, 44)
 """Width and height of a box, and of the largest circle, in pixels."""
-_COLUMNS, _ROWS = {True: 210, False: 170}, {True: 112, False: 70}
+_COLUMNS, _ROWS = {True: 290, False: 170}, {True: 112, False: 70}
 """Least distances of columns and of states in one, of boxes and of circles."""
 _ROOM_FOR_ACTIONS = 110
 """Most transitions that have their actions as labels; of more, only the marks are written."""
@@ -46,6 +46,8 @@ class Drawing:
     edges: Sequence[Element]
     """Transitions."""
     legend: Mapping[str, Any]
+    names: Mapping[int, str]
+    """Number and name of each state of the whole graph."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
@@ -99,12 +101,12 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading) -> Drawing:
     order = _by_importance(graph, shading)
     at = label_places(graph.edges, layout, labels, sizes=sizes, order=order)
     labels = ["" if place is None else label for place, label in zip(at, labels, strict=True)]
-    apart = distinctions(graph.nodes) if are_boxes else None
+    names = state_names(whole)
     start = min(layers, key=layers.__getitem__)
     return Drawing(
         nodes=[
             {
-                "data": _state(node, shading, scales, apart)
+                "data": _state(node, names[node.state_id], shading, scales, is_box=are_boxes)
                 | {"kind": _kind(node, start)}
                 | dict(zip(("width", "height"), sizes[node.state_id], strict=True)),
                 "position": dict(zip("xy", layout.places[node.state_id], strict=True)),
@@ -120,6 +122,7 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading) -> Drawing:
             for index, edge in enumerate(graph.edges)
         ],
         legend=_legend(shading, scales, are_boxes=are_boxes, left_out=labels.count("")),
+        names={node.state_id: state_line(node, names[node.state_id]) for node in whole.nodes},
     )
 
 
@@ -141,9 +144,9 @@ def _by_importance(graph: TaskGraph, shading: Shading) -> list[int]:
 
 
 def _state(
-    node: Node, shading: Shading, scales: Scales, apart: Mapping[int, str] | None
+    node: Node, name: StateName, shading: Shading, scales: Scales, *, is_box: bool
 ) -> dict[str, Any]:
-    """Return the data of a state; `apart` is None for a circle."""
+    """Return the data of a state."""
     value = shading.states.of(node)
     fill: dict[str, str] = {}
     if value is not None:
@@ -153,9 +156,9 @@ def _state(
         fill = {"colour": sequential(depth), "ink": "#ffffff" if depth > 0.6 else "#1d2229"}
     return {
         "id": node_key(node.state_id),
-        "label": state_name(node) if apart is None else box_label(node, apart),
-        "tip": node_tip(node, shading),
-        **({} if apart is None else {"box": True}),
+        "label": box_label(node, name) if is_box else state_line(node, replace(name, told="")),
+        "tip": node_tip(node, name, shading),
+        **({"box": True} if is_box else {}),
         **fill,
     }
 

@@ -9,13 +9,13 @@ from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
+from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
-from graphcredit.viewer.graph.words import headline
+from graphcredit.viewer.graph.words import box_label
 from graphcredit.viewer.widgets.colours import NEUTRAL, SignedScale
-from graphcredit.viewer.widgets.text import one_line
 
-_COLUMN, _ROW = 214, 92
-_WIDTH, _HEIGHT = 118, 40
+_COLUMN, _ROW = 240, 96
+_WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
 
 
@@ -32,6 +32,7 @@ def draw(graph: TaskGraph, *, title: str) -> str:
     width = max(x for x, _ in layout.places.values()) + _WIDTH / 2 + _MARGIN
     points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
     height = max(y for _, y in points) + _HEIGHT + _MARGIN
+    names = state_names(graph)
     scale = SignedScale.of(edge.advantage for edge in graph.edges)
     most = max((edge.visits for edge in graph.edges), default=1)
     body = [
@@ -41,7 +42,11 @@ def draw(graph: TaskGraph, *, title: str) -> str:
             for index, edge in enumerate(graph.edges)
             for line in _edge(edge, _ends(edge, layout, index), scale, most)
         ),
-        *(line for node in graph.nodes for line in _node(node, *layout.places[node.state_id])),
+        *(
+            line
+            for node in graph.nodes
+            for line in _node(node, names[node.state_id], *layout.places[node.state_id])
+        ),
         *_labels(graph, layout),
     ]
     size = f'width="{max(width, 620):.0f}" height="{height:.0f}"'
@@ -59,7 +64,7 @@ def _head(title: str, scale: SignedScale) -> Iterator[str]:
     yield _text(_MARGIN + 340, 49, "mean advantage; 5×, width: visits; dashed: no effect", 10)
 
 
-def _node(node: Node, x: float, y: float) -> Iterator[str]:
+def _node(node: Node, name: StateName, x: float, y: float) -> Iterator[str]:
     fill = "#fff3bf" if node.is_goal else "#ffffff"
     stroke = "#8a6d00" if node.is_goal else "#495057"
     pen = f'fill="{fill}" stroke="{stroke}" stroke-width="{2 if node.is_goal else 1.2}"'
@@ -67,10 +72,11 @@ def _node(node: Node, x: float, y: float) -> Iterator[str]:
         pen += ' stroke-dasharray="4 3"'
     left, top = x - _WIDTH / 2, y - _HEIGHT / 2
     yield f'<rect x="{left:.0f}" y="{top:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="9" {pen}/>'
-    distance = "no way seen" if node.goal_distance is None else f"{node.goal_distance:g} to go"
-    name = "GOAL" if node.is_goal else f"{node.state_id}  {one_line(headline(node), 14)}"
-    yield _text(x, y - 3, name, 11, weight="bold")
-    yield _text(x, y + 12, f"{distance} · {node.visits}×", 9.5, colour="#495057")
+    *lines, last = box_label(node, name).split("\n")
+    for place, line in enumerate(lines):
+        size, weight = (9.5, "normal") if place else (10.5, "bold")
+        yield _text(x, y - 5 * len(lines) + 13 * place + 2, line, size, weight=weight)
+    yield _text(x, y + 5 * len(lines) + 5, last, 9.5, colour="#495057")
 
 
 def _ends(edge: Edge, layout: Layout, index: int) -> list[Point]:
@@ -114,7 +120,7 @@ def _edge(edge: Edge, points: list[Point], scale: SignedScale, most: int) -> Ite
 def _labels(graph: TaskGraph, layout: Layout) -> Iterator[str]:
     """Yield the actions that have room, those of the greatest advantages first."""
     labels = [
-        one_line(edge.actions[0], 22)
+        action_words(edge.actions[0])
         + (f" and {len(edge.actions) - 1} more" if len(edge.actions) > 1 else "")
         for edge in graph.edges
     ]

@@ -1,6 +1,6 @@
 """The Graph page: a task's state graph, coloured by credit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -28,10 +28,12 @@ from graphcredit.viewer.pages.parts.graph_place import (
     read_graph,
 )
 from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.queries.task_names import task_names
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.text import show_text
 
 _ROOM_FOR_FOUND = 20
 """Most states that were searched for, of a graph that shows what matters."""
@@ -62,6 +64,8 @@ def show() -> None:
         place = choose_place(store)
     if place is None:
         return
+    if name := ask(task_names, run_id=place.run_id, iteration=place.iteration).get(place.task_id):
+        show_text(name.instruction)
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
     truth = true_distances(steps)
     with boxes:
@@ -73,13 +77,14 @@ def show() -> None:
     shown = _part(chosen, steps, selected, shading)
     picture, panel = st.columns([7, 3])
     with picture:
-        _picture(place, chosen, steps, shading, selected, shown)
+        names = _picture(place, chosen, steps, shading, selected, shown)
     lists = Panel(
         run_id=place.run_id,
         iteration=place.iteration,
         task_id=place.task_id,
         column=f"{place.estimator}_{chosen.part}",
         graph=chosen.graph,
+        names=names,
         shown=chosen.graph.part(frozenset(node.state_id for node in shown.nodes)),
         steps=steps,
         shading=replace(shading, truth=truth),
@@ -129,8 +134,8 @@ def _picture(
     shading: Shading,
     selected: int | Ends | None,
     shown: TaskGraph,
-) -> None:
-    """Show the drawing, what it has of the whole graph, and its export."""
+) -> Mapping[int, str]:
+    """Show the drawing, what it has of the whole graph, and its export; return names of states."""
     drawn = visible_part.thinned(shown, layers_of(chosen.graph), {*shading.own, selected})
     drawing = draw_part(drawn, chosen.graph, shading)
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
@@ -146,6 +151,7 @@ def _picture(
         on_find=controls.search,
     )
     _offer_export(place, drawn, steps, shading.advantage, drawing, path, play)
+    return drawing.names
 
 
 def _pick(drawn: TaskGraph, key: str) -> None:

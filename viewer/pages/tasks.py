@@ -13,6 +13,7 @@ from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
 from graphcredit.viewer.pages.parts.first import show_first
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
+from graphcredit.viewer.queries.task_names import task_names, with_instructions
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -64,6 +65,8 @@ def show() -> None:
     facts = ask(
         task_facts, run_id=run, iteration=iteration, estimator=estimator, others=tuple(names)
     )
+    instructions = ask(task_names, run_id=run, iteration=iteration)
+    facts = with_instructions(facts, instructions)
     num_old = tasks_of_kind(facts, OUT_OF_DATE).num_rows
     if estimator is not None and num_old:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
@@ -75,7 +78,7 @@ def show() -> None:
         show_trajectories(run, iteration, estimator, tuple(names))
         return
     if "reach" in names:
-        show_first(run, iteration, num_steps=pc.sum(facts["num_steps"]).as_py() or 0)
+        show_first(run, iteration, instructions, num_steps=pc.sum(facts["num_steps"]).as_py() or 0)
     notes = notes_of(run, iteration)
     _table(_wanted(facts, notes))
     if estimator is not None:
@@ -100,7 +103,7 @@ def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     has_disagreement = facts["disagreement"].null_count < facts.num_rows
     with folded("filters"):
         with st.container(horizontal=True):
-            text = st.text_input("Find in names", key="find", bind="query-params")
+            text = st.text_input("Find in names and instructions", key="find", bind="query-params")
             kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
             order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
         limits = choose_limits(notes, has_disagreement=has_disagreement)

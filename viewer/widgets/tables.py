@@ -21,6 +21,7 @@ COLUMNS: Mapping[str, Any] = {
     "run": _TEXT("run", pinned=True),
     "iteration": _NUMBER("iteration", pinned=True),
     "task_id": _TEXT("task", pinned=True),
+    "instruction": _TEXT("asks for", width=260, help="In the first step of one of its rollouts."),
     "trajectory_id": _TEXT("trajectory"),
     "step_index": _NUMBER("step"),
     "success_rate": st.column_config.ProgressColumn(

@@ -104,7 +104,7 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
     if len(shown.nodes) < len(graph.nodes):
         title += f" · {len(shown.nodes):,} of {len(graph.nodes):,} states"
     html = graph_html(
-        draw_part(shown, graph, shading),
+        draw_part(shown, graph, shading, title=title),
         shown,
         with_shown(steps_of_task, column, None),
         path=[],

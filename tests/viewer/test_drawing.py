@@ -97,6 +97,13 @@ def test_the_scale_is_that_of_the_whole_graph_and_its_ends_are_the_data(graph: T
     assert SignedScale.of([]).ends() == ["0", "0"]
 
 
+def test_the_picture_opens_at_the_most_credited_transition(graph: TaskGraph):
+    best = max(graph.edges, key=lambda edge: edge.advantage or 0.0)
+    assert _draw(graph).focus == edge_key(best.ends)
+    without = replace(graph, edges=tuple(replace(e, advantage=None) for e in graph.edges))
+    assert _draw(without).focus == "n0"
+
+
 def test_a_way_is_dotted_and_has_its_length(graph: TaskGraph):
     way = replace(graph.edges[0], source=0, target=4, between=(1, 2), actions=("3 steps",))
     whole = replace(graph, edges=(*graph.edges, way))

@@ -136,7 +136,7 @@ def _task_page(
     if len(shown.nodes) < len(graph.nodes):
         below = f"<p>{text(what_is_shown(graph, shown, shading))}</p>{below}"
     return graph_html(
-        draw_part(shown, graph, shading),
+        draw_part(shown, graph, shading, title=title),
         shown,
         with_shown(steps, column, None),
         path=[],

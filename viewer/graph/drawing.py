@@ -25,13 +25,14 @@ from graphcredit.viewer.graph.words import (
     node_tip,
     state_line,
 )
-from graphcredit.viewer.widgets.colours import SignedScale, sequential
+from graphcredit.viewer.widgets.colours import SignedScale, ink_on, sequential
+from graphcredit.viewer.widgets.text import one_line
 
 Element = Mapping[str, Any]
 
 _BOX, _CIRCLE = (216, 66), (44, 44)
 """Width and height of a box, and of the largest circle, in pixels."""
-_COLUMNS, _ROWS = {True: 290, False: 170}, {True: 112, False: 70}
+_COLUMNS, _ROWS = {True: 290, False: 210}, {True: 112, False: 70}
 """Least distances of columns and of states in one, of boxes and of circles."""
 _ROOM_FOR_ACTIONS = 110
 """Most transitions that have their actions as labels; of more, only the marks are written."""
@@ -48,10 +49,18 @@ class Drawing:
     legend: Mapping[str, Any]
     names: Mapping[int, str]
     """Number and name of each state of the whole graph."""
+    focus: str
+    """Key of what the picture opens at where it cannot be read as a whole: the transition with the
+    most credit, or the start."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
-        return {"nodes": self.nodes, "edges": self.edges, "legend": self.legend}
+        return {
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "legend": self.legend,
+            "focus": self.focus,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,14 +89,28 @@ class Scales:
             high=max(shades, default=0.0),
         )
 
+    def shade(self, node: Node, shading: Shading) -> float | None:
+        """Return how deep a state is coloured: deeper means nearer to the goal, or worth more."""
+        value = shading.states.of(node)
+        if value is None:
+            return None
+        share = (value - self.low) / ((self.high - self.low) or 1.0)
+        return 1 - share if shading.states.is_cost else share
 
-def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading) -> Drawing:
+    def state_ends(self, shading: Shading) -> list[str]:
+        """Return the ends of the scale of states as text, the pale one first."""
+        ends = (self.high, self.low) if shading.states.is_cost else (self.low, self.high)
+        return [f"{end:.3g}" for end in ends]
+
+
+def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: str = "") -> Drawing:
     """Return the drawing of a graph.
 
     Args:
         graph: The part of the task's graph that is shown.
         whole: The whole graph, which decides the columns of states and the ends of the scales.
         shading: The meaning of the colours.
+        title: What a saved picture is called.
     """
     layers = layers_of(whole)
     are_boxes = len(graph.nodes) <= READABLE
@@ -121,9 +144,18 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading) -> Drawing:
             }
             for index, edge in enumerate(graph.edges)
         ],
-        legend=_legend(shading, scales, are_boxes=are_boxes, left_out=labels.count("")),
+        legend={"title": one_line(title, 120)}
+        | _legend(shading, scales, are_boxes=are_boxes, left_out=labels.count("")),
+        focus=_focus(graph, shading, start),
         names={node.state_id: state_line(node, names[node.state_id]) for node in whole.nodes},
     )
+
+
+def _focus(graph: TaskGraph, shading: Shading, start: int) -> str:
+    credited = [edge for edge in graph.edges if (shading.drawn_value(edge) or 0.0) > 0]
+    if not credited:
+        return node_key(start)
+    return edge_key(max(credited, key=lambda edge: shading.drawn_value(edge) or 0.0).ends)
 
 
 def _sizes(graph: TaskGraph, *, are_boxes: bool) -> dict[int, tuple[int, int]]:
@@ -147,13 +179,8 @@ def _state(
     node: Node, name: StateName, shading: Shading, scales: Scales, *, is_box: bool
 ) -> dict[str, Any]:
     """Return the data of a state."""
-    value = shading.states.of(node)
-    fill: dict[str, str] = {}
-    if value is not None:
-        # Deeper means nearer to the goal, or a higher value.
-        share = (value - scales.low) / ((scales.high - scales.low) or 1.0)
-        depth = 1 - share if shading.states.is_cost else share
-        fill = {"colour": sequential(depth), "ink": "#ffffff" if depth > 0.6 else "#1d2229"}
+    depth = scales.shade(node, shading)
+    fill = {} if depth is None else {"colour": sequential(depth), "ink": ink_on(depth)}
     return {
         "id": node_key(node.state_id),
         "label": box_label(node, name) if is_box else state_line(node, replace(name, told="")),
@@ -215,8 +242,6 @@ def _route(layout: Layout, index: int, edge: Edge, at: Point | None, height: int
 
 def _legend(shading: Shading, scales: Scales, *, are_boxes: bool, left_out: int) -> dict[str, Any]:
     """Return what colours and marks mean; `left_out` actions had no room."""
-    scale = shading.states
-    ends = (scales.high, scales.low) if scale.is_cost else (scales.low, scales.high)
     notes = ["in boxes: seen distance, visits"] if are_boxes else []
     notes += legend_notes(shading)
     if left_out:
@@ -225,8 +250,8 @@ def _legend(shading: Shading, scales: Scales, *, are_boxes: bool, left_out: int)
         "advantage": shading.advantage,
         "edge_ends": scales.credit.ends(),
         "edge_scale": scales.credit.bar(),
-        "state": scale.title,
+        "state": shading.states.title,
         "state_scale": [sequential(step / 4) for step in range(5)],
-        "state_ends": [f"{end:.3g}" for end in ends],
+        "state_ends": scales.state_ends(shading),
         "marks": notes,
     }

@@ -1,82 +1,104 @@
-"""Draw a task's state graph as an SVG file.
+"""Draw a task's state graph as an SVG file, with a title and a legend.
 
 States are in columns by their distance from the start. Blue edges deserve credit, orange ones
-blame; dashed ones had no effect. All text is escaped: a log cannot put markup into a picture.
+with a bar at the tip blame. All text is escaped: a log cannot put markup into a picture.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
+from graphcredit.viewer.graph.drawing import Scales
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
+from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.words import box_label
-from graphcredit.viewer.widgets.colours import NEUTRAL, SignedScale
+from graphcredit.viewer.widgets.colours import NEUTRAL, ink_on, sequential
 
 _COLUMN, _ROW = 240, 96
 _WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
 
 
-def draw(graph: TaskGraph, *, title: str) -> str:
+def draw(
+    graph: TaskGraph,
+    *,
+    title: str,
+    whole: TaskGraph | None = None,
+    shading: Shading | None = None,
+) -> str:
     """Return the SVG of a graph.
 
     Args:
-        graph: From `read_task_graph`.
+        graph: What is drawn.
         title: The heading, one line.
+        whole: The whole graph, if that is a part.
+        shading: The meaning of the colours; by default the mean advantage.
     """
+    whole = graph if whole is None else whole
+    shading = Shading(advantage="mean advantage") if shading is None else shading
     layout = layout_of(
-        graph, layers_of(graph), column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT)
+        graph, layers_of(whole), column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT)
     ).moved(_MARGIN + _WIDTH / 2, _HEAD + _HEIGHT)
     width = max(x for x, _ in layout.places.values()) + _WIDTH / 2 + _MARGIN
     points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
     height = max(y for _, y in points) + _HEIGHT + _MARGIN
-    names = state_names(graph)
-    scale = SignedScale.of(edge.advantage for edge in graph.edges)
-    most = max((edge.visits for edge in graph.edges), default=1)
+    names, scales = state_names(whole), Scales.of(whole, shading)
     body = [
-        *_head(title, scale),
+        *_head(title, shading, scales),
         *(
             line
             for index, edge in enumerate(graph.edges)
-            for line in _edge(edge, _ends(edge, layout, index), scale, most)
+            for line in _edge(edge, _ends(edge, layout, index), shading, scales)
         ),
         *(
             line
             for node in graph.nodes
-            for line in _node(node, names[node.state_id], *layout.places[node.state_id])
+            for line in _node(
+                node,
+                names[node.state_id],
+                scales.shade(node, shading),
+                *layout.places[node.state_id],
+            )
         ),
         *_labels(graph, layout),
     ]
-    size = f'width="{max(width, 620):.0f}" height="{height:.0f}"'
+    size = f'width="{max(width, 700):.0f}" height="{height:.0f}"'
     style = 'font-family="DejaVu Sans, Verdana, sans-serif"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
     return "\n".join([opening, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>"])
 
 
-def _head(title: str, scale: SignedScale) -> Iterator[str]:
-    yield f'<text x="{_MARGIN}" y="28" font-size="15" font-weight="bold">{_clean(title)}</text>'
-    for step, colour in enumerate(scale.bar(41)):
-        yield f'<rect x="{_MARGIN + step * 4}" y="40" width="4" height="10" fill="{colour}"/>'
-    for x, label in zip((0, 164), scale.ends(), strict=True):
-        yield _text(_MARGIN + x, 63, label, 10)
-    yield _text(_MARGIN + 340, 49, "mean advantage; 5×, width: visits; dashed: no effect", 10)
+def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
+    yield _text(_MARGIN, 28, title, 15, weight="bold", anchor="start")
+    states = [sequential(step / 12) for step in range(13)]
+    marks = "5×, width: visits; dashed: no effect; dotted: a way; bar at the tip: below 0"
+    for x, name, colours, ends in (
+        (0, shading.advantage, scales.credit.bar(), scales.credit.ends()),
+        (330, shading.states.title, states, scales.state_ends(shading)),
+    ):
+        for step, colour in enumerate(colours):
+            left = _MARGIN + x + step * 10
+            yield f'<rect x="{left}" y="40" width="10.5" height="10" fill="{colour}"/>'
+        yield _text(_MARGIN + x, 64, ends[0], 10, anchor="start")
+        yield _text(_MARGIN + x + 130, 64, ends[1], 10)
+        yield _text(_MARGIN + x + 140, 49, name, 10, anchor="start")
+    yield _text(_MARGIN, 82, marks, 10, anchor="start")
 
 
-def _node(node: Node, name: StateName, x: float, y: float) -> Iterator[str]:
-    fill = "#fff3bf" if node.is_goal else "#ffffff"
-    stroke = "#8a6d00" if node.is_goal else "#495057"
-    pen = f'fill="{fill}" stroke="{stroke}" stroke-width="{2 if node.is_goal else 1.2}"'
+def _node(node: Node, name: StateName, shade: float | None, x: float, y: float) -> Iterator[str]:
+    fill, ink = ("#ffffff", "#000000") if shade is None else (sequential(shade), ink_on(shade))
+    pen = f'fill="{fill}" stroke="#495057" stroke-width="{3 if node.is_goal else 1.2}"'
     if node.goal_distance is None:
         pen += ' stroke-dasharray="4 3"'
     left, top = x - _WIDTH / 2, y - _HEIGHT / 2
     yield f'<rect x="{left:.0f}" y="{top:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="9" {pen}/>'
-    *lines, last = box_label(node, name).split("\n")
+    lines = box_label(node, name).split("\n")
     for place, line in enumerate(lines):
-        size, weight = (9.5, "normal") if place else (10.5, "bold")
-        yield _text(x, y - 5 * len(lines) + 13 * place + 2, line, size, weight=weight)
-    yield _text(x, y + 5 * len(lines) + 5, last, 9.5, colour="#495057")
+        weight = "normal" if place else "bold"
+        middle = y + 13 * (place - (len(lines) - 1) / 2) + 4
+        yield _text(x, middle, line, 9.5, weight=weight, colour=ink)
 
 
 def _ends(edge: Edge, layout: Layout, index: int) -> list[Point]:
@@ -97,10 +119,12 @@ def _border(centre: Point, towards: Point) -> Point:
     return centre[0] + dx * share, centre[1] + dy * share
 
 
-def _edge(edge: Edge, points: list[Point], scale: SignedScale, most: int) -> Iterator[str]:
-    colour = NEUTRAL if edge.advantage is None else scale.colour(edge.advantage)
-    thickness = 1.4 + 4.6 * edge.visits / most
-    dash = ' stroke-dasharray="5 4"' if edge.is_pruned else ""
+def _edge(edge: Edge, points: list[Point], shading: Shading, scales: Scales) -> Iterator[str]:
+    value = shading.drawn_value(edge)
+    colour = NEUTRAL if value is None else scales.credit.colour(value)
+    thickness = 1.4 + 4.6 * edge.visits / scales.most
+    dashes = "2 4" if edge.between else "5 4" if edge.is_pruned else ""
+    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
     pen = f'fill="none" stroke="{colour}" stroke-width="{thickness:.1f}"{dash}'
     (x0, y0), *controls, (x1, y1) = points
     joints = [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in pairwise(controls)]
@@ -115,6 +139,10 @@ def _edge(edge: Edge, points: list[Point], scale: SignedScale, most: int) -> Ite
     dx, dy = dx * length, dy * length
     tip = f"M{x1:.1f} {y1:.1f}L{x1 - dx - dy / 2:.1f} {y1 - dy + dx / 2:.1f}"
     yield f'<path d="{tip}L{x1 - dx + dy / 2:.1f} {y1 - dy - dx / 2:.1f}Z" fill="{colour}"/>'
+    if (value or 0.0) < 0:
+        x, y = x1 - 1.3 * dx, y1 - 1.3 * dy
+        bar = f"M{x - 0.8 * dy:.1f} {y + 0.8 * dx:.1f}L{x + 0.8 * dy:.1f} {y - 0.8 * dx:.1f}"
+        yield f'<path d="{bar}" stroke="{colour}" stroke-width="2.5"/>'
 
 
 def _labels(graph: TaskGraph, layout: Layout) -> Iterator[str]:
@@ -144,12 +172,13 @@ def _text(
     *,
     weight: str = "normal",
     colour: str = "#212529",
+    anchor: str = "middle",
     halo: bool = False,
 ) -> str:
     outline = ' stroke="white" stroke-width="3" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
-        f'text-anchor="middle"{outline}>{_clean(text)}</text>'
+        f'text-anchor="{anchor}"{outline}>{_clean(text)}</text>'
     )
 
 

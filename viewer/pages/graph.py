@@ -16,6 +16,7 @@ from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.matters import what_matters
 from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Shading, StateScale, TrueDistances, true_distances
+from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, node_key, parse_key
 from graphcredit.viewer.graph.words import WHAT_MATTERS, what_is_shown
 from graphcredit.viewer.pages.parts import graph_controls as controls
@@ -28,7 +29,7 @@ from graphcredit.viewer.pages.parts.graph_place import (
     read_graph,
 )
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.queries.task_names import task_names
+from graphcredit.viewer.queries.task_names import task_names, task_title
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
@@ -98,8 +99,8 @@ def show() -> None:
 
 def _choose(place: GraphPlace, steps: pa.Table, truth: TrueDistances | None) -> _Choices:
     """Show the boxes of what of the graph is shown, and how."""
-    trajectory = choose_trajectory(steps)
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        trajectory = choose_trajectory(steps)
         part = controls.choose_part(place.estimator, steps.column_names)
         graph = read_graph(place, place.iteration, f"{place.estimator}_{part}")
         return _Choices(
@@ -137,10 +138,9 @@ def _picture(
 ) -> Mapping[int, str]:
     """Show the drawing, what it has of the whole graph, and its export; return names of states."""
     drawn = visible_part.thinned(shown, layers_of(chosen.graph), {*shading.own, selected})
-    drawing = draw_part(drawn, chosen.graph, shading)
+    drawing = draw_part(drawn, chosen.graph, shading, title=_title(place))
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
     play = _play(place, steps, chosen.trajectory)
-    _say_what_is_shown(chosen, drawn, shading)
     show_graph(
         drawing,
         path=path,
@@ -150,7 +150,8 @@ def _picture(
         on_click=lambda key: _pick(drawn, key),
         on_find=controls.search,
     )
-    _offer_export(place, drawn, steps, shading.advantage, drawing, path, play)
+    _say_what_is_shown(chosen, drawn, shading)
+    _offer_export(place, chosen.graph, drawn, steps, shading, drawing, path, play)
     return drawing.names
 
 
@@ -233,28 +234,44 @@ def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> 
     st.caption(f"{words}. Click a state or a transition, or choose it on the right.")
 
 
+def _title(place: GraphPlace) -> str:
+    names = ask(task_names, run_id=place.run_id, iteration=place.iteration)
+    task = task_title(place.task_id, names.get(place.task_id))
+    return f"{task} · run {place.run_id}, iteration {place.iteration}"
+
+
 def _offer_export(
     place: GraphPlace,
+    whole: TaskGraph,
     shown: TaskGraph,
     steps: pa.Table,
-    ranked_by: str,
+    shading: Shading,
     drawing: Drawing,
     path: Sequence[str],
     play: Play,
 ) -> None:
-    st.download_button(
-        "Export as HTML",
-        data=lambda: graph_html(
-            drawing,
-            shown,
-            steps,
-            path=path,
-            play=play,
-            ranked_by=ranked_by,
-            title=f"{place.task_id} · run {place.run_id}, iteration {place.iteration}",
-        ),
-        file_name="graph.html",
-        mime="text/html",
-        on_click="ignore",
-        help="One file that needs no server. It has the graph shown here, with texts and actions.",
-    )
+    with st.container(horizontal=True):
+        st.download_button(
+            "Export as HTML",
+            data=lambda: graph_html(
+                drawing,
+                shown,
+                steps,
+                path=path,
+                play=play,
+                ranked_by=shading.advantage,
+                title=_title(place),
+            ),
+            file_name="graph.html",
+            mime="text/html",
+            on_click="ignore",
+            help="One file that needs no server. It has the graph shown here, with its texts.",
+        )
+        st.download_button(
+            "Export as SVG",
+            data=lambda: draw(shown, whole=whole, shading=shading, title=_title(place)),
+            file_name="graph.svg",
+            mime="image/svg+xml",
+            on_click="ignore",
+            help="A picture of the graph shown here, with its title and legend.",
+        )

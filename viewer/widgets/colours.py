@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from math import copysign
 
 _NEGATIVE, _ZERO, _POSITIVE = (0xC0, 0x4F, 0x15), (0x8A, 0x8F, 0x98), (0x24, 0x69, 0xB8)
-_FAR, _NEAR = (0xE9, 0xE3, 0xF2), (0x6A, 0x3D, 0x9A)
+_FAR, _NEAR = (0xF1, 0xEE, 0xE6), (0x4A, 0x46, 0x40)
 
+_DARK = 0.72
+"""Share of `sequential` from which on white text stands out better than black."""
 
 NEUTRAL = "#8a8f98"
 """Marks without a value."""
@@ -35,11 +37,16 @@ def diverging(value: float, limit: float) -> str:
 
 
 def sequential(share: float) -> str:
-    """Return the colour of a share as `#rrggbb`: pale violet at 0, deep violet at 1.
+    """Return the colour of a share as `#rrggbb`: paper at 0, charcoal at 1.
 
-    `diverging` has no violet, so states are not mistaken for advantages.
+    It has no hue, so no eye mistakes a state for credit or blame.
     """
     return _mixed(_FAR, _NEAR, max(0.0, min(1.0, share)))
+
+
+def ink_on(share: float) -> str:
+    """Return the colour of text on `sequential` of a share."""
+    return "#ffffff" if share > _DARK else "#000000"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -139,9 +139,7 @@ def test_a_saved_picture_has_room_for_its_title_and_legend(page: Page, tmp_path:
     in_graph(page, _KEYS)
     content = download(page, "PNG", tmp_path).read_bytes()
     width, height = struct.unpack(">II", content[16:24])
-    drawn = in_graph(
-        page, "cy => { const box = cy.elements().boundingBox(); return box.h / box.w }"
-    )
+    shape = "cy => { const box = cy.elements().boundingBox(); return box.h / box.w }"
     # Title, two scales and three lines below, at whatever scale the drawing is.
     assert height > in_graph(page, shape) * (width - 48) + 150
     svg = download(page, "Export as SVG", tmp_path).read_text()

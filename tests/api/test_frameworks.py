@@ -6,17 +6,19 @@ kitchen, seen once, has the episode's part only.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-from graphcredit.integrations import StepCredit, art, skyrl, verl
+from graphcredit.integrations import StepCredit, art, nemo_rl, rllm, skyrl, slime
+from graphcredit.store.errors import InputError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.filterwarnings("ignore")]
 
+MODEL = Path(__file__).parents[2] / "experiments/textworld/kept/warm/general-0"
 HALF = 2**-0.5
 EAST, TAKE, WEST = 2 * HALF, HALF, -2 * HALF
 GIGPO = StepCredit(estimator="gigpo")
@@ -165,3 +167,178 @@ def test_skyrl(monkeypatch: pytest.MonkeyPatch):
     torch.testing.assert_close(found["advantages"], expected, rtol=1e-4, atol=1e-6)
     assert found["returns"] is found["advantages"] or found["returns"].equal(found["advantages"])
     assert "loss/avg_final_rewards" in trainer.all_metrics
+
+
+def said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def told(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+X = [told("hall"), said("east"), told("kitchen"), said("take")]
+Y = [told("hall"), said("west")]
+
+
+def test_rllm():
+    """The hook of its trainer, then its check of advantages that are there already."""
+    pytest.importorskip("rllm.trainer.algorithms.transform", reason="rLLM is not installed")
+    from rllm.trainer.algorithms import (
+        AlgorithmConfig,
+        TransformConfig,
+        collect_reward_and_advantage_from_trajectory_groups,
+        transform_episodes_to_trajectory_groups,
+    )
+    from rllm.trainer.algorithms.transform import _default_traj_grouping_hook
+    from rllm.types import Episode, Step, Trajectory
+
+    def episode(name: str, reward: float, *chats: list[dict[str, str]]) -> Any:
+        steps = [Step(chat_completions=chat, response_ids=[7, 8]) for chat in chats]
+        trajectory = Trajectory(name="solver", steps=steps, reward=reward)
+        return Episode(id=f"t:{name}", trajectories=[trajectory])
+
+    x, y = episode("0", 1.0, X[:2], X), episode("1", 0.0, Y)
+    hook = rllm.with_credit(_default_traj_grouping_hook, GIGPO)
+    groups, _ = transform_episodes_to_trajectory_groups(
+        [x, y], TransformConfig(), traj_grouping_hook=hook
+    )
+    config = AlgorithmConfig(use_precomputed_advantage=True)
+    metrics = collect_reward_and_advantage_from_trajectory_groups(groups, config)
+    found = [step.advantage for each in (x, y) for step in each.trajectories[0].steps]
+    assert found == [pytest.approx([value] * 2, rel=1e-4) for value in (EAST, TAKE, WEST)]
+    assert metrics["advantage/solver/max"] == pytest.approx(EAST, rel=1e-4)
+    x.trajectories[0].steps[0].chat_completions = X[:1]
+    with pytest.raises(InputError, match=r"step 0 of trajectory .* must have an answer"):
+        rllm.set_advantages(groups)
+
+
+def test_slime(monkeypatch: pytest.MonkeyPatch):
+    """Samples of one rollout are turns of one trajectory, or one sample has them all."""
+    pytest.importorskip("slime.utils.types", reason="slime is not installed")
+    from slime.utils.types import Sample
+
+    monkeypatch.setattr(slime, "_tokenizer", lambda path: Tokenizer())
+
+    def sample(index: int, prompt: str, response: str, reward: float, **more: Any) -> Any:
+        tokens = ids(prompt) + ids(response)
+        length = len(ids(response))
+        more = {"rollout_id": index, **more}
+        return Sample(
+            group_index=3, index=index, tokens=tokens, response_length=length, reward=reward, **more
+        )
+
+    args = SimpleNamespace(
+        custom_advantage_function_path="graphcredit.integrations.slime.advantages",
+        hf_checkpoint="m",
+        reward_key=None,
+    )
+    y = sample(1, "find hall", "west", 0.0)
+    turns = [
+        sample(0, "find hall", "east", 1.0),
+        sample(0, "find hall east kitchen", "take take", 1.0),
+        y,
+    ]
+    rewards, values = slime.post_process(args, turns, GIGPO)
+    assert rewards == [1.0, 1.0, 0.0]
+    expected = [[EAST], [TAKE, TAKE], [WEST]]
+    assert values == [pytest.approx(value, rel=1e-4) for value in expected]
+    x = sample(0, "find hall", "east kitchen take", 1.0, loss_mask=[1, 0, 1])
+    _, values = slime.post_process(args, [x, y], GIGPO)
+    assert values == [pytest.approx([EAST, 0, TAKE], rel=1e-4), pytest.approx([WEST], rel=1e-4)]
+    batch: dict[str, Any] = {"kl": [torch.zeros(3), torch.zeros(1)], "rewards": values}
+    slime.advantages(args, batch)
+    assert [row.tolist() for row in batch["returns"]] == [pytest.approx(v) for v in values]
+    assert batch["rewards"] == pytest.approx([(EAST + TAKE) / 3, WEST], rel=1e-4)
+    with pytest.raises(InputError, match=r"must have 3 tokens here.*: found 2"):
+        slime.advantages(args, {"kl": [torch.zeros(2)], "rewards": [values[0]]})
+    args.custom_advantage_function_path = None
+    with pytest.raises(InputError, match="slime must take advantages of tokens"):
+        slime.post_process(args, turns)
+
+
+def test_nemo_rl():
+    """The batch is as `grpo_train` at 7ea279a has it; NeMo-RL itself is not imported."""
+    made = SimpleNamespace(
+        _create_advantage_estimator=lambda config: "theirs",
+    )
+    nemo_rl.install(made)
+
+    def estimator(name: str) -> Any:
+        adv = SimpleNamespace(name=name)
+        return made._create_advantage_estimator(
+            SimpleNamespace(grpo=SimpleNamespace(adv_estimator=adv))
+        )
+
+    def log(messages: list[dict[str, str]]) -> list[dict[str, Any]]:
+        roles = {"user": "environment", "assistant": "assistant"}
+        return [
+            {
+                "role": roles[message["role"]] if number else "user",
+                "content": message["content"],
+                "token_ids": torch.tensor([1, 2]),
+            }
+            for number, message in enumerate(messages)
+        ]
+
+    assert estimator("grpo") == "theirs"
+    mask = torch.tensor([[0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]])
+    options = {
+        "prompt_ids": torch.tensor([[5, 6], [5, 6]]),
+        "rewards": torch.tensor([1.0, 0.0]),
+        "mask": mask,
+        "logprobs_policy": None,
+    }
+    found = estimator("graphcredit.gigpo").compute_advantage(
+        repeated_batch={"message_log": [log(X), log(Y)]}, **options
+    )
+    expected = torch.tensor([[0, 0, EAST, EAST, 0, 0, TAKE, TAKE], [0, 0, WEST, WEST, 0, 0, 0, 0]])
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+    with pytest.raises(InputError, match=r"message_log.: found total_reward. grpo_train"):
+        estimator("graphcredit.reach").compute_advantage(
+            repeated_batch={"total_reward": 1}, **options
+        )
+
+
+def test_art():
+    """ART's own tokeniser of groups; its sequences are packed with one advantage each."""
+    pytest.importorskip("art.preprocessing.tokenize", reason="openpipe-art is not installed")
+    from art.preprocessing.tokenize import tokenize_trajectory_groups
+    from art.trajectories import Trajectory, TrajectoryGroup
+    from openai.types.chat.chat_completion import Choice
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    tokenizer.chat_template = (
+        "{% for m in messages %}{{ m.role }} {{ m.content }}{{ eos_token }}{% endfor %}"
+    )
+
+    def trajectory(messages: list[dict[str, str]], reward: float) -> Any:
+        def choice(message: dict[str, str]) -> Any:
+            tokens = tokenizer.encode(message["content"], add_special_tokens=False)
+            parts = [
+                {"token": f"token_id:{token}", "logprob": -1.0, "top_logprobs": []}
+                for token in tokens
+            ]
+            return Choice.model_validate(
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": message,
+                    "logprobs": {"content": parts, "refusal": None},
+                }
+            )
+
+        said = [choice(m) if m["role"] == "assistant" else m for m in messages]
+        return Trajectory(messages_and_choices=said, reward=reward)
+
+    group = TrajectoryGroup([trajectory(X, 1.0), trajectory(Y, 0.0)])
+    theirs = list(tokenize_trajectory_groups(tokenizer, [group], True, True))
+    tokenized = art.with_credit(tokenize_trajectory_groups, GIGPO)
+    parts = list(tokenized(tokenizer, [group], True, True))
+    assert sorted(part.advantage for part in parts) == pytest.approx([WEST, TAKE, EAST], rel=1e-4)
+    for result in theirs:
+        of_result = [part for part in parts if part.trajectory is result.trajectory]
+        masks = [part.assistant_mask for part in of_result]
+        assert [sum(column) for column in zip(*masks, strict=True)] == result.assistant_mask
+        assert {part.weight for part in of_result} == {result.weight}

@@ -94,7 +94,7 @@ def test_rows_of_tokens(rows: list[Row], estimator: str, tmp_path: Path):
 def test_rows_that_are_not_right():
     with pytest.raises(InputError, match="x must have a mask for each of 2 tokens: found 1"):
         token_advantages([row("x", "hall", "east west", [1])], decode)
-    with pytest.raises(InputError, match="a state for each of 1 turns.*: found 2"):
+    with pytest.raises(InputError, match=r"a state for each of 1 turns.*: found 2"):
         token_advantages([row("x", "hall", "east", [1], states=["a", "b"])], decode)
     assert token_advantages([row("x", "hall", "kitchen", [0])], decode) == [[0.0]]
     assert token_advantages([], decode) == []
@@ -112,7 +112,7 @@ class Node:
 
 
 def episode(name: str, reward: float, *messages: Any) -> SimpleNamespace:
-    """Return an episode as verifiers has it: text is told, a mapping is said, after a token of the template."""
+    """Return an episode as verifiers has it: text is told, a mapping is said."""
     nodes = [
         Node({"role": "user", "content": message}, number - 1 if number else None)
         if isinstance(message, str | list)

@@ -6,11 +6,11 @@ import streamlit as st
 
 from graphcredit.viewer.browser_fixes import opened
 from graphcredit.viewer.graph.state_names import action_words
-from graphcredit.viewer.queries.task_names import TaskName, task_title
 from graphcredit.viewer.why.decisions import decisions
 from graphcredit.viewer.why.sentences import sentence
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.task_names import TaskName, task_title
 from graphcredit.viewer.widgets.text import one_line, show_text
 
 _SHOWN = 5

@@ -92,6 +92,10 @@ class BatchOptions(TrainOptions):
     max_tokens: AtLeastOne = 32_768
     """Tokens of a micro-batch, at most; longer steps are left out, and steps that are longer than
     the model has positions are refused."""
+    one_sequence: bool = False
+    """Train all turns of a trajectory in one optimizer step, as one sequence where each turn
+    continues the one before: its tokens go through the model once, and each answer has the
+    advantage of its turn. Prefixes are shared then, too."""
     share_prefixes: bool = False
     """Let tokens that several steps of a micro-batch begin with go through the model once; without
     it only whole equal steps do."""
@@ -99,6 +103,11 @@ class BatchOptions(TrainOptions):
     """Seed of the order of the steps."""
     aggregation: Aggregation = "token-mean"
     """How token losses become one number: the unit that has equal weight."""
+
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether tokens that steps begin with in common go through the model once."""
+        return self.share_prefixes or self.one_sequence
 
 
 class LossOptions(TrainOptions):

@@ -122,7 +122,8 @@ def plan_training(
         batch_size=config.batch_size,
         max_tokens=config.max_tokens,
         aggregation=config.aggregation,
-        prefixes=read_prefix_order(index) if config.share_prefixes else None,
+        prefixes=read_prefix_order(index) if config.shares_prefixes else None,
+        whole_trajectories=config.one_sequence,
     )
     return config.changed(run=run_id, iteration=iteration), store, plan, report
 
@@ -237,10 +238,10 @@ def _check_images(index: StepIndex, config: TrainConfig) -> None:
         _refuse_blind(index, config.model)
         if config.reference is not None:
             _refuse_blind(index, config.reference)
-        if config.share_prefixes:
+        if config.shares_prefixes:
             raise InputError(
                 "steps with images share no prefixes, because equal tokens may stand for different "
-                "images: train without share_prefixes"
+                "images: train without share_prefixes and one_sequence"
             )
     eyes = load_eyes(config.model)
     if eyes is None:

@@ -29,6 +29,7 @@ from graphcredit.trainer.loss.registry import configure_objective, objective_nam
 from graphcredit.trainer.messages.tokens import MessageTokens, tokens_of_messages
 from graphcredit.trainer.model.source import find_model, load_eyes
 from graphcredit.trainer.model.vision import FAMILIES
+from graphcredit.trainer.options import SFT
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
 
@@ -223,6 +224,7 @@ def _filters(config: TrainConfig) -> Filters:
         is_corrected=config.correction not in ("none", "bypass")
         or (config.bypasses and objective_named(config.objective).uses_old),
         drop_zero_advantage=config.drops_zero_advantage,
+        drop_negative_advantage=config.objective == SFT,
     )
 
 

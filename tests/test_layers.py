@@ -63,6 +63,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "text_diff",
             "progress",
             "files",
+            "chat",
             "options",
             "layout",
             "tree",
@@ -110,7 +111,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "trainer": (
-        *("options", "config", "fingerprint", "data", "batching"),
+        *("options", "config", "fingerprint", "data", "messages", "batching"),
         *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (

@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies"),
+    "transformers": ("trainer", "collector/policies", "api/integrations"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),

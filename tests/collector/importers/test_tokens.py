@@ -174,7 +174,24 @@ def trl(tmp_path: Path) -> Path:
     return tmp_path / "completions_00004.parquet"
 
 
-@pytest.mark.parametrize("write", [rllm, message_rows, rows_of_a_sequence, trl])
+def calls(tmp_path: Path) -> Path:
+    """A row for each call, with what vLLM returns with `return_token_ids`."""
+    rows: list[dict[str, Any]] = []
+    said = chat("hall", "east", "kitchen", "take")
+    for end, (prompt, response, logprobs) in ((1, FIRST), (3, SECOND)):
+        content = [{"token": "x", "logprob": value} for value in logprobs]
+        choice = {
+            "message": said[end],
+            "token_ids": response,
+            "logprobs": {"content": content},
+        }
+        answer = {"choices": [choice], "prompt_token_ids": prompt}
+        request = {"messages": said[:end]}
+        rows.append({"request": request, "response": answer, "trace_id": "a", "reward": 1.0})
+    return write_lines(tmp_path / "calls.jsonl", *rows)
+
+
+@pytest.mark.parametrize("write", [rllm, message_rows, rows_of_a_sequence, trl, calls])
 def test_tokens_come_through(write: Any, tmp_path: Path):
     report = imported(write(tmp_path), tmp_path / "s")
     assert (report.num_with_tokens, report.num_with_logprobs, report.num_steps) == (2, 2, 2)

@@ -128,12 +128,20 @@ def _short(value: object) -> str:
     return text[:_SHOWN_CHARACTERS] + more
 
 
+def _tokens(report: "ImportReport") -> str:
+    """Return how many steps have tokens, and why others have none."""
+    has, num_logprobs = report.num_with_tokens, report.num_with_logprobs
+    bare = f" ({has - num_logprobs:,} without log-probabilities)" * (num_logprobs < has)
+    reasons = [f"{number:,} × {reason}" for reason, number in report.without_tokens.items()]
+    return "; ".join([f"{has:,} with tokens{bare}", *reasons])
+
+
 def _show_counts(report: "ImportReport") -> None:
     files = ", ".join(f"{counted(n, 'file')} of {name}" for name, n in report.num_files.items())
     say(f"{counted(report.num_records, 'record')} read from {files or 'no file'}")
     say(
         f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one trajectory; "
-        f"{counted(report.num_steps, 'step')}, {report.num_with_tokens:,} with tokens"
+        f"{counted(report.num_steps, 'step')}, {_tokens(report)}"
     )
     if report.num_images:
         say(f"{counted(report.num_images, 'image')} in their messages")

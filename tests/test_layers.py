@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies"),
+    "transformers": ("trainer", "collector/policies", "api/integrations"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),
@@ -63,6 +63,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "text_diff",
             "progress",
             "files",
+            "chat",
             "options",
             "layout",
             "tree",
@@ -110,7 +111,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "trainer": (
-        *("options", "config", "fingerprint", "data", "batching"),
+        *("options", "config", "fingerprint", "data", "messages", "batching"),
         *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.viewer.queries.task_names import TaskName, task_names, task_title
 from graphcredit.viewer.queries.tasks import tasks_of_kind
+from graphcredit.viewer.widgets.task_names import TaskName, task_names, task_title
 from tests.viewer.browser import open_page
 from tests.viewer.stores import HOSTILE, credited
 from tests.worlds import trajectory

@@ -13,9 +13,9 @@ from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.layout import Store
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.queries.estimators import credit_doubts, estimators
-from graphcredit.viewer.queries.task_names import task_names, with_instructions
 from graphcredit.viewer.queries.tasks import KINDS, task_facts, tasks_of_kind
 from graphcredit.viewer.queries.trajectories import against_outcome
+from graphcredit.viewer.widgets.task_names import task_names, with_instructions
 
 
 def chosen_iterations(store: Store, choice: BundleChoice) -> tuple[str, list[int]]:

@@ -29,11 +29,11 @@ from graphcredit.viewer.pages.parts.graph_place import (
     read_graph,
 )
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.queries.task_names import task_names, task_title
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.task_names import task_names, task_title
 from graphcredit.viewer.widgets.text import show_text
 
 _ROOM_FOR_FOUND = 20

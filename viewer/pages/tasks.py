@@ -13,7 +13,6 @@ from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
 from graphcredit.viewer.pages.parts.first import show_first, show_recurring
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
-from graphcredit.viewer.queries.task_names import task_names, with_instructions
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -21,6 +20,7 @@ from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.tables import choose_row
+from graphcredit.viewer.widgets.task_names import task_names, with_instructions
 
 _MAX_ROWS = 2000
 """Most rows to show. More would take a browser seconds; filters and orders reach the others."""

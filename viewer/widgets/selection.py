@@ -14,9 +14,9 @@ import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer import sitemap
-from graphcredit.viewer.queries.task_names import task_names, task_title
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.task_names import task_names, task_title
 from graphcredit.viewer.widgets.text import code_label, label, one_line
 
 _MEMORY = "selection"

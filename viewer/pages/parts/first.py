@@ -8,12 +8,12 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import opened
 from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
-from graphcredit.viewer.queries.task_names import TaskName, task_title
 from graphcredit.viewer.why.decisions import decisions
 from graphcredit.viewer.why.recurring import recurring
 from graphcredit.viewer.why.sentences import sentence
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.task_names import TaskName, task_title
 from graphcredit.viewer.widgets.text import one_line, show_text
 
 _SHOWN = 5

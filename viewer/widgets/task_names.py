@@ -14,6 +14,7 @@ import pyarrow as pa
 from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.views import answer
+from graphcredit.viewer.widgets.text import one_line
 
 _SHORT, _LONG = 60, 600
 _LONG_ID = 24
@@ -30,7 +31,7 @@ _GREETING = re.compile(r"(?:hi|hey|hello|welcome|thanks|good \w+)\b[^.!?\n]*[.!?
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskName:
-    """What a task asks for, in the words of its log, which whoever shows them makes visible."""
+    """What a task asks for, in the words of its log."""
 
     instruction: str
     """On one line; empty if the log does not say."""
@@ -38,7 +39,7 @@ class TaskName:
     @property
     def short(self) -> str:
         """Its beginning without a greeting."""
-        return _line(_GREETING.sub("", self.instruction, count=1), _SHORT)
+        return one_line(_GREETING.sub("", self.instruction, count=1), _SHORT)
 
 
 def task_title(task_id: str, name: TaskName | None) -> str:
@@ -71,12 +72,9 @@ def task_names(store: Store, *, run_id: str, iteration: int) -> dict[str, TaskNa
     """
     rows = answer(store, sql, run_id=run_id, iteration=iteration).to_pylist()
     said = {row["task_id"]: _instruction(row) for row in rows}
-    return {task: TaskName(instruction=_line(text, _LONG)) for task, text in said.items() if text}
-
-
-def _line(text: str, most: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return {
+        task: TaskName(instruction=one_line(text, _LONG)) for task, text in said.items() if text
+    }
 
 
 def _instruction(step: Mapping[str, Any]) -> str:

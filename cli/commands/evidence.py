@@ -65,6 +65,23 @@ def _show(report: "EvidenceReport") -> None:
         say(line)
 
 
+def recommended(report: "EvidenceReport") -> "Iterator[str]":
+    """Yield, before an import, which states tell most, and whether to believe it."""
+    best, told = next(iter(report.knowledge.items()))
+    part = "" if report.is_whole else "first "
+    yield (
+        f"in the {part}{counted(report.num_mixed, 'group')} with different outcomes, "
+        f"{best} tells most of how they end: evidence {_shown(told.evidence()).strip()}"
+    )
+    if report.best is not None:
+        yield "that is beyond chance; `graphcredit evidence STORE` compares the rules"
+    else:
+        need = (
+            f"; about {report.groups_needed:,} groups would show it" if report.groups_needed else ""
+        )
+        yield f"that is not beyond chance: only credit for whole outcomes is sure{need}"
+
+
 def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
     if report.best is not None:
         yield f"most evidence, and beyond chance: {report.best}"

@@ -116,8 +116,8 @@ def test_which_states_tell_is_said_on_request(tmp_path: Path, monkeypatch: pytes
     app.button[1].click().run()
     assert not app.exception
     shown = app.dataframe[1].value
-    assert list(shown["states"])[0] == "as logged"
-    assert list(shown["company"])[0] == "99%"
+    assert next(iter(shown["states"])) == "as logged"
+    assert next(iter(shown["company"])) == "99%"
     assert all("±" in cell for cell in shown["beyond chance"])
     assert any("8 groups" in line.value and "as logged" in line.value for line in app.text)
 

@@ -11,7 +11,7 @@ from graphcredit.store import open_store, read_steps
 from tests.cli.in_process import run
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(console|python)\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 Session = list[tuple[str, list[str], list[str]]]
 """Language, command (or the one block of Python), and the lines that it is said to print."""
@@ -23,9 +23,9 @@ def session_of(document: str) -> Session:
 
 
 def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    for language, block in BLOCK.findall(text):
+    for language, block, printed_text in BLOCK.findall(text):
         if language == "python":
-            yield language, [block], []
+            yield language, [block], printed_text.splitlines()
             continue
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *printed = part.splitlines()
@@ -39,12 +39,17 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
     [
         ("README.md", 5),
         ("docs/recording.md", 3),
+        pytest.param("docs/tutorial.md", 10, marks=pytest.mark.slow),
         pytest.param("docs/choosing-a-state.md", 6, marks=pytest.mark.slow),
         pytest.param("docs/commands.md", 10, marks=(pytest.mark.slow, pytest.mark.play)),
     ],
 )
 def test_a_session_prints_what_the_document_says(
-    document: str, num_commands: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    document: str,
+    num_commands: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -52,7 +57,9 @@ def test_a_session_prints_what_the_document_says(
     assert len(session) == num_commands
     for language, arguments, expected in session:
         if language == "python":
+            capsys.readouterr()
             exec(arguments[0], {})
+            _assert_in_order(expected, capsys.readouterr().out.splitlines())
             continue
         ended = run(*arguments)
         assert ended.exit_code == 0, (arguments, ended.err)

@@ -84,6 +84,9 @@ def _store(
         if not report.num_trajectories + report.num_already_there:
             show_report(report)
             raise typer.Exit(1)
+        if not report.num_success + report.num_failed + report.num_truncated:
+            notes = (note for note in report.notes if "without a verdict" in note)
+            raise InputError(f"{source} must say how its rollouts ended: {next(notes)}")
         yield open_store(path), list(_unread(report))
 
 

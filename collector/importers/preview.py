@@ -7,9 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import with_threshold
+from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
@@ -17,11 +18,14 @@ from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import (
     LogSource,
     log_at,
+    refuse_missing_columns,
     refuse_no_log,
     refuse_unknown_names,
 )
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import system_errors
+
+_ANOTHER_LENGTH = Omission(reason="trajectory read before with other steps: the longer is imported")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +72,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
             num_steps[group, state] += 1
     if sample is None:
         refuse_no_log(log, tally)
+    refuse_missing_columns(log, tally)
     alone = [key for key, ids in visitors.items() if len(ids) == 1]
     sizes = [(task, size) for (_, _, task), size in tally.groups.most_common(3)]
     return Preview(
@@ -87,6 +92,9 @@ def _trajectories(log: LogSource, tally: Tally) -> Iterator[ImportedTrajectory]:
     for read in read_trajectories(log, tally):
         try:
             made = copies.named(read)
+        except LengthError:
+            tally.leave_out(_ANOTHER_LENGTH)
+            continue
         except RecordError as error:
             tally.refuse(read.origin.where, str(error))
             continue

@@ -44,7 +44,7 @@ def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format its first records decide."""
-    records = named(read_records(file.path, log.options.record_bytes), log.names)
+    records = named(read_records(file.path, log.options.record_bytes), log.names, tally.columns)
     known = recognised(records, log)
     row = format_to_read(known, file, tally)
     if row is None:

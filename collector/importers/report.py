@@ -109,6 +109,8 @@ class Tally:
     look: str = ""
     """What the first file looks like that is no log."""
     judged: Judged = field(default_factory=Judged)
+    columns: set[str] = field(default_factory=set[str])
+    """Fields that `--columns` names and some record had."""
     shown: Callable[[str], str] = str
     """Returns a message with the names of files that users know."""
 
@@ -148,6 +150,7 @@ class Tally:
         _name(sums.bad_images, its.bad_images)
         for name, coverage in its.coverage.items():
             sums.coverage.setdefault(name, Coverage()).take(coverage)
+        self.columns |= other.columns
 
     def add(self, made: ImportedTrajectory, *, is_new: bool) -> None:
         """Count a trajectory."""

@@ -42,6 +42,15 @@ def test_a_group_without_differences_has_nothing_to_compare(tmp_path: Path):
     assert "no decision can be compared" in shown.out
 
 
+def test_a_log_without_verdicts_is_told_which_options_give_them(tmp_path: Path):
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages, "turns": 7}))
+    shown = run("why", tmp_path / "log.jsonl")
+    assert shown.exit_code == 2
+    assert "log.jsonl must say how its rollouts ended: 1 trajectory without" in shown.err
+    assert "--success names a field" in shown.err
+
+
 def test_other_credit_of_a_store_is_left_alone(tmp_path: Path):
     run("import", LOG, tmp_path / "store")
     run("credit", tmp_path / "store", "-e", "grpo", "--merge", "segments")

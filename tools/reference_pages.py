@@ -30,7 +30,7 @@ def reference_pages() -> dict[str, str]:
     commands = {f"commands/{name}.md": _command(name) for name in COMMANDS}
     rows = [(f"[`{name}`]({name}.md)", sentence) for name, sentence in COMMANDS.items()]
     commands["commands/index.md"] = f"# Commands\n\n{_table(('command', 'what it does'), rows)}\n"
-    return commands | {"columns.md": _columns(), "python.md": _python()}
+    return commands | {"columns.md": columns_page(), "python.md": _python()}
 
 
 def _command(name: str) -> str:
@@ -54,7 +54,8 @@ def _command(name: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _columns() -> str:
+def columns_page() -> str:
+    """Return the tables of all columns, as Markdown."""
     parts = ["# Columns", "The views of SQL, and the files below them ([the store](../store.md))."]
     derived = {
         name: (columns, "Computed from the steps.") for name, columns in DERIVED_COLUMNS.items()

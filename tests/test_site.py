@@ -45,6 +45,7 @@ def test_the_site_is_built_with_strict_links_and_loads_nothing_from_another_host
         assert [address for address in loaded if "//" in address] == [], page
 
 
+@pytest.mark.slow
 def test_every_command_has_a_page():
     pages = reference_pages()
     assert {f"commands/{name}.md" for name in COMMANDS} < pages.keys()

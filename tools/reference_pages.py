@@ -2,9 +2,13 @@
 
 import inspect
 from collections.abc import Iterable
+from typing import Any
+
+from pydantic_core import PydanticUndefined
 
 import graphcredit
 from graphcredit.cli.table import COMMANDS, load
+from graphcredit.loop.config import CollectTable, CreditTable, EvaluateTable, LoopConfig
 from graphcredit.store import schema
 from graphcredit.store.sql.derived_columns import DERIVED_COLUMNS
 
@@ -30,6 +34,7 @@ def reference_pages() -> dict[str, str]:
     commands = {f"commands/{name}.md": _command(name) for name in COMMANDS}
     rows = [(f"[`{name}`]({name}.md)", sentence) for name, sentence in COMMANDS.items()]
     commands["commands/index.md"] = f"# Commands\n\n{_table(('command', 'what it does'), rows)}\n"
+    commands["loop.md"] = loop_page()
     return commands | {"columns.md": columns_page(), "python.md": _python()}
 
 
@@ -52,6 +57,37 @@ def _command(name: str) -> str:
             f"## {title}\n\n{_table(('', ''), [(f'`{key}`', text) for key, text in rows])}"
         )
     return "\n\n".join(parts) + "\n"
+
+
+def loop_page() -> str:
+    """Return the options of a loop's file, as Markdown."""
+    parts = ["# Options of the loop", "Of the file that [`graphcredit loop`](../loop.md) reads."]
+    tables = {
+        "": LoopConfig,
+        "collect": CollectTable,
+        "credit": CreditTable,
+        "evaluate": EvaluateTable,
+    }
+    for name, table in tables.items():
+        rows = [
+            (f"`{key}`", _shown(field.default), " ".join((field.description or "").split()))
+            for key, field in table.model_fields.items()
+            if key not in {*tables, "train"}
+        ]
+        parts.append(f"## {f'[{name}]' if name else 'At the top'}")
+        parts.append(_table(("option", "default", "meaning"), rows))
+    parts.append(
+        "## [train]\n\nThe options of [`graphcredit train`](commands/train.md), with underscores."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(default: Any) -> str:
+    if default is PydanticUndefined or default is None:
+        return ""
+    if isinstance(default, tuple):
+        return ", ".join(default)
+    return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def columns_page() -> str:

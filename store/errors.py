@@ -216,9 +216,10 @@ def missing_extras() -> Generator[None]:
         extra = _extra_of(package)
         if extra is None:
             raise
+        from graphcredit.store.extras import how_to_install
+
         raise MissingDependencyError(
-            f"this needs the package {package!r}, which is not installed: "
-            f"pip install 'graphcredit[{extra}]'"
+            f"this needs the package {package!r}, which is not installed: {how_to_install(extra)}"
         ) from error
 
 

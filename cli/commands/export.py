@@ -23,7 +23,8 @@ def export(
     target: Annotated[
         Path,
         typer.Argument(
-            help="A new or empty directory; a file for turns, and for one file of traces.",
+            help="A new or empty directory; a file that ends in .csv or .parquet; a file for "
+            "turns, and for one file of traces.",
             show_default=False,
         ),
     ],
@@ -48,9 +49,12 @@ def export(
     """Write steps with their credit for other tools, or credit back into the log they are from.
 
     The result appears only when it is complete. By default each step shard and its credit become
-    one Parquet file, all with the same columns, run and iteration among them. Example:
+    one Parquet file, all with the same columns, run and iteration among them; a target that ends in
+    .csv or .parquet gets all steps, and lists in a CSV are JSON. Examples:
 
         graphcredit export STORE OUT --estimator reach
+
+        graphcredit export STORE steps.csv
 
     Traces of verifiers and prime-rl get one advantage per sampled token; the exit code is 1 if a
     line could not be read. Example:

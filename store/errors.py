@@ -9,6 +9,8 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from graphcredit.store.extras import how_to_install
+
 _REMEDIES = {
     errno.ENOSPC: "Free some space",
     errno.EDQUOT: "Free some space, or ask for a larger quota",
@@ -216,8 +218,6 @@ def missing_extras() -> Generator[None]:
         extra = _extra_of(package)
         if extra is None:
             raise
-        from graphcredit.store.extras import how_to_install
-
         raise MissingDependencyError(
             f"this needs the package {package!r}, which is not installed: {how_to_install(extra)}"
         ) from error

@@ -57,10 +57,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "store": (
         *(
             "schema",
+            "extras",
             "errors",
             "extensions",
             "plural",
             "text_diff",
+            "near_names",
+            "text_table",
             "progress",
             "files",
             "options",
@@ -121,7 +124,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
-        *("showing", "integrations"),
+        *("showing", "plot", "integrations"),
     ),
 }
 """Folder to its rooms: a room may import those before it, and none after it."""

@@ -15,6 +15,10 @@ from graphcredit.trainer.options import CorrectionMode
 from tools.reference_pages import columns_page
 
 ROOT = Path(__file__).parent.parent
+_COMMAND_LINE = re.compile(
+    r"^(?:    |\$ )?graphcredit ([a-z-]+)(.*)$|`graphcredit ([a-z-]+)([^`]*)`", re.M
+)
+"""A line of a code block, or code within a line."""
 
 
 def test_the_store_document_describes_every_folder_and_the_reference_every_column():
@@ -84,3 +88,21 @@ def test_the_readme_of_the_package_has_absolute_links():
     assert [link for link in links if not link.startswith("https://")] == []
     pictures = re.findall(r"!\[[^\]]*\]\([^)]*/raw/main/([^)]+)\)", text)
     assert [(ROOT / picture).is_file() for picture in pictures] == [True]
+
+
+def test_every_command_in_a_document_has_the_options_that_it_is_given():
+    flags = {
+        name: {
+            flag for option in load(name).params for flag in (*option.opts, *option.secondary_opts)
+        }
+        for name in COMMANDS
+    }
+    wrong = []
+    for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        text = document.read_text(encoding="utf-8").replace("\\\n", " ")
+        for in_block, more, in_line, others in _COMMAND_LINE.findall(text):
+            command, rest = in_block or in_line, more or others
+            words = re.sub(r"\"[^\"]*\"|'[^']*'| #.*| \|.*", "", rest)
+            given = set(re.findall(r"(?<= )--?[a-z][a-z0-9-]*", words)) - {"--help", "--quiet", "-h"}
+            wrong += [(document.name, command, flag) for flag in given - flags.get(command, set())]
+    assert wrong == []

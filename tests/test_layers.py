@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies"),
+    "transformers": ("trainer", "collector/policies", "api/integrations"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),
@@ -66,6 +66,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "text_table",
             "progress",
             "files",
+            "chat",
             "options",
             "layout",
             "tree",
@@ -113,7 +114,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "trainer": (
-        *("options", "config", "fingerprint", "data", "batching"),
+        *("options", "config", "fingerprint", "data", "messages", "batching"),
         *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (

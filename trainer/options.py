@@ -41,6 +41,10 @@ OBJECTIVE_OPTIONS: Mapping[str, str] = {
 it cannot ask the objectives themselves; a test does."""
 
 
+WITHOUT_RATIOS = ("reinforce",)
+"""Objectives whose loss takes no ratio of two policies; a test compares them with the table."""
+
+
 class TrainOptions(Options):
     """Base of the groups."""
 
@@ -128,9 +132,15 @@ class LossOptions(TrainOptions):
         return self.correction == "bypass"
 
     @property
+    def takes_ratios(self) -> bool:
+        """Whether the loss takes ratios to the model at the start or to the sampler."""
+        return self.correction != "none" or self.objective not in WITHOUT_RATIOS
+
+    @property
     def compares_with_start(self) -> bool:
         """Whether the loss takes the log-probabilities of the model at the start."""
-        return not self.bypasses or (self.kl_coefficient > 0 and self.reference is None)
+        is_reference = self.kl_coefficient > 0 and self.reference is None
+        return (self.takes_ratios and not self.bypasses) or is_reference
 
     def takes_start_pass(self, num_updates: int) -> bool:
         """Return whether a training has a pass for the log-probabilities at its start.

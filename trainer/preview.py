@@ -17,6 +17,7 @@ from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.training import heed_signal, plan_training
+from graphcredit.trainer.training_run import sources_of
 
 
 def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
@@ -52,6 +53,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
         "steps": {
             **report.as_json(),
             "num_images": int(plan.index.num_images.sum()),
+            **sources_of(config, plan),
         },
         "plan": {
             **_of_plan(plan, num_processes),

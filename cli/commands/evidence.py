@@ -1,21 +1,17 @@
 """`graphcredit evidence`: does a state tell how rollouts end, and which definition tells most?"""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
-from graphcredit.store.layout import LOGGED_STATE, Store, open_store, states_name, stored_states
+from graphcredit.store.layout import open_store
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphcredit.credit.evidence.judge import Definition, EvidenceReport
     from graphcredit.credit.evidence.knowledge import Estimate
-
-RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
-"""Rules for agents that use tools, which are judged where the store has no such states yet."""
+    from graphcredit.credit.evidence.report import EvidenceReport
 
 
 def evidence(
@@ -33,6 +29,7 @@ def evidence(
 
     Example: graphcredit evidence STORE --run games
     """
+    from graphcredit.cli.commands.evidence_states import definitions_of
     from graphcredit.credit.evidence.judge import evidence as judge
 
     opened = open_store(store)
@@ -43,38 +40,6 @@ def evidence(
         print_json(report.as_json())
     else:
         _show(report)
-
-
-def definitions_of(store: "Store", run_id: str | None) -> "list[Definition]":
-    """Return what is judged: the states that a store has, by each merge, and rules for tools."""
-    from graphcredit.collector.states.restate import effects_in, restated
-    from graphcredit.collector.states.rows import COLUMNS
-    from graphcredit.collector.states.table import learned
-    from graphcredit.credit.evidence.judge import Definition
-    from graphcredit.credit.merging.table import MergeSettings
-
-    merges = [MergeSettings(), MergeSettings(merge="segments")]
-    names, tools = stored_states(store), effects_in(store, run_id=run_id)
-    stored = [
-        Definition(name=_name(state, merge.merge), state=state, merge=merge)
-        for state in (LOGGED_STATE, *names)
-        for merge in merges
-    ]
-    by_rule = [
-        Definition(
-            name=f"--set {rule}",
-            columns=COLUMNS,
-            restate=partial(restated, rule=learned(rule, tools)),
-        )
-        for rule in RULES
-        if states_name(rule) not in names
-    ]
-    return [*stored, *by_rule]
-
-
-def _name(state: str, merge: str) -> str:
-    by = "" if merge == "exact" else f" --merge {merge}"
-    return ("as logged" if state == LOGGED_STATE else f"--state {state}") + by
 
 
 def _show(report: "EvidenceReport") -> None:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
+from graphcredit.collector.importers.messages.as_chat import chat_of
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
@@ -203,7 +204,7 @@ def _columns(
 
 
 def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
-    """Return the messages of each step as the log has them, as JSON.
+    """Return the messages of each step as the log has them, and as a chat, as JSON.
 
     Raises:
         RecordError: They are no JSON values.
@@ -213,6 +214,8 @@ def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
         extra: dict[str, Any] = {"message": turn.message.source}
         if seen := [message.source for message in turn.seen if message.source]:
             extra["seen"] = seen
+        if (chat := chat_of(turn)) is not None:
+            extra["chat"] = chat
         extras.append(extra)
     if rollout.info:
         extras[0]["log"] = rollout.info

@@ -25,7 +25,8 @@ from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.replays import ReplayJudgement, judge_replays
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
-from graphcredit.credit.evidence.judge import Definition, evidence
+from graphcredit.credit.evidence.definition import Definition
+from graphcredit.credit.evidence.judge import evidence
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.snapshot import unchanged

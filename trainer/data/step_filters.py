@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from graphcredit.trainer.data.step_columns import (
     version_number,
 )
 from graphcredit.trainer.data.step_identity import digests, sequence_hashes
+from graphcredit.trainer.data.token_source import TokenSource
 from graphcredit.trainer.data.validation import RECORD, is_truncated, refuse_faults
 
 REASONS = (
@@ -109,7 +110,11 @@ class ScannedRows:
 
 
 def scan(
-    shards: Sequence[Shard], column: str, filters: Filters, newest: str | None
+    shards: Sequence[Shard],
+    column: str,
+    filters: Filters,
+    newest: str | None,
+    source: TokenSource,
 ) -> Iterator[ScannedRows]:
     """Yield the kept steps of each row group of some shards whose credit was checked.
 
@@ -118,6 +123,7 @@ def scan(
         column: The advantage column.
         filters: Rules that leave steps out.
         newest: Newest policy version of the log; None if versions have no order.
+        source: Where the tokens are from.
 
     Raises:
         InputError: The credit belongs to other steps, an advantage is not finite, or a step has a
@@ -128,6 +134,8 @@ def scan(
         credit = read_credit(shard, column)
         for columns in read_columns(shard.path):
             advantage = credit.advantages_of(columns.keys, columns.first_row)
+            tokens = source.columns(columns.path, columns.first_row, columns.tokens)
+            columns = replace(columns, tokens=tokens)
             yield _scan_rows(number, shard.root, columns, advantage, filters, newest)
 
 

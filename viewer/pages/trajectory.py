@@ -63,6 +63,8 @@ def show() -> None:
     else:
         _course(table, estimator, step)
     missing.doubtful_credit(**where)
+    if estimator is not None:
+        missing.doubtful_group(ask(task_steps, **where, task_id=current().task))
     _buttons(table, estimator, step)
     here = None if estimator is None else _here(table, estimator, step)
     if estimator is not None and here is not None:

@@ -15,6 +15,8 @@ import streamlit as st
 from graphcredit.store.layout import Store
 from graphcredit.viewer import sitemap
 from graphcredit.viewer.widgets import missing
+from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.task_names import task_names, task_title
 from graphcredit.viewer.widgets.text import code_label, label, one_line
 
 _MEMORY = "selection"
@@ -223,13 +225,21 @@ def choose_iteration(store: Store, run_id: str) -> int | None:
 
 
 def choose_task(tasks: Sequence[str]) -> str | None:
-    """Show a box of the first tasks and the selected one: a list of all may be too long."""
+    """Show a box of the first tasks and the selected one: a list of all may be too long.
+
+    Run and iteration must be selected.
+    """
     wanted = current().task
     offered, others = list(tasks[:_MOST_TASKS]), tasks[_MOST_TASKS:]
     if wanted is not None and wanted in others:
         offered.insert(0, wanted)
     help_ = f"The first {_MOST_TASKS:,} of {len(tasks):,}; the Tasks page finds all."
-    return choose("task", "Task", offered, help=help_ if others else None)
+    names = ask(task_names, run_id=current().run or "", iteration=current().iteration)
+
+    def show(task: str) -> str:
+        return task_title(task, names.get(task))
+
+    return choose("task", "Task", offered, show=show, help=help_ if others else None)
 
 
 def choose_estimator(estimators: Sequence[str]) -> str | None:

@@ -1,12 +1,16 @@
 """What to read first: the decisions of an iteration that mattered most, on the Tasks page."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from graphcredit.viewer.browser_fixes import opened
+from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.why.decisions import decisions
 from graphcredit.viewer.why.sentences import sentence
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.task_names import TaskName, task_title
 from graphcredit.viewer.widgets.text import one_line, show_text
 
 _SHOWN = 5
@@ -14,8 +18,15 @@ _AT_ONCE = 200_000
 """Steps up to which they are looked for without being asked to."""
 
 
-def show_first(run: str, iteration: int, *, num_steps: int) -> None:
-    """Show the sentences of an iteration with credit by `reach`, each with a link to its step."""
+def show_first(run: str, iteration: int, names: Mapping[str, TaskName], *, num_steps: int) -> None:
+    """Show the sentences of an iteration with credit by `reach`, each with a link to its step.
+
+    Args:
+        run: The run.
+        iteration: The iteration.
+        names: Of its tasks.
+        num_steps: Its steps: of very many, nothing is shown before it is asked for.
+    """
     title = "What to read first"
     if num_steps > _AT_ONCE:
         inside = opened(title, key="first_decisions")
@@ -29,7 +40,8 @@ def show_first(run: str, iteration: int, *, num_steps: int) -> None:
         for each in shown:
             selection.link(
                 "trajectory",
-                one_line(f"{each.task_id}: {each.action}"),
+                f"{one_line(task_title(each.task_id, names.get(each.task_id)), 44)}: "
+                f"{action_words(each.action, 34)}",
                 task=each.task_id,
                 trajectory=each.trajectory_id,
                 step=each.step_index,

@@ -125,7 +125,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
-        *("showing", "plot", "integrations"),
+        *("showing", "asking", "plot", "integrations"),
     ),
 }
 """Folder to its rooms: a room may import those before it, and none after it."""

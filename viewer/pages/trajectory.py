@@ -75,7 +75,14 @@ def show() -> None:
     with text:
         name = table["trajectory_id"][0].as_py()
         messages = ask(conversation, **where, trajectory_id=name)
-        drawn = drawn_messages(messages, table, step=step, estimator=estimator, notes=noted)
+        drawn = drawn_messages(
+            messages,
+            table,
+            step=step,
+            estimator=estimator,
+            notes=noted,
+            as_markdown=st.toggle("Markdown", key="as_markdown", help="Links stay text."),
+        )
         show_chat(drawn, on_step=lambda row: select(step=row))
         show_seen(**where, trajectory_id=name, step_index=_index(table, step))
         _state(table, step)

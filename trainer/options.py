@@ -207,6 +207,8 @@ class ModelOptions(TrainOptions):
     """Rank of LoRA adapters; 0 trains all weights."""
     lora_alpha: Positive = 32.0
     """LoRA's alpha."""
+    lora_dropout: Decay = 0.0
+    """Share of an adapter's inputs that is dropped at random while gradients are made."""
     lora_targets: str = "all-linear"
     """Modules that get adapters, separated by commas, or all-linear."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"

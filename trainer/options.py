@@ -227,6 +227,9 @@ class RunOptions(TrainOptions):
 
     checkpoint_every: AtLeastOne = 10
     """Optimizer steps between checkpoints."""
+    evaluate_with: str | None = None
+    """A command of the shell that judges the policy at each checkpoint: it has the policy's
+    directory in GRAPHCREDIT_POLICY, and ends its output with a number, the metric `evaluation`."""
     mismatch_tolerance: Positive = 0.1
     """Greatest mean gap between logged and recomputed log-probabilities, in nats."""
 

@@ -25,8 +25,8 @@ def export(
     target: Annotated[
         Path,
         typer.Argument(
-            help="A new or empty directory; a file for tokens and turns, and for one file of "
-            "traces.",
+            help="A new or empty directory; a file that ends in .csv or .parquet; a file for "
+            "tokens and turns, and for one file of traces.",
             show_default=False,
         ),
     ],
@@ -60,9 +60,12 @@ def export(
     """Write steps with their credit for other tools, or credit back into the log they are from.
 
     The result appears only when it is complete. By default each step shard and its credit become
-    one Parquet file, all with the same columns, run and iteration among them. Example:
+    one Parquet file, all with the same columns, run and iteration among them; a target that ends in
+    .csv or .parquet gets all steps, and lists in a CSV are JSON. Examples:
 
         graphcredit export STORE OUT --estimator reach
+
+        graphcredit export STORE steps.csv
 
     Sequences for other trainers have `input_ids`, `loss_mask`, `advantages`, `logprobs`. Example:
 

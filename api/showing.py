@@ -6,6 +6,7 @@ from pathlib import Path
 
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Store, open_store
+from graphcredit.store.near_names import did_you_mean
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import graph_html
 from graphcredit.viewer.graph.facts import with_shown
@@ -15,7 +16,10 @@ from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps
+from graphcredit.viewer.queries.views import answer
 from graphcredit.viewer.steps.html_export import trajectory_page
+
+_TRAJECTORIES = "SELECT DISTINCT trajectory_id FROM steps"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,8 +123,10 @@ def _trajectory(
 ) -> Page:
     table = steps(store, run_id=run, iteration=iteration, trajectory_id=trajectory_id)
     if not table.num_rows:
+        names = answer(store, _TRAJECTORIES, run_id=run, iteration=iteration).column(0).to_pylist()
         raise InputError(
-            f"run {run}, iteration {iteration} of {store.root} has no trajectory {trajectory_id!r}"
+            f"run {run}, iteration {iteration} of {store.root} has no trajectory {trajectory_id!r}."
+            + did_you_mean(trajectory_id, names)
         )
     if estimator is not None and f"{estimator}_advantage" not in table.column_names:
         raise InputError(f"{store.root} has no credit by {estimator!r} for {trajectory_id!r}")

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import graphcredit
 from tests.cli.in_process import run
 
 LOG = Path("examples/orders.jsonl")
@@ -21,6 +22,9 @@ def test_from_a_log_to_the_decisions_that_mattered(tmp_path: Path):
     assert told["decisions"][0]["sentence"] in shown.out
     assert told["distrust"]
     assert [len(cluster["members"]) for cluster in told["recurring"]] == [7, 2, 2]
+    in_python = graphcredit.why(tmp_path / "store", most=3)
+    assert in_python.sentences == [each["sentence"] for each in told["decisions"]]
+    assert repr(in_python).splitlines()[0] in shown.out
 
 
 def test_markdown_names_no_file_of_this_machine(tmp_path: Path):

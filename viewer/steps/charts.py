@@ -123,7 +123,7 @@ def distances(table: pa.Table, *, selected: int) -> Chart:
             "kind:N",
             title=None,
             scale=alt.Scale(domain=kinds, range=[colour for colour, _, _ in look]),
-            legend=alt.Legend(orient="top", padding=0, offset=2),
+            legend=alt.Legend(orient="top", padding=0, offset=2, symbolDash=[1, 0]),
         ),
         tooltip=[alt.Tooltip("step:O"), alt.Tooltip("kind:N"), alt.Tooltip("distance:Q")],
     )

@@ -9,6 +9,7 @@ import typer
 from graphcredit.cli.commands.evidence import recommended
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.output.help import stands_alone
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.plural import counted
 
@@ -23,10 +24,14 @@ _SHOWN = 10
 _LEAST_GROUPS = 4
 """Groups with different outcomes that are asked which states tell how they end."""
 
+_TRIED = 20
+"""Trajectories that `--try` shows if no number follows it."""
+
 _SHOWN_CHARACTERS = 300
 """Characters of a sample's column."""
 
 
+@stands_alone("--try", _TRIED)
 @takes({"What to make of it": ImportOptions}, names={"try_": ("--try",)})
 def import_(
     source: Annotated[Path, typer.Argument(help="A log, or a folder of logs.")],
@@ -150,12 +155,20 @@ def _short(value: object) -> str:
     return text[:_SHOWN_CHARACTERS] + more
 
 
+def _tokens(report: "ImportReport") -> str:
+    """Return how many steps have tokens, and why others have none."""
+    has, num_logprobs = report.num_with_tokens, report.num_with_logprobs
+    bare = f" ({has - num_logprobs:,} without log-probabilities)" * (num_logprobs < has)
+    reasons = [f"{number:,} × {reason}" for reason, number in report.without_tokens.items()]
+    return "; ".join([f"{has:,} with tokens{bare}", *reasons])
+
+
 def _show_counts(report: "ImportReport") -> None:
     files = ", ".join(f"{counted(n, 'file')} of {name}" for name, n in report.num_files.items())
     say(f"{counted(report.num_records, 'record')} read from {files or 'no file'}")
     say(
         f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one trajectory; "
-        f"{counted(report.num_steps, 'step')}, {report.num_with_tokens:,} with tokens"
+        f"{counted(report.num_steps, 'step')}, {_tokens(report)}"
     )
     if report.num_images:
         say(f"{counted(report.num_images, 'image')} in their messages")
@@ -176,9 +189,14 @@ def _show_counts(report: "ImportReport") -> None:
 
 
 def _show_bad(rows: "list[BadRow]", number: int, what: str, noun: str, done: str) -> None:
-    for bad in rows[:_SHOWN]:
-        tell(f"{what}: {bad.where}: {bad.reason}")
+    places: dict[str, list[str]] = {}
+    for bad in rows:
+        places.setdefault(bad.reason, []).append(bad.where)
+    shown = list(places.items())[:_SHOWN]
+    for reason, where in shown:
+        more = f" and {len(where) - 1:,} more" if len(where) > 1 else ""
+        tell(f"{what}: {where[0]}{more}: {reason}")
     if number:
-        more = number - _SHOWN
-        unnamed = f"; {more:,} of them not named here: --json names 100" if more > 0 else ""
-        say(f"{counted(number, noun)}, not {done}{unnamed}")
+        unnamed = number - sum(len(where) for _, where in shown)
+        more = f"; {unnamed:,} of them not named here: --json names 100" if unnamed else ""
+        say(f"{counted(number, noun)}, not {done}{more}")

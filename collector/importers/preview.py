@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import one_batch
-from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import with_threshold
+from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
@@ -20,12 +21,15 @@ from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import (
     LogSource,
     log_at,
+    refuse_missing_columns,
     refuse_no_log,
     refuse_unknown_names,
 )
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
+
+_ANOTHER_LENGTH = Omission(reason="trajectory read before with other steps: the longer is imported")
 
 SAMPLED, SAMPLED_STEPS = 200, 4000
 """Trajectories, and steps, that are asked which states tell how they end."""
@@ -75,6 +79,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
             num_steps[group, state] += 1
     if sample is None:
         refuse_no_log(log, tally)
+    refuse_missing_columns(log, tally)
     alone = [key for key, ids in visitors.items() if len(ids) == 1]
     sizes = [(task, size) for (_, _, task), size in tally.groups.most_common(3)]
     return Preview(
@@ -119,6 +124,9 @@ def _trajectories(log: LogSource, tally: Tally) -> Iterator[ImportedTrajectory]:
     for read in read_trajectories(log, tally):
         try:
             made = copies.named(read)
+        except LengthError:
+            tally.leave_out(_ANOTHER_LENGTH)
+            continue
         except RecordError as error:
             tally.refuse(read.origin.where, str(error))
             continue

@@ -65,9 +65,9 @@ def _advice(row: Mapping[str, Any], record: Record) -> str:
         )
     lists = [name for name in row if isinstance(row[name], list) and row[name]]
     known = [name for name in (*LISTS, *STEP_LISTS) if name in lists]
-    if known or sum(_is_objects(row[name]) for name in lists) == 1:
-        name = (known or [name for name in lists if _is_objects(row[name])])[0]
-        return _advice_on_list(name, row[name][0], is_known=bool(known))
+    named = known or [name for name in lists if _has_a_part(row[name][0])]
+    if named:
+        return _advice_on_list(named[0], row[named[0]][0], is_known=bool(known))
     has_prompt, has_answer = (any(row.get(n) for n in names) for names in (PROMPTS, ANSWERS))
     if has_answer and not has_prompt:
         return (
@@ -97,8 +97,9 @@ def _advice(row: Mapping[str, Any], record: Record) -> str:
     )
 
 
-def _is_objects(items: list[object]) -> bool:
-    return isinstance(items[0], Mapping)
+def _has_a_part(item: object) -> bool:
+    row = fields_of(item)
+    return any(fields_for(row, name) for name in ("state", "observation", "action"))
 
 
 def _advice_on_list(name: str, first: object, *, is_known: bool) -> str:

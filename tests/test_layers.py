@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies"),
+    "transformers": ("trainer", "collector/policies", "api/integrations"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),
@@ -47,7 +47,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
     "accelerate": ("trainer", "api/integrations"),
-    "altair": ("viewer",),
+    "altair": ("viewer", "api"),
     "typer": ("cli",),
     "rich": ("cli",),
 }
@@ -57,12 +57,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "store": (
         *(
             "schema",
+            "extras",
             "errors",
             "extensions",
             "plural",
             "text_diff",
+            "near_names",
+            "text_table",
             "progress",
             "files",
+            "chat",
             "options",
             "layout",
             "tree",
@@ -110,7 +114,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "trainer": (
-        *("options", "config", "fingerprint", "data", "batching"),
+        *("options", "config", "fingerprint", "data", "messages", "batching"),
         *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
     ),
     "viewer": (
@@ -121,7 +125,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
-        *("showing", "integrations"),
+        *("showing", "asking", "plot", "integrations"),
     ),
 }
 """Folder to its rooms: a room may import those before it, and none after it."""

@@ -17,6 +17,7 @@ from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.training import heed_signal, plan_training
+from graphcredit.trainer.training_run import sources_of
 
 
 def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
@@ -52,6 +53,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
         "steps": {
             **report.as_json(),
             "num_images": int(plan.index.num_images.sum()),
+            **sources_of(config, plan),
         },
         "plan": {
             **_of_plan(plan, num_processes),
@@ -91,7 +93,7 @@ def _num_distinct_tokens(config: TrainConfig, plan: TrainingPlan) -> int:
 
     Steps with images share none.
     """
-    is_known = config.share_prefixes or plan.index.has_images
+    is_known = config.shares_prefixes or plan.index.has_images
     order = plan.prefixes if is_known else read_prefix_order(plan.index)
     return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.options import options_as_json
 from graphcredit.store.progress import OnProgress, silent
@@ -16,6 +16,7 @@ from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
+from graphcredit.trainer.data.token_source import TokenSource, logged_columns
 from graphcredit.trainer.data.validation import signal_notices
 from graphcredit.trainer.engine.distributed import (
     choose_device,
@@ -25,8 +26,10 @@ from graphcredit.trainer.engine.distributed import (
 from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
+from graphcredit.trainer.messages.tokens import MessageTokens, tokens_of_messages
 from graphcredit.trainer.model.source import find_model, load_eyes
 from graphcredit.trainer.model.vision import FAMILIES
+from graphcredit.trainer.options import SFT
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
 
@@ -64,7 +67,7 @@ def train(
     is_first = is_first_rank()
     on_progress = on_progress if is_first else silent
     on_progress("read the steps")
-    config, store, plan, report = plan_training(config)
+    config, store, plan, report = plan_training(config, on_progress)
     identity = _identity(config, plan)
     with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
@@ -89,10 +92,13 @@ def train(
     return result if is_first else None
 
 
-def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan, IndexReport]:
+def plan_training(
+    config: TrainConfig, on_progress: OnProgress = silent
+) -> tuple[TrainConfig, Store, TrainingPlan, IndexReport]:
     """Return the effective configuration, the store, the plan, and the counts of the steps.
 
     The configuration has absolute paths, all options of the objective, the run and the iteration.
+    Without log-probabilities of the sampler it has no correction.
 
     Raises:
         InputError: The steps or their credit cannot be used, or the model in this way.
@@ -102,9 +108,13 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
     config = effective_config(config)
     store = open_store(config.store)
     run_id, iteration = _which_iteration(store, config)
+    source = _token_source(store, run_id, iteration, config, on_progress)
+    if not source.has_logprobs:
+        config = _without_sampler(config)
     index, report = read_index(
-        store, run_id, iteration, column=config.column, filters=_filters(config)
+        store, run_id, iteration, column=config.column, filters=_filters(config), source=source
     )
+    report = replace(report, notices=(*_source_notices(source, config), *report.notices))
     _check_images(index, config)
     plan = make_plan(
         index,
@@ -113,7 +123,8 @@ def plan_training(config: TrainConfig) -> tuple[TrainConfig, Store, TrainingPlan
         batch_size=config.batch_size,
         max_tokens=config.max_tokens,
         aggregation=config.aggregation,
-        prefixes=read_prefix_order(index) if config.share_prefixes else None,
+        prefixes=read_prefix_order(index) if config.shares_prefixes else None,
+        whole_trajectories=config.one_sequence,
     )
     return config.changed(run=run_id, iteration=iteration), store, plan, report
 
@@ -164,6 +175,48 @@ def _which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
     return run_id, iterations[-1]
 
 
+def _token_source(
+    store: Store, run_id: str, iteration: int, config: TrainConfig, on_progress: OnProgress
+) -> TokenSource:
+    """Return where the tokens are from; messages are tokenised now if no step has token ids."""
+    shards = store.shards(run_id, iteration)
+    has_ids, has_logprobs = logged_columns(shard.path for shard in shards)
+    if has_ids or not shards:
+        return TokenSource(has_logprobs=has_logprobs or not shards)
+    made = tokens_of_messages(shards, find_model(config.model), on_progress=on_progress)
+    return TokenSource(made=made, has_logprobs=False)
+
+
+def _without_sampler(config: TrainConfig) -> TrainConfig:
+    """Return a configuration that takes no log-probabilities of the sampler.
+
+    Raises:
+        OptionError: It takes ratios to them and nothing else.
+    """
+    if config.bypasses:
+        raise OptionError(
+            "correction bypass takes ratios to the log-probabilities of the sampler, but no step "
+            "of the log has any: leave --correction out, and ratios are to the model at the start"
+        )
+    return config.changed(correction="none")
+
+
+def _source_notices(source: TokenSource, config: TrainConfig) -> list[str]:
+    """Return where tokens are from, and what stands for log-probabilities that are missing."""
+    made = source.made.notices if isinstance(source.made, MessageTokens) else ()
+    if source.has_logprobs:
+        return [*made]
+    instead = (
+        "those of the model at the start stand for them"
+        if config.compares_with_start
+        else f"{config.objective} takes none"
+    )
+    return [
+        *made,
+        f"no step has log-probabilities of its sampler: {instead}, and there is no correction",
+    ]
+
+
 def _filters(config: TrainConfig) -> Filters:
     return Filters(
         max_tokens=config.max_tokens,
@@ -171,6 +224,7 @@ def _filters(config: TrainConfig) -> Filters:
         is_corrected=config.correction not in ("none", "bypass")
         or (config.bypasses and objective_named(config.objective).uses_old),
         drop_zero_advantage=config.drops_zero_advantage,
+        drop_negative_advantage=config.objective == SFT,
     )
 
 
@@ -186,10 +240,10 @@ def _check_images(index: StepIndex, config: TrainConfig) -> None:
         _refuse_blind(index, config.model)
         if config.reference is not None:
             _refuse_blind(index, config.reference)
-        if config.share_prefixes:
+        if config.shares_prefixes:
             raise InputError(
                 "steps with images share no prefixes, because equal tokens may stand for different "
-                "images: train without share_prefixes"
+                "images: train without share_prefixes and one_sequence"
             )
     eyes = load_eyes(config.model)
     if eyes is None:

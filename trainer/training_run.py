@@ -59,7 +59,7 @@ class TrainingRun:
             self._take_over_optimizer(Output(config.continue_from))
         reader = BatchReader(self.plan.index, eyes=load_eyes(config.model))
         with closing(self._open_log(num_done)) as log:
-            if checkpoint is None:
+            if checkpoint is None and self.plan.index.source.has_logprobs:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))
             policies = self._frozen_policies(reader, on_progress)
             if checkpoint is not None:
@@ -176,12 +176,23 @@ class TrainingRun:
             "column": self.config.column,
             "num_updates": rows[-1]["update"] + 1 if rows else 0,
             **self.report.as_json(),
+            **sources_of(self.config, self.plan),
             "staleness": {str(gap): count for gap, count in self.report.staleness.items()},
             "notices": self.output.notices(),
             "identity": self.identity.as_json(),
             "last": {name: value for name, value in last.items() if value is not None},
             **({} if nothing is None else {"nothing_learnt": nothing}),
         }
+
+
+def sources_of(config: TrainConfig, plan: TrainingPlan) -> dict[str, str]:
+    """Return where the tokens are from, and the log-probabilities that ratios are taken against."""
+    source = plan.index.source
+    ratios = "start" if config.compares_with_start else "none"
+    return {
+        "tokens": "log" if source.made is None else "messages",
+        "logprobs": "log" if source.has_logprobs else ratios,
+    }
 
 
 def _why_nothing_was_learnt(rows: Sequence[Mapping[str, Any]]) -> str | None:

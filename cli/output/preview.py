@@ -35,6 +35,15 @@ def _steps(preview: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{count:>10,} left out: {why}" for why, count in steps["dropped"].items())
     if steps["num_masked_tokens"]:
         yield f"{steps['num_masked_tokens']:>10,} tokens without a finite log-probability"
+    if steps["tokens"] == "messages":
+        yield "token ids are made of the messages, by the chat template of the model"
+    if steps["logprobs"] != "log":
+        instead = (
+            "the model at the start stands for it"
+            if steps["logprobs"] == "start"
+            else "none is needed"
+        )
+        yield f"log-probabilities of the sampler: none; {instead}"
     if steps["num_images"]:
         yield f"{steps['num_images']:>10,} images in their prompts"
 

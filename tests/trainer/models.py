@@ -1,12 +1,14 @@
 """Tiny causal language models made on the spot: random weights, real architectures."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.decoders import ByteLevel as ByteLevelDecoder
+from tokenizers.models import BPE, WordLevel
+from tokenizers.pre_tokenizers import ByteLevel, Whitespace
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from transformers.models.auto.configuration_auto import AutoConfig
 
@@ -62,4 +64,50 @@ def save_tiny_model(directory: Path, kind: str = "qwen2", *, seed: int = 0, **se
     """Write a tiny model and its tokenizer as a Hugging Face directory; return its path."""
     tiny_model(kind, seed=seed, **settings).save_pretrained(directory)
     tiny_tokenizer().save_pretrained(directory)
+    return str(directory)
+
+
+CHATML = (
+    "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""A template that only appends, as Qwen2.5's does."""
+
+MARKED = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}"
+    "{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}{{ '\n' }}{% else %}"
+    "{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""The same, with marks around answers."""
+
+
+def chat_tokenizer(
+    template: str | None, merges: Sequence[tuple[str, str]] = ()
+) -> PreTrainedTokenizerFast:
+    """Return a tokenizer of bytes, and of pairs of them that are merged, with a chat template."""
+    letters = sorted(ByteLevel.alphabet())
+    words = [*letters, *("".join(pair) for pair in merges)]
+    vocabulary = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=list(merges)))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = ByteLevelDecoder()
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token="<|im_end|>",
+        pad_token="<|pad|>",
+        additional_special_tokens=["<|im_start|>"],
+    )
+    made.chat_template = template
+    return made
+
+
+def save_chat_model(directory: Path, template: str | None = CHATML) -> str:
+    """Write a tiny model whose tokenizer has a chat template; return its path."""
+    tokenizer = chat_tokenizer(template)
+    sizes: dict[str, Any] = {"vocab_size": len(tokenizer), "max_position_embeddings": 1024}
+    tiny_model(**sizes).save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
     return str(directory)

@@ -54,6 +54,8 @@ def test_the_steps_and_the_plan_by_hand_and_nothing_is_written(tmp_path: Path):
         "dropped": {"over_long": 1},
         "num_masked_tokens": 0,
         "num_images": 0,
+        "tokens": "log",
+        "logprobs": "log",
         "advantage_mean": pytest.approx((0.5 + 1.5 - 0.5 - 1) / 4),
         "advantage_std": pytest.approx(1.0, rel=0.1),
         "advantage_zero_share": 0.0,

@@ -149,7 +149,9 @@ class BatchReader:
     def _tokens(self, shard: int, group: int) -> TokenColumns:
         tokens = self._cache.get((shard, group))
         if tokens is None:
-            tokens = read_tokens(self._index.shards[shard].path, group)
+            path = self._index.shards[shard].path
+            first = int(self._starts[shard][group])
+            tokens = self._index.source.columns(path, first, read_tokens(path, group))
             self._cache.put((shard, group), tokens)
         return tokens
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +20,14 @@ from graphcredit.trainer.data.step_columns import (
     version_number,
 )
 from graphcredit.trainer.data.step_identity import digests, sequence_hashes
+from graphcredit.trainer.data.token_source import TokenSource
 from graphcredit.trainer.data.validation import RECORD, is_truncated, refuse_faults
 
 REASONS = (
     "no_tokens",
     "no_credit",
     "zero_advantage",
+    "negative_advantage",
     "empty_response",
     "no_finite_logprob",
     "stale",
@@ -62,6 +64,7 @@ class Filters:
     """The loss takes ratios to the sampler, as a correction or in the objective. Without them steps
     more than one version old are refused; with them those sampled with top-p or top-k."""
     drop_zero_advantage: bool = False
+    drop_negative_advantage: bool = False
 
     def outcome(
         self, columns: StepColumns, advantage: Floats, num_scored: Ints, staleness: Ints
@@ -80,6 +83,7 @@ class Filters:
             columns.is_without_tokens,
             np.isnan(advantage),
             (advantage == 0) & self.drop_zero_advantage,
+            (advantage < 0) & self.drop_negative_advantage,
             response == 0,
             num_scored == 0,
             staleness > self.max_staleness,
@@ -88,7 +92,7 @@ class Filters:
         return np.select(conditions, np.arange(KEPT), KEPT)
 
 
-_WITHOUT_SIGNAL = {"zero_advantage"}
+_WITHOUT_SIGNAL = {"zero_advantage", "negative_advantage"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,7 +113,11 @@ class ScannedRows:
 
 
 def scan(
-    shards: Sequence[Shard], column: str, filters: Filters, newest: str | None
+    shards: Sequence[Shard],
+    column: str,
+    filters: Filters,
+    newest: str | None,
+    source: TokenSource,
 ) -> Iterator[ScannedRows]:
     """Yield the kept steps of each row group of some shards whose credit was checked.
 
@@ -118,6 +126,7 @@ def scan(
         column: The advantage column.
         filters: Rules that leave steps out.
         newest: Newest policy version of the log; None if versions have no order.
+        source: Where the tokens are from.
 
     Raises:
         InputError: The credit belongs to other steps, an advantage is not finite, or a step has a
@@ -128,6 +137,8 @@ def scan(
         credit = read_credit(shard, column)
         for columns in read_columns(shard.path):
             advantage = credit.advantages_of(columns.keys, columns.first_row)
+            tokens = source.columns(columns.path, columns.first_row, columns.tokens)
+            columns = replace(columns, tokens=tokens)
             yield _scan_rows(number, shard.root, columns, advantage, filters, newest)
 
 

@@ -28,6 +28,7 @@ from graphcredit.trainer.data.step_filters import (
     refuse_nothing_left,
     scan,
 )
+from graphcredit.trainer.data.token_source import LOGGED, TokenSource
 from graphcredit.trainer.data.validation import refuse_uncorrected
 
 WINDOW_TOKENS = 1 << 27
@@ -68,7 +69,10 @@ class StepIndex:
     num_images: Ints
     """[n] images of the prompt."""
     manifest: str
-    """Hash of the step shards, and of the credit they have in the advantage column."""
+    """Hash of the step shards, of the credit they have in the advantage column, and of what the
+    shards do not have themselves: images, and tokens that were made of messages."""
+    source: TokenSource = LOGGED
+    """Where the tokens are from."""
 
     def __len__(self) -> int:
         return len(self.row)
@@ -129,7 +133,13 @@ class IndexReport:
 
 
 def read_index(
-    store: Store, run_id: str, iteration: int, *, column: str, filters: Filters
+    store: Store,
+    run_id: str,
+    iteration: int,
+    *,
+    column: str,
+    filters: Filters,
+    source: TokenSource = LOGGED,
 ) -> tuple[StepIndex, IndexReport]:
     """Find the steps to train on. It reads only the columns it needs, row group by row group.
 
@@ -139,6 +149,7 @@ def read_index(
         iteration: The iteration.
         column: The advantage column.
         filters: Rules that leave steps out.
+        source: Where the tokens are from.
 
     Returns:
         The index, and the counts and statistics of the pass.
@@ -150,14 +161,14 @@ def read_index(
     """
     return unchanged(
         store,
-        lambda: _read(store, run_id, iteration, column, filters),
+        lambda: _read(store, run_id, iteration, column, filters, source),
         run_id=run_id,
         iteration=iteration,
     )
 
 
 def _read(
-    store: Store, run_id: str, iteration: int, column: str, filters: Filters
+    store: Store, run_id: str, iteration: int, column: str, filters: Filters, source: TokenSource
 ) -> tuple[StepIndex, IndexReport]:
     shards = tuple(store.shards(run_id, iteration))
     if not shards:
@@ -167,11 +178,11 @@ def _read(
         )
     check_credit(store, shards, column)
     newest = newest_version(s.path for s in shards)
-    scanned = list(scan(shards, column, filters, newest))
+    scanned = list(scan(shards, column, filters, newest, source))
     outcomes = sum((rows.outcomes for rows in scanned), np.zeros(KEPT + 1, np.int64))
     refuse_nothing_left(outcomes)
     kept = pa.concat_tables([rows.kept for rows in scanned]).unify_dictionaries()
-    index = _index(shards, kept, _manifest(shards, column, scanned))
+    index = _index(shards, kept, _manifest(shards, column, scanned, source), source)
     if not filters.is_corrected:
         refuse_uncorrected(index.staleness)
     largest = max(scanned, key=lambda rows: rows.largest_token_id)
@@ -179,7 +190,9 @@ def _read(
     return index, _report(index, largest, outcomes, notices)
 
 
-def _index(shards: tuple[Shard, ...], kept: pa.Table, manifest: str) -> StepIndex:
+def _index(
+    shards: tuple[Shard, ...], kept: pa.Table, manifest: str, source: TokenSource
+) -> StepIndex:
     """Return the kept steps sorted by task, trajectory and number within each window."""
     steps = {name: kept[name].to_numpy() for name in KEPT_COLUMNS}
     steps["trajectory"], steps["group"] = (_ranks(kept[n]) for n in ("trajectory_id", "task_id"))
@@ -188,7 +201,7 @@ def _index(shards: tuple[Shard, ...], kept: pa.Table, manifest: str) -> StepInde
     order = np.lexsort((number, steps["trajectory"], steps["group"], window))
     steps = {name: values[order] for name, values in steps.items()}
     steps["sequence"] = np.unique(steps["sequence"], return_inverse=True)[1]
-    return StepIndex(shards=shards, manifest=manifest, **steps)
+    return StepIndex(shards=shards, manifest=manifest, source=source, **steps)
 
 
 def windows(length: Ints) -> Ints:
@@ -204,12 +217,14 @@ def _ranks(names: pa.ChunkedArray) -> Ints:
     return rank[np.concatenate([chunk.indices.to_numpy() for chunk in names.chunks])]
 
 
-def _manifest(shards: Sequence[Shard], column: str, scanned: Sequence[ScannedRows]) -> str:
+def _manifest(
+    shards: Sequence[Shard], column: str, scanned: Sequence[ScannedRows], source: TokenSource
+) -> str:
     names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
     digest = hashlib.sha256(json.dumps([shards[0].run_id, column, names]).encode())
     for rows in scanned:
         digest.update(rows.credit)
-        if rows.kept["num_images"].to_numpy().any():
+        if source.made is not None or rows.kept["num_images"].to_numpy().any():
             digest.update(rows.kept["sequence"].to_numpy().tobytes())
     return digest.hexdigest()
 

@@ -26,6 +26,8 @@ from graphcredit.trainer.options import OptimizerOptions
 
 Metrics = dict[str, float | int | None]
 
+_OF_RATIOS = {"ratio_mean", "ratio_max", "approx_kl"}
+
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
@@ -152,10 +154,14 @@ class Updater:
         largest = list(losses[0].maxima)
         tops = np.max([_total(loss.maxima, largest) for loss in losses], axis=0)
         maxima = self._engine.all_reduce_max(tops)
-        return {
+        metrics = {
             **averages(dict(zip(names, sums, strict=True))),
             **dict(zip(largest, maxima.tolist(), strict=True)),
-        }, float(all_flops)
+        }
+        if not self._plan.index.source.has_logprobs and self._policies.old is None:
+            # Each ratio is 1 because there is nothing to take it to.
+            metrics = {name: metrics[name] for name in metrics.keys() - _OF_RATIOS}
+        return metrics, float(all_flops)
 
     def _loss(self, batch: PackedBatch, choices: Choices | None, *, is_first: bool) -> PolicyLoss:
         policies = self._policies
@@ -165,11 +171,15 @@ class Updater:
             want_routing=choices is not None,
         )
         put = self._engine.put
-        behaviour, present = put(batch.behaviour_logprobs), scored.logprob.detach()
+        present = scored.logprob.detach()
         old = self._under(policies.old, batch, present)
+        if self._plan.index.source.has_logprobs:
+            behaviour = put(batch.behaviour_logprobs)
+            # Before the first update the weights are those of the start.
+            start = present if old is None and is_first else old
+        else:
+            behaviour, start = present if old is None else old, None
         reference = self._under(policies.reference, batch, present)
-        # Before the first update the weights are those of the start.
-        start = present if old is None and is_first else old
         return policy_loss(
             TokenInputs(
                 logprob=scored.logprob,
@@ -208,10 +218,10 @@ class Updater:
 
 
 def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:
-    """Return the learning rate of an update: a linear warm-up, then the schedule down to 0.
+    """Return the learning rate of an update: a linear warm-up, then the schedule to the minimum.
 
     Args:
-        options: Peak, warm-up and schedule.
+        options: Peak, minimum, warm-up and schedule.
         update: 0-based number of the update.
         num_updates: Updates of the training.
     """
@@ -223,7 +233,8 @@ def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> f
         "linear": 1 - done,
         "cosine": (1 + math.cos(math.pi * done)) / 2,
     }[options.schedule]
-    return options.learning_rate * factor
+    least = options.min_learning_rate
+    return least + (options.learning_rate - least) * factor
 
 
 def _counted(

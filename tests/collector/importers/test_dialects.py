@@ -1,12 +1,15 @@
 """One set of chats in every dialect gives one store."""
 
+import json
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from graphcredit.trainer.messages.conversation import conversation_of
 from tests.collector.importers.dialects import DIALECTS, chats, openai
 from tests.collector.importers.logs import write_lines
 from tests.collector.importers.read_back import imported, steps_of
@@ -34,11 +37,29 @@ def steps(log: Path, store: Path) -> list[str]:
     """Return the steps, trajectory by trajectory, in an order that no id decides."""
     report = imported(log, store)
     assert (report.bad_rows, report.left_out) == ([], {})
-    trajectories: dict[str, list[tuple[Any, ...]]] = {}
+    trajectories: dict[str, list[dict[str, Any]]] = {}
     for step in steps_of(store):
-        values = tuple(step[name] for name in COLUMNS)
-        trajectories.setdefault(step["trajectory_id"], []).append(values)
-    return sorted(map(repr, trajectories.values()))
+        trajectories.setdefault(step["trajectory_id"], []).append(step)
+    return sorted(
+        repr([*(tuple(step[name] for name in COLUMNS) for step in each), *chat(each)])
+        for each in trajectories.values()
+    )
+
+
+def chat(trajectory: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Return what a chat template gets: who says and calls what; results in a row are one."""
+    conversation = conversation_of(trajectory)
+    assert conversation.fault is None
+    messages = [m for turn in conversation.turns for m in (*turn.seen, turn.answer)]
+    return [
+        (role, "\n\n".join(m["content"] for m in each), calls)
+        for (role, calls), each in groupby(messages, lambda m: (m["role"], calls_of(m)))
+    ]
+
+
+def calls_of(message: dict[str, Any]) -> str:
+    functions = [call["function"] for call in message.get("tool_calls", ())]
+    return json.dumps(functions, sort_keys=True)
 
 
 @pytest.fixture(scope="module")

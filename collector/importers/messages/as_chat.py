@@ -1,0 +1,44 @@
+"""Messages of any dialect as OpenAI's, where the log has them otherwise: for chat templates."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, Turn
+from graphcredit.store.chat import Chat, call_arguments, openai_message
+
+
+def chat_of(turn: Turn) -> Chat | None:
+    """Return what a step saw, and its answer, as chat messages.
+
+    None if the log has them as OpenAI's already, or they have images or parts that no reader knows.
+    """
+    messages = (*turn.seen, turn.message)
+    if not turn.message.source or _is_openai(messages):
+        return None
+    if any(message.image_parts or message.num_unread for message in messages):
+        return None
+    return [_as_chat(message) for message in messages]
+
+
+def _is_openai(messages: Sequence[Message]) -> bool:
+    sources = (message.source for message in messages)
+    return all(source and openai_message(source) is not None for source in sources)
+
+
+def _as_chat(message: Message) -> dict[str, Any]:
+    raw = message.source.get("content")
+    # What a reader took out of the text is a part of what was said: a command, a call in words.
+    is_whole = isinstance(raw, str) and message.role == ASSISTANT
+    text = (raw if is_whole else message.text) or ("" if message.tool_calls else message.action)
+    calls = [
+        {"type": "function", "function": {"name": c.name, "arguments": call_arguments(c.arguments)}}
+        for c in message.tool_calls
+        if not (is_whole and message.calls_text)
+    ]
+    thought = message.thought if message.role == ASSISTANT else ""
+    return {
+        "role": message.role,
+        "content": text or "",
+        **({"reasoning_content": thought} if thought and thought not in (text or "") else {}),
+        **({"tool_calls": calls} if calls else {}),
+    }

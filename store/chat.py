@@ -1,0 +1,83 @@
+"""Chat messages as OpenAI has them, which chat templates of models take: read strictly."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias, cast
+
+from graphcredit.store.files.parse import parse_json
+
+Chat: TypeAlias = list[dict[str, Any]]
+"""Messages with `role` and `content`, and `tool_calls` whose arguments are objects."""
+
+_ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_TEXTS = ("text", "input_text", "output_text")
+_KEPT = ("name", "tool_call_id", "reasoning_content", "reasoning", "thinking")
+_KNOWN = {"role", "content", "tool_calls", *_KEPT}
+
+
+def openai_message(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a message of OpenAI's shape, as a chat template takes it.
+
+    None if it is of another shape, or has parts that are no text: nothing of it is left out.
+
+    Args:
+        raw: The message as a log has it. Names and numbers beside its fields are no part of it.
+    """
+    role = _ROLES.get(str(raw.get("role")))
+    text, calls = _text(raw.get("content")), _calls(raw.get("tool_calls"))
+    others = [value for name, value in raw.items() if name not in _KNOWN and value is not None]
+    if role is None or text is None or calls is None:
+        return None
+    if any(isinstance(value, dict | list) and value for value in others):
+        return None
+    if others and not (text or calls):
+        return None
+    kept = {name: raw[name] for name in _KEPT if raw.get(name)}
+    if not all(isinstance(value, str) for value in kept.values()):
+        return None
+    return {"role": role, "content": text, **kept, **({"tool_calls": calls} if calls else {})}
+
+
+def _text(content: Any) -> str | None:
+    """Return the text of a content; None if it has parts of other kinds."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    texts: list[str] = []
+    for part in cast("list[Any]", content) if isinstance(content, list) else [None]:
+        fields = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
+        text = fields.get("text")
+        if fields.get("type") not in _TEXTS or not isinstance(text, str):
+            return None
+        texts.append(text)
+    return "".join(texts)
+
+
+def _calls(raw: Any) -> Chat | None:
+    """Return tool calls with arguments as objects; None if they are of another shape."""
+    calls: Chat = []
+    for call in cast("list[Any]", raw or []) if isinstance(raw, list | None) else [None]:
+        fields = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
+        function = cast("Mapping[str, Any] | None", fields.get("function"))
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            return None
+        named = {"name": function["name"], "arguments": call_arguments(function.get("arguments"))}
+        of_id = {"id": fields["id"]} if fields.get("id") else {}
+        calls.append({**of_id, "type": "function", "function": named})
+    return calls
+
+
+def call_arguments(raw: Any) -> Any:
+    """Return arguments of a call as an object in the order of the log; other texts as they are."""
+    if not isinstance(raw, str):
+        return raw or {}
+    try:
+        value = parse_json(raw)
+    except ValueError:
+        return raw
+    return value if isinstance(value, dict) else raw

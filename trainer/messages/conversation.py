@@ -1,0 +1,121 @@
+"""The conversation of a trajectory, as a chat template takes it, from what its steps have."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from graphcredit.store.chat import Chat, openai_message
+from graphcredit.store.files.parse import parse_object
+
+COLUMNS = (
+    *("trajectory_id", "step_index", "state", "observation", "thought", "action"),
+    "extra",
+)
+"""Step columns that are read."""
+
+
+class UnusableError(ValueError):
+    """A step has no conversation that a chat template takes; the text says why, for a count."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """A step."""
+
+    seen: Chat
+    """The messages since the answer before."""
+    answer: dict[str, Any]
+    """The message of the policy."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conversation:
+    """The steps of a trajectory from the first on, as far as they can be read."""
+
+    tools: Chat | None
+    """Definitions of the tools, as OpenAI has them; None without any."""
+    turns: tuple[Turn, ...]
+    num_by_columns: int
+    """Turns that have no messages: the observation is the user's, the action the answer."""
+    fault: str | None
+    """Why there are no more turns than these; None if all steps are there."""
+
+
+def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
+    """Return the conversation of one trajectory.
+
+    An imported log has its messages in `extra`: what the policy saw before each of its answers, and
+    the answer. Where there are none, the user says the observation, and the action is the answer.
+
+    Args:
+        rows: Its steps in order, with `COLUMNS`.
+    """
+    turns: list[Turn] = []
+    num_by_columns, fault = 0, None
+    if rows[0]["step_index"] != 0:
+        fault = "their trajectory begins in another shard"
+        rows = ()
+    extras = [parse_object(row["extra"]) for row in rows]
+    for row, extra in zip(rows, extras, strict=True):
+        try:
+            turn = _turn(extra)
+        except UnusableError as error:
+            fault = str(error)
+            break
+        num_by_columns += turn is None
+        turns.append(turn or _turn_of_columns(row))
+    return Conversation(
+        tools=_tools(extras[0]) if extras else None,
+        turns=tuple(turns),
+        num_by_columns=num_by_columns,
+        fault=fault,
+    )
+
+
+def _turn(extra: Mapping[str, Any]) -> Turn | None:
+    message = extra.get("message")
+    if not isinstance(message, Mapping) or not message:
+        return None
+    # An import writes `chat` where the log has its messages in another dialect.
+    chat = extra.get("chat") or [
+        openai_message(cast("Mapping[str, Any]", each)) if isinstance(each, Mapping) else None
+        for each in (*(extra.get("seen") or ()), message)
+    ]
+    if None in chat:
+        raise UnusableError("their messages have images, or parts of no dialect that is known")
+    *seen, answer = cast("Chat", chat)
+    if answer["role"] != "assistant":
+        raise UnusableError("their answer is of another role than assistant")
+    return Turn(seen=seen, answer=answer)
+
+
+def _turn_of_columns(row: Mapping[str, Any]) -> Turn:
+    shown = row["state"] if row["observation"] is None else row["observation"]
+    answer = {"role": "assistant", "content": row["action"] or ""}
+    thought = {"reasoning_content": row["thought"]} if row["thought"] else {}
+    return Turn(seen=[{"role": "user", "content": shown or ""}], answer={**answer, **thought})
+
+
+def _tools(extra: Mapping[str, Any]) -> Chat | None:
+    """Return the definitions of tools that a record has beside its messages."""
+    log = extra.get("log")
+    raw = cast("Mapping[str, Any]", log).get("tools") if isinstance(log, Mapping) else None
+    if isinstance(raw, str):
+        try:
+            raw = json.loads(raw)
+        except ValueError:
+            return None
+    if not isinstance(raw, list):
+        return None
+    tools = [_tool(cast("Mapping[str, Any]", t)) for t in raw if isinstance(t, Mapping)]
+    return tools or None
+
+
+def _tool(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition in OpenAI's shape: Anthropic's have `input_schema`, and no `function`."""
+    if isinstance(raw.get("function"), Mapping) or "name" not in raw:
+        return dict(raw)
+    function = {name: raw[name] for name in ("name", "description") if name in raw}
+    schema = raw.get("input_schema", raw.get("parameters", {"type": "object", "properties": {}}))
+    return {"type": "function", "function": {**function, "parameters": schema}}

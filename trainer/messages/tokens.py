@@ -1,0 +1,188 @@
+"""Tokenise the messages of an iteration: the tokens of all steps, each sequence once in memory."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
+from graphcredit.store.progress import OnProgress, silent
+from graphcredit.trainer.data.ragged import Ints, Ragged
+from graphcredit.trainer.data.step_columns import TokenColumns
+from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
+from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
+from graphcredit.trainer.messages.template import ChatTemplate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _ShardTokens:
+    """The tokens of the n rows of a step shard."""
+
+    sequences: tuple[NDArray[np.int32], ...]
+    """Token ids."""
+    sequence: Ints
+    """[n] which of them a step is in; -1 where it could not be tokenised."""
+    start: Ints
+    """[n] where its answer begins; its prompt is all before."""
+    end: Ints
+    """[n] where its answer ends."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageTokens:
+    """The tokens of an iteration whose steps have messages only."""
+
+    shards: Mapping[Path, _ShardTokens]
+    num_sequences: int
+    num_steps: int
+    """Steps that were tokenised."""
+    num_tokens: int
+    """Of all sequences."""
+    notices: tuple[str, ...]
+    """How it was done, and what could not be."""
+
+    def of_rows(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
+        """Return the tokens of adjacent rows of a shard, in place of those that the log lacks.
+
+        Args:
+            path: The step shard.
+            first_row: The first of the rows.
+            logged: What the log has of them.
+
+        Raises:
+            InputError: The shard was not there yet.
+        """
+        if path not in self.shards:
+            raise InputError(f"{path} appeared after the messages were tokenised: start again")
+        tokens = self.shards[path]
+        rows = range(first_row, first_row + len(logged.temperature))
+        prompts = [_part(tokens, row, 0, tokens.start[row]) for row in rows]
+        responses = [_part(tokens, row, tokens.start[row], tokens.end[row]) for row in rows]
+        is_null = tokens.sequence[rows.start : rows.stop] < 0
+        return replace(
+            logged, prompt=_ragged(prompts, is_null), response=_ragged(responses, is_null)
+        )
+
+
+def prompts_and_answers(
+    made: MessageTokens, path: Path
+) -> list[tuple[list[int], list[int]] | None]:
+    """Return the tokens of each row of a step shard; None where it could not be tokenised."""
+    tokens = made.shards[path]
+    return [
+        (
+            _part(tokens, row, 0, tokens.start[row]).tolist(),
+            _part(tokens, row, tokens.start[row], tokens.end[row]).tolist(),
+        )
+        if number >= 0
+        else None
+        for row, number in enumerate(tokens.sequence)
+    ]
+
+
+def tokens_of_messages(
+    shards: Sequence[Shard], directory: Path, *, on_progress: OnProgress = silent
+) -> MessageTokens:
+    """Tokenise the steps of some shards by the chat template of a model.
+
+    Args:
+        shards: Step shards whose steps have no token ids.
+        directory: The model.
+        on_progress: Called after each shard.
+
+    Raises:
+        InputError: The model has no template, the template does not tell answers from the rest, or
+            no step can be tokenised.
+        SchemaError: A shard cannot be read.
+    """
+    template = ChatTemplate(directory)
+    made: dict[Path, _ShardTokens] = {}
+    counts: Counter[str] = Counter()
+    for number, shard in enumerate(shards):
+        made[shard.path] = _shard_tokens(shard.path, template, counts)
+        on_progress("tokenise the messages", number + 1, len(shards))
+    num_steps = sum(int((each.sequence >= 0).sum()) for each in made.values())
+    num_sequences = sum(len(each.sequences) for each in made.values())
+    num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
+    by_columns = counts.pop(_BY_COLUMNS, 0)
+    faults = [f"{count:,} steps cannot be tokenised: {why}" for why, count in counts.items()]
+    if not num_steps:
+        raise InputError(
+            "training needs token ids, or messages that the chat template of the model takes: "
+            f"{'; '.join(faults)}"
+        )
+    way = "by its marks of answers" if template.has_marks() else "answers by what they append"
+    made_by = (
+        f"no step has token ids: the chat template of {directory} made {num_tokens:,} of the "
+        f"messages of {num_steps:,} steps, {way}, in {num_sequences:,} sequences"
+    )
+    if num := template.num_without_reasoning:
+        faults.append(f"the chat template leaves out the reasoning of {num:,} answers")
+    of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
+    of_columns += "user says, and the action the answer"
+    return MessageTokens(
+        shards=made,
+        num_sequences=num_sequences,
+        num_steps=num_steps,
+        num_tokens=num_tokens,
+        notices=(made_by, *faults, *([of_columns] if by_columns else [])),
+    )
+
+
+_BY_COLUMNS = "by columns"
+
+
+def _shard_tokens(path: Path, template: ChatTemplate, counts: Counter[str]) -> _ShardTokens:
+    rows = _rows(path)
+    of_trajectory: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        of_trajectory.setdefault(row["trajectory_id"], []).append(number)
+    sequences: list[TokenSequence] = []
+    place = np.full((3, len(rows)), -1, np.int64)
+    for numbers in of_trajectory.values():
+        numbers.sort(key=lambda number: rows[number]["step_index"])
+        conversation = conversation_of([rows[number] for number in numbers])
+        answered = partial(template.answered, tools=conversation.tools)
+        each, faults = sequences_of(conversation, answered, template.encode)
+        for sequence in each:
+            for step, start, end in sequence.spans:
+                place[:, numbers[step]] = len(sequences), start, end
+            sequences.append(sequence)
+        counts.update(faults)
+        counts[_BY_COLUMNS] += conversation.num_by_columns
+        if conversation.fault is not None:
+            counts[conversation.fault] += len(numbers) - len(conversation.turns)
+    return _ShardTokens(
+        sequences=tuple(sequence.ids for sequence in sequences),
+        sequence=place[0],
+        start=place[1],
+        end=place[2],
+    )
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    with open_parquet(path) as file:
+        present = [name for name in COLUMNS if name in file.schema_arrow.names]
+        table = conform(file.read(columns=present), step_columns(COLUMNS), where=str(path))
+    return table.to_pylist()
+
+
+def _part(tokens: _ShardTokens, row: int, start: int, end: int) -> NDArray[np.int32]:
+    number = tokens.sequence[row]
+    return tokens.sequences[number][start:end] if number >= 0 else np.empty(0, np.int32)
+
+
+def _ragged(lists: Sequence[NDArray[np.int32]], is_null: NDArray[np.bool_]) -> Ragged:
+    lengths = [len(ids) for ids in lists]
+    return Ragged(
+        values=np.concatenate([np.empty(0, np.int32), *lists]),
+        starts=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+        is_null=is_null,
+    )

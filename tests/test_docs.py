@@ -103,6 +103,10 @@ def test_every_command_in_a_document_has_the_options_that_it_is_given():
         for in_block, more, in_line, others in _COMMAND_LINE.findall(text):
             command, rest = in_block or in_line, more or others
             words = re.sub(r"\"[^\"]*\"|'[^']*'| #.*| \|.*", "", rest)
-            given = set(re.findall(r"(?<= )--?[a-z][a-z0-9-]*", words)) - {"--help", "--quiet"}
+            given = set(re.findall(r"(?<= )--?[a-z][a-z0-9-]*", words)) - {
+                "--help",
+                "--quiet",
+                "-h",
+            }
             wrong += [(document.name, command, flag) for flag in given - flags.get(command, set())]
     assert wrong == []

@@ -12,6 +12,8 @@ from graphcredit.store.errors import OptionError
 from graphcredit.store.options import read_toml
 from graphcredit.trainer.options import (
     DEFAULT_OBJECTIVE,
+    DEFAULTS_OF_SFT,
+    SFT,
     BatchOptions,
     DataOptions,
     JobOptions,
@@ -30,6 +32,12 @@ class TrainConfig(
     A configuration is saved and hashed in that order: a change of it would refuse to resume.
     """
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_objective(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Give an objective its own defaults."""
+        return {**DEFAULTS_OF_SFT, **values} if values.get("objective") == SFT else values
+
     @model_validator(mode="after")
     def _agree(self) -> Self:
         """Refuse options that contradict each other."""
@@ -41,6 +49,11 @@ class TrainConfig(
         if self.reference is not None and self.kl_coefficient == 0:
             raise OptionError(
                 f"a reference ({self.reference}) is used only with kl_coefficient above 0: found 0"
+            )
+        if self.min_learning_rate > self.learning_rate:
+            raise OptionError(
+                "min_learning_rate must not exceed learning_rate: got "
+                f"{self.min_learning_rate:g} and {self.learning_rate:g}"
             )
         return self
 
@@ -69,6 +82,8 @@ class TrainConfig(
     @property
     def drops_zero_advantage(self) -> bool:
         """Whether steps with advantage 0 are left out: where nothing is learnt from them."""
+        if self.objective == SFT:
+            return True
         if self.aggregation in ("trajectory-mean", "group-mean"):
             # All steps of a trajectory share its weight: the remaining ones would get too much.
             return False

@@ -27,6 +27,7 @@ Aggregation: TypeAlias = Literal[
 ]
 Decay: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
 DEFAULT_OBJECTIVE = "ppo"
+SFT = "sft"
 
 OBJECTIVE_OPTIONS: Mapping[str, str] = {
     "ppo": "clip_low=0.2, clip_high=0.2, dual_clip=3.0",
@@ -36,13 +37,22 @@ OBJECTIVE_OPTIONS: Mapping[str, str] = {
     "soft-gate": "temperature_positive=1.0, temperature_negative=1.05",
     "dppo": "limit=0.2",
     "reinforce": "none",
+    "sft": "weight=advantage",
 }
 """Objective to its options and their defaults, as the help shows them. The help loads no torch, so
 it cannot ask the objectives themselves; a test does."""
 
 
-WITHOUT_RATIOS = ("reinforce",)
+WITHOUT_RATIOS = ("reinforce", SFT)
 """Objectives whose loss takes no ratio of two policies; a test compares them with the table."""
+
+
+DEFAULTS_OF_SFT: Mapping[str, Any] = {
+    "correction": "none",
+    "kl_coefficient": 0.0,
+    "learning_rate": 1e-5,
+}
+"""Defaults of a training whose objective is sft."""
 
 
 class TrainOptions(Options):
@@ -92,6 +102,10 @@ class BatchOptions(TrainOptions):
     max_tokens: AtLeastOne = 32_768
     """Tokens of a micro-batch, at most; longer steps are left out, and steps that are longer than
     the model has positions are refused."""
+    one_sequence: bool = False
+    """Train all turns of a trajectory in one optimizer step, as one sequence where each turn
+    continues the one before: its tokens go through the model once, and each answer has the
+    advantage of its turn. Prefixes are shared then, too."""
     share_prefixes: bool = False
     """Let tokens that several steps of a micro-batch begin with go through the model once; without
     it only whole equal steps do."""
@@ -100,12 +114,18 @@ class BatchOptions(TrainOptions):
     aggregation: Aggregation = "token-mean"
     """How token losses become one number: the unit that has equal weight."""
 
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether tokens that steps begin with in common go through the model once."""
+        return self.share_prefixes or self.one_sequence
+
 
 class LossOptions(TrainOptions):
     """The objective, the divergence from the reference and the importance weights."""
 
     objective: str = DEFAULT_OBJECTIVE
-    """ppo, gspo, cispo, gmpo, soft-gate, dppo or reinforce."""
+    """ppo, gspo, cispo, gmpo, soft-gate, dppo, reinforce or sft. sft learns from steps with a
+    positive advantage alone, by default at 1e-5 and without divergence and correction."""
     objective_options: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """Options of the objective, as a table; the flag is --set NAME=VALUE."""
     kl_coefficient: Weight = 0.01
@@ -166,8 +186,12 @@ class OptimizerOptions(TrainOptions):
 
     learning_rate: Weight = 1e-6
     """Peak learning rate of AdamW."""
+    min_learning_rate: Weight = 0.0
+    """Learning rate that the schedule ends at."""
     beta2: Decay = 0.999
     """AdamW's decay of the square."""
+    adam_epsilon: Positive = 1e-8
+    """AdamW's epsilon, added to the root of the square."""
     warmup: Count = 0
     """Optimizer steps until the learning rate reaches its peak."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"

@@ -93,7 +93,7 @@ def _num_distinct_tokens(config: TrainConfig, plan: TrainingPlan) -> int:
 
     Steps with images share none.
     """
-    is_known = config.share_prefixes or plan.index.has_images
+    is_known = config.shares_prefixes or plan.index.has_images
     order = plan.prefixes if is_known else read_prefix_order(plan.index)
     return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 

@@ -29,6 +29,7 @@ from graphcredit.trainer.loss.registry import configure_objective, objective_nam
 from graphcredit.trainer.messages.tokens import MessageTokens, tokens_of_messages
 from graphcredit.trainer.model.source import find_model, load_eyes
 from graphcredit.trainer.model.vision import FAMILIES
+from graphcredit.trainer.options import SFT
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
 
@@ -122,7 +123,8 @@ def plan_training(
         batch_size=config.batch_size,
         max_tokens=config.max_tokens,
         aggregation=config.aggregation,
-        prefixes=read_prefix_order(index) if config.share_prefixes else None,
+        prefixes=read_prefix_order(index) if config.shares_prefixes else None,
+        whole_trajectories=config.one_sequence,
     )
     return config.changed(run=run_id, iteration=iteration), store, plan, report
 
@@ -222,6 +224,7 @@ def _filters(config: TrainConfig) -> Filters:
         is_corrected=config.correction not in ("none", "bypass")
         or (config.bypasses and objective_named(config.objective).uses_old),
         drop_zero_advantage=config.drops_zero_advantage,
+        drop_negative_advantage=config.objective == SFT,
     )
 
 
@@ -237,10 +240,10 @@ def _check_images(index: StepIndex, config: TrainConfig) -> None:
         _refuse_blind(index, config.model)
         if config.reference is not None:
             _refuse_blind(index, config.reference)
-        if config.share_prefixes:
+        if config.shares_prefixes:
             raise InputError(
                 "steps with images share no prefixes, because equal tokens may stand for different "
-                "images: train without share_prefixes"
+                "images: train without share_prefixes and one_sequence"
             )
     eyes = load_eyes(config.model)
     if eyes is None:

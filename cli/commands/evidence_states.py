@@ -8,7 +8,7 @@ import pyarrow as pa
 from graphcredit.collector.states.effects import Effects
 from graphcredit.collector.states.restate import calls_by_tool, effects_in, effects_of, restated
 from graphcredit.collector.states.rows import COLUMNS
-from graphcredit.collector.states.table import learned
+from graphcredit.collector.states.table import is_tool_rule, learned
 from graphcredit.credit.evidence.definition import Definition, LearnedParts
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store.layout import LOGGED_STATE, Store, states_name, stored_states
@@ -42,7 +42,7 @@ def definitions_by(rule: str, iterations: Sequence[pa.Table]) -> list[Definition
     return [
         Definition(name=f"--state {rule}"),
         Definition(name=f"--state {rule}, then credit --merge segments", merge=merged),
-        *_by_rule(effects_of(iterations), "--state", (states_name(rule),)),
+        *_by_rule(effects_of(iterations), "--state", [states_name(rule)] * is_tool_rule(rule)),
     ]
 
 

@@ -7,6 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from graphcredit.collector.importers.batches import one_batch
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import with_threshold
@@ -23,9 +26,13 @@ from graphcredit.collector.importers.sources import (
     refuse_unknown_names,
 )
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
+from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
 
 _ANOTHER_LENGTH = Omission(reason="trajectory read before with other steps: the longer is imported")
+
+SAMPLED, SAMPLED_STEPS = 200, 4000
+"""Trajectories, and steps, that are asked which states tell how they end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +92,31 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         trajectory_id=sample.trajectory_id if sample is not None else None,
         step=sample.steps[sample.num_steps // 2] if sample is not None else {},
     )
+
+
+@system_errors()
+def sampled_steps(source: Path | str, options: ImportOptions) -> tuple[list[pa.Table], bool]:
+    """Return the steps of the first trajectories of a log, a table for each iteration.
+
+    Returns:
+        Those of about `SAMPLED` trajectories or `SAMPLED_STEPS` steps; and whether that is all.
+
+    Raises:
+        OptionError: An option is not right.
+        InputError: The source is no log of a known format.
+    """
+    log = with_effects(with_threshold(log_at(Path(source), options)))
+    trajectories = _trajectories(log, Tally(options=log.options))
+    first: list[ImportedTrajectory] = []
+    num_steps = 0
+    for made in islice(trajectories, SAMPLED):
+        first.append(made)
+        num_steps += made.num_steps
+        if num_steps >= SAMPLED_STEPS:
+            break
+    tables = one_batch(first).tables
+    is_whole = next(trajectories, None) is None
+    return [complete_table(table, "") for table in tables.values()], is_whole
 
 
 def _trajectories(log: LogSource, tally: Tally) -> Iterator[ImportedTrajectory]:

@@ -8,6 +8,7 @@ from typing import Any
 from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
+from graphcredit.collector.importers.messages.tokens import WITHOUT_TOKENS
 from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.rules.judged import Judged
@@ -69,6 +70,10 @@ class ImportReport:
     """Trajectories without reward and success; they are incomplete in the store."""
     num_with_tokens: int = 0
     """Steps with token ids."""
+    num_with_logprobs: int = 0
+    """Of these, steps with log-probabilities."""
+    without_tokens: dict[str, int] = field(default_factory=dict[str, int])
+    """Steps without token ids, by reason."""
     num_images: int = 0
     """Images that messages of the counted steps show, and that are kept."""
     left_out: dict[str, int] = field(default_factory=dict[str, int])
@@ -200,6 +205,12 @@ class Tally:
             num_truncated=counts["truncated"],
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
+            num_with_logprobs=counts["logprobs"],
+            without_tokens={
+                name.removeprefix(WITHOUT_TOKENS): number
+                for name, number in counts.items()
+                if name.startswith(WITHOUT_TOKENS)
+            },
             num_images=counts["images"],
             notes=[
                 *self._decided(),
@@ -260,11 +271,6 @@ class Tally:
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "
                 f"--verdicts a file with them; numbers of these records: {numbers}"
-            )
-        if counts["partial_tokens"]:
-            notes.append(
-                f"{counted(counts['partial_tokens'], 'step')} with token ids but without prompt or "
-                "log-probabilities: imported without tokens, since no trainer can use them"
             )
         if counts["reward_of_success"]:
             notes.append(

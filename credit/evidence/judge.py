@@ -60,20 +60,27 @@ def evidence(
 
 
 def evidence_in(
-    iterations: Sequence[pa.Table], definitions: Sequence[Definition]
+    iterations: Sequence[pa.Table], definitions: Sequence[Definition], *, is_whole: bool = True
 ) -> EvidenceReport | None:
     """Judge definitions of a state on steps that are in no store; None without complete ones.
 
     Args:
         iterations: The steps of each iteration, with all columns that the definitions need.
         definitions: At least one, none of states beside those of the steps.
+        is_whole: Whether there are no more steps.
     """
 
     def source(definition: Definition) -> Iterator[_Iteration]:
         for table in iterations:
-            yield _Iteration(tables=[definition.restate(table)], is_whole=True)
+            yield _Iteration(tables=[definition.restate(table)], is_whole=is_whole)
 
     return _judged(source, definitions, silent)
+
+
+def count_mixed(iterations: Sequence[pa.Table]) -> int:
+    """Return the number of groups whose rollouts end differently: the others teach nothing."""
+    source = (_Iteration(tables=[table], is_whole=True) for table in iterations)
+    return len(np.unique(_gather(source, Definition(name="")).rollouts.group))
 
 
 def _judged(

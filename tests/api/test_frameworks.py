@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """Each adapter on its framework's current classes, where they are installed.
 
 Two rollouts of one task, x: hall -east-> kitchen -take-> worth 1, y: hall -west-> worth 0. By
@@ -5,6 +6,7 @@ GiGPO x and y differ by one in their episode and at the hall, so each part is ±
 kitchen, seen once, has the episode's part only.
 """
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from graphcredit.integrations import StepCredit, art, nemo_rl, rllm, skyrl, slime
+from graphcredit.integrations import StepCredit, art, nemo_rl, prime_rl, rllm, skyrl, slime
 from graphcredit.store.errors import InputError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.filterwarnings("ignore")]
@@ -179,6 +181,25 @@ def told(text: str) -> dict[str, str]:
 
 X = [told("hall"), said("east"), told("kitchen"), said("take")]
 Y = [told("hall"), said("west")]
+
+
+def test_prime_rl():
+    """Its own algorithm, with the episodes that `score_group` has."""
+    pytest.importorskip("prime_rl.orchestrator.algo.grpo", reason="prime-rl is not installed")
+    from prime_rl.configs.algorithm import GRPOAlgoConfig
+    from prime_rl.orchestrator.algo.grpo import GRPOAlgorithm
+    from prime_rl.orchestrator.algo.routing import scalar_advantage
+
+    from tests.api.test_verifiers import episodes, played
+
+    x, y = played()
+    algorithm = prime_rl.with_credit(GRPOAlgorithm, GIGPO)(GRPOAlgoConfig(), policy_pool=None)
+    asyncio.run(algorithm.finalize_group(episodes(x, y)))
+    assert scalar_advantage(x) == pytest.approx((EAST + TAKE) / 2, rel=1e-4)
+    assert scalar_advantage(y) == pytest.approx(WEST, rel=1e-4)
+    y.ok = False
+    asyncio.run(algorithm.finalize_group(episodes(x, y)))
+    assert scalar_advantage(x) == 0.0
 
 
 def test_rllm():

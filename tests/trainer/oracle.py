@@ -81,6 +81,12 @@ def reinforce(batch: Batch, frozen: Batch) -> list[float]:
     return [-token.advantage * token.logprob for token in batch]
 
 
+def sft(batch: Batch, frozen: Batch, *, weight: str = "advantage") -> list[float]:
+    good = [max(token.advantage, 0.0) for token in batch]
+    weights = good if weight == "advantage" else [float(each > 0) for each in good]
+    return [-each * token.logprob for each, token in zip(weights, batch, strict=True)]
+
+
 def gmpo_clipped(token: Token, clip_low: float, clip_high: float) -> float:
     gap = token.logprob - token.old
     if token.advantage > 0:
@@ -139,6 +145,7 @@ OBJECTIVES = {
     "soft-gate": soft_gate,
     "dppo": dppo,
     "reinforce": reinforce,
+    "sft": sft,
 }
 
 

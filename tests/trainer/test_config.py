@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError, PathError
 from graphcredit.trainer.config import TrainConfig, read_config
+from graphcredit.trainer.engine.optimizer_step import learning_rate
+from graphcredit.trainer.options import OptimizerOptions
 from tests.cli.in_process import run
 
 _NEEDED = {"store": "s", "out": "o", "model": "m"}
@@ -140,3 +142,27 @@ def test_what_changes_no_weight_is_not_in_the_fingerprint(changed: dict[str, Any
     config = TrainConfig(store=Path("s"), out=Path("o"), model="m")
     assert config.changed(**changed).decisive_text() == config.decisive_text()
     assert config.changed(seed=1).decisive_text() != config.decisive_text()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [("constant", [1.0, 1.0]), ("linear", [0.7, 0.4]), ("cosine", [0.775, 0.325])],
+)
+def test_the_learning_rate_goes_from_its_peak_towards_its_minimum(
+    schedule: Any, rates: list[float]
+):
+    """Two updates of warm-up, then three from 1 on, which would be at 0.1 with the next."""
+    options = OptimizerOptions(
+        learning_rate=1.0, min_learning_rate=0.1, warmup=2, schedule=schedule
+    )
+    found = [learning_rate(options, update, 5) for update in range(5)]
+    assert found == pytest.approx([0.5, 1.0, 1.0, *rates])
+
+
+def test_sft_has_defaults_of_its_own_which_options_override():
+    config = TrainConfig(store=Path("s"), out=Path("o"), model="m", objective="sft")
+    found = (config.correction, config.kl_coefficient, config.learning_rate)
+    assert found == ("none", 0.0, 1e-5)
+    assert config.changed(kl_coefficient=0.1).kl_coefficient == 0.1
+    with pytest.raises(OptionError, match="min_learning_rate must not exceed"):
+        config.changed(min_learning_rate=1e-4)

@@ -98,10 +98,13 @@ def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: 
         turn([1], [2], policy_version="run-4"),
         turn([1] * 9, [2] * 2, **now),
         turn([1], [2], advantage=0, **now),
+        turn([1], [], advantage=-1.0, **now),
         turn([1], [], advantage=None, **now),
     ]
     store = token_store(tmp_path / "s", [episode("a", *steps)])
-    index, report = index_of(store, max_tokens=10, drop_zero_advantage=True)
+    index, report = index_of(
+        store, max_tokens=10, drop_zero_advantage=True, drop_negative_advantage=True
+    )
     assert index.row.tolist() == [0]
     assert report.dropped == {
         "no_tokens": 1,
@@ -111,8 +114,9 @@ def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: 
         "stale": 1,
         "over_long": 1,
         "zero_advantage": 1,
+        "negative_advantage": 1,
     }
-    assert report.num_steps == 9
+    assert report.num_steps == 10
 
 
 def test_a_step_of_just_the_token_cap_and_of_just_the_greatest_age_is_kept(tmp_path: Path):

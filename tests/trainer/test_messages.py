@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
@@ -233,7 +235,8 @@ def test_the_example_of_the_page_on_imports_is_trained_to_the_end(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_an_objective_without_ratios_takes_no_log_probabilities(tmp_path: Path):
+def test_objectives_without_ratios_take_no_log_probabilities(tmp_path: Path):
+    """And sft has the loss of transformers for the answers of the better trajectory."""
     log, store, model = tmp_path / "log.jsonl", tmp_path / "store", tmp_path / "model"
     lines = [{"task_id": "t", "reward": n, "messages": [HALL, EAST, KITCHEN, OUT]} for n in (0, 1)]
     log.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
@@ -249,3 +252,14 @@ def test_an_objective_without_ratios_takes_no_log_probabilities(tmp_path: Path):
     assert not (tmp_path / "out" / "logprobs").exists()
     refused = run(*asked, tmp_path / "other", "--correction", "bypass")
     assert (refused.exit_code, "no step of the log has any" in refused.err) == (2, True)
+
+    chosen = ("--objective", "sft", "--set", "weight=equal", "--one-sequence", "--json")
+    result = json.loads(run(*asked, tmp_path / "sft", *chosen).out)
+    assert (result["num_kept"], result["dropped"]) == (2, {"negative_advantage": 2})
+    whole: Any = chat_tokenizer(MARKED).apply_chat_template(
+        [HALL, EAST, KITCHEN, OUT], return_dict=True, return_assistant_tokens_mask=True
+    )
+    ids, mask = torch.tensor([whole["input_ids"]]), torch.tensor([whole["assistant_masks"]])
+    labels = torch.where(mask == 1, ids, -100)
+    expected = AutoModelForCausalLM.from_pretrained(model)(ids, labels=labels).loss.item()
+    assert result["last"]["loss"] == pytest.approx(expected, rel=1e-5)

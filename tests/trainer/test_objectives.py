@@ -27,12 +27,13 @@ from graphcredit.trainer.loss.registry import (
     configure_objective,
     objective_named,
 )
+from graphcredit.trainer.options import WITHOUT_RATIOS
 from tests.examples import examples
 from tests.trainer import oracle
 from tests.trainer.oracle import Token
 from tests.trainer.token_batches import batches, gradient_of, loss_of, renumbered, tensors, token
 
-VARIANTS: dict[str, list[dict[str, float]]] = {
+VARIANTS: dict[str, list[dict[str, Any]]] = {
     "ppo": [{}, {"clip_low": 0.1, "clip_high": 0.28, "dual_clip": 0.0}, {"dual_clip": 1.1}],
     "gspo": [{}, {"clip_low": 0.5, "clip_high": 1.5}],
     "cispo": [{}, {"clip_low": 0.3, "clip_high": 0.5}],
@@ -40,6 +41,7 @@ VARIANTS: dict[str, list[dict[str, float]]] = {
     "soft-gate": [{}, {"temperature_positive": 0.5, "temperature_negative": 3.0}],
     "dppo": [{}, {"limit": 0.01}],
     "reinforce": [{}],
+    "sft": [{}, {"weight": "equal"}],
 }
 CASES = [(row.name, options) for row in OBJECTIVES for options in VARIANTS[row.name]]
 
@@ -332,7 +334,9 @@ def test_no_advantage_means_no_gradient_and_the_gradient_favours_good_tokens(
     tokens = tensors([token(advantage=1.0), token(advantage=-1.0, segment=1)])
     assert not row.options().terms(tokens).ratio.requires_grad
     good, bad = gradient_of(tokens, loss_of(tokens, row.options()))
-    assert good < 0 < bad
+    assert good < 0
+    # Imitation leaves bad steps alone.
+    assert bad == 0 if row.name == "sft" else bad > 0
 
 
 def test_an_objective_takes_numbers_and_text_alike():
@@ -359,3 +363,4 @@ def test_a_wrong_name_or_option_is_refused(name: str, options: dict[str, Any], m
 def test_the_help_of_the_flag_names_every_objective():
     text = TrainConfig.model_fields["objective"].description or ""
     assert [row.name for row in OBJECTIVES if row.name not in text] == []
+    assert {row.name for row in OBJECTIVES if not row.uses_old} == {*WITHOUT_RATIOS}

@@ -140,9 +140,10 @@ def test_a_batch_has_each_distinct_token_once_and_every_sequence_whole(samples: 
     batch = _pack(samples)
     sequences = [sample.tokens.tolist() for sample in samples]
     assert len(batch.input_ids) == len(_prefixes(sequences))
-    assert batch.keys is not None
-    ends = batch.keys.cu_seqlens
-    paths = [batch.keys.positions[a:b] for a, b in pairwise(ends)]
+    # Where no run begins within another one, each attends to itself.
+    positions = np.arange(len(batch.input_ids)) if batch.keys is None else batch.keys.positions
+    ends = batch.cu_seqlens if batch.keys is None else batch.keys.cu_seqlens
+    paths = [positions[a:b] for a, b in pairwise(ends)]
     of_token = {int(p): path[: n + 1] for path in paths for n, p in enumerate(path)}
     for first, last, path in zip(batch.cu_seqlens, batch.cu_seqlens[1:], paths, strict=False):
         assert path[len(path) - (last - first) :].tolist() == list(range(first, last))
@@ -324,7 +325,7 @@ def test_a_plan_has_each_step_once_keeps_to_the_cap_and_knows_what_will_be_packe
     sizes = [len(batch.input_ids) for batch in batches]
     assert max(sizes) <= max_tokens
     assert plan.statistics(0, world_size).num_tokens == sum(sizes)
-    keys = [len(batch.keys.positions) for batch in batches if batch.keys is not None]
+    keys = [len(b.input_ids if b.keys is None else b.keys.positions) for b in batches]
     responses = [len(batch.predictor) for batch in batches]
     assert plan.sizes() == {*zip(sizes, responses, keys, strict=True)}
 

@@ -221,6 +221,8 @@ def _shared_layout(samples: Sequence[Sample]) -> _Layout:
         if num_new:
             runs.append((number, num_shared))
     keys = [positions[number] for number, _ in runs]
+    # Turns that only continue each other are one run, which attends to itself.
+    shares = any(first for _, first in runs)
     return _Layout(
         input_ids=_joined(tokens[number][first:] for number, first in runs),
         position_ids=_joined(np.arange(first, len(tokens[number])) for number, first in runs),
@@ -231,7 +233,9 @@ def _shared_layout(samples: Sequence[Sample]) -> _Layout:
         copies=np.bincount(np.concatenate(list(positions.values()))),
         keys=SharedKeys(
             positions=_joined(keys), cu_seqlens=_bounds(map(len, keys)).astype(np.int32)
-        ),
+        )
+        if shares
+        else None,
     )
 
 

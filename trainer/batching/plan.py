@@ -184,6 +184,7 @@ def make_plan(
     max_tokens: int,
     aggregation: Aggregation,
     prefixes: PrefixOrder | None = None,
+    whole_trajectories: bool = False,
 ) -> TrainingPlan:
     """Cut each epoch into optimizer steps of nearly equal size, each step of the index in one.
 
@@ -196,15 +197,19 @@ def make_plan(
         aggregation: What has equal weight.
         prefixes: What steps have in common at their beginning, to go through the model once; by
             default only whole equal steps do.
+        whole_trajectories: Whether the steps of a trajectory are in one optimizer step; these are
+            then of about `batch_size` steps.
     """
     num_updates = -(-len(index) // batch_size)
+    cut_order = _whole_trajectories if whole_trajectories else _nearly_equal
     updates = tuple(
         np.sort(steps)
         for epoch in range(epochs)
-        for steps in np.array_split(_order(index, seed, epoch), num_updates)
+        for steps in cut_order(index, _order(index, seed, epoch), num_updates)
     )
     shares_prefixes = prefixes is not None
     options = [seed, epochs, batch_size, max_tokens, aggregation]
+    options += ["whole trajectories"] if whole_trajectories else []
     options += ["shared prefixes"] if shares_prefixes else []
     prefixes = equal_order(index) if prefixes is None else prefixes
     return TrainingPlan(
@@ -226,6 +231,27 @@ def _order(index: StepIndex, seed: int, epoch: int) -> Ints:
     rank_of_window = random.permutation(int(window[-1]) + 1)
     order = random.permutation(len(index))
     return order[np.argsort(rank_of_window[window[order]], kind="stable")]
+
+
+def _nearly_equal(index: StepIndex, order: Ints, num_updates: int) -> list[Ints]:
+    return np.array_split(order, num_updates)
+
+
+def _whole_trajectories(index: StepIndex, order: Ints, num_updates: int) -> list[Ints]:
+    """Cut an order of steps, in which those of a trajectory move up to its first one.
+
+    There are as many pieces as asked for, or as there are trajectories, if these are fewer. Each
+    ends with the trajectory in which it would have its share of the steps.
+    """
+    _, first, which = np.unique(index.trajectory[order], return_index=True, return_inverse=True)
+    order = order[np.argsort(first[which], kind="stable")]
+    ends = np.flatnonzero(np.diff(index.trajectory[order])) + 1
+    count = min(num_updates, len(ends) + 1) - 1
+    number = np.arange(count)
+    share = (number + 1) * len(order) / (count + 1)
+    # The ends of two pieces differ, and as many ends are left as there are pieces to come.
+    chosen = np.maximum.accumulate(np.searchsorted(ends, share) - number) + number
+    return np.split(order, ends[np.minimum(chosen, len(ends) - count + number)])
 
 
 def _hash(index: StepIndex, updates: tuple[Ints, ...], options: list[int | str]) -> str:

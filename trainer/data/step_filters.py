@@ -27,6 +27,7 @@ REASONS = (
     "no_tokens",
     "no_credit",
     "zero_advantage",
+    "negative_advantage",
     "empty_response",
     "no_finite_logprob",
     "stale",
@@ -63,6 +64,7 @@ class Filters:
     """The loss takes ratios to the sampler, as a correction or in the objective. Without them steps
     more than one version old are refused; with them those sampled with top-p or top-k."""
     drop_zero_advantage: bool = False
+    drop_negative_advantage: bool = False
 
     def outcome(
         self, columns: StepColumns, advantage: Floats, num_scored: Ints, staleness: Ints
@@ -81,6 +83,7 @@ class Filters:
             columns.is_without_tokens,
             np.isnan(advantage),
             (advantage == 0) & self.drop_zero_advantage,
+            (advantage < 0) & self.drop_negative_advantage,
             response == 0,
             num_scored == 0,
             staleness > self.max_staleness,
@@ -89,7 +92,7 @@ class Filters:
         return np.select(conditions, np.arange(KEPT), KEPT)
 
 
-_WITHOUT_SIGNAL = {"zero_advantage"}
+_WITHOUT_SIGNAL = {"zero_advantage", "negative_advantage"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -253,6 +253,7 @@ class TrainingEngine(Process):
             [p for _, p in self._trained],
             lr=options.learning_rate,
             betas=(_BETA1, options.beta2),
+            eps=options.adam_epsilon,
             weight_decay=0.0,
             fused=self._is_fused,
             foreach=False,

@@ -218,10 +218,10 @@ class Updater:
 
 
 def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:
-    """Return the learning rate of an update: a linear warm-up, then the schedule down to 0.
+    """Return the learning rate of an update: a linear warm-up, then the schedule to the minimum.
 
     Args:
-        options: Peak, warm-up and schedule.
+        options: Peak, minimum, warm-up and schedule.
         update: 0-based number of the update.
         num_updates: Updates of the training.
     """
@@ -233,7 +233,8 @@ def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> f
         "linear": 1 - done,
         "cosine": (1 + math.cos(math.pi * done)) / 2,
     }[options.schedule]
-    return options.learning_rate * factor
+    least = options.min_learning_rate
+    return least + (options.learning_rate - least) * factor
 
 
 def _counted(

@@ -13,6 +13,7 @@ from graphcredit.trainer.loss.objectives.gmpo import Gmpo
 from graphcredit.trainer.loss.objectives.gspo import Gspo
 from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
+from graphcredit.trainer.loss.objectives.sft import Sft
 from graphcredit.trainer.loss.objectives.soft_gate import SoftGate
 
 
@@ -52,6 +53,7 @@ OBJECTIVES: tuple[ObjectiveRow, ...] = (
     ObjectiveRow(name="soft-gate", options=SoftGate, uses_old=True, paper="arXiv 2511.20347"),
     ObjectiveRow(name="dppo", options=Dppo, uses_old=True, paper="arXiv 2602.04879"),
     ObjectiveRow(name="reinforce", options=Reinforce, uses_old=False, paper="Williams 1992"),
+    ObjectiveRow(name="sft", options=Sft, uses_old=False, paper="arXiv 2304.06767, 1910.00177"),
 )
 
 _BY_NAME = {row.name: row for row in OBJECTIVES}

@@ -10,7 +10,7 @@ import streamlit as st
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
-from graphcredit.viewer.pages.parts.first import show_first
+from graphcredit.viewer.pages.parts.first import show_first, show_recurring
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
@@ -79,6 +79,8 @@ def show() -> None:
         return
     if "reach" in names:
         show_first(run, iteration, instructions, num_steps=pc.sum(facts["num_steps"]).as_py() or 0)
+    if names:
+        show_recurring(run, iteration)
     notes = notes_of(run, iteration)
     _table(_wanted(facts, notes))
     if estimator is not None:

@@ -118,16 +118,18 @@ def name_bad_numbers() -> None:
             )
 
 
-def link(page: str, text: str, **changes: Any) -> None:
+def link(page: str, text: str, *, more: Mapping[str, str] | None = None, **changes: Any) -> None:
     """Show a link to a page.
 
     Args:
         page: A name in `sitemap.PAGES`.
         text: Its label; it may contain text from a log.
+        more: What else stands in the address.
         changes: Changes to the current selection; see `after`.
     """
     shown = f":primary[{label(text)}]"
-    st.page_link(sitemap.page(page), label=shown, query_params=_params(after(**changes)))
+    address = _params(after(**changes)) | dict(more or {})
+    st.page_link(sitemap.page(page), label=shown, query_params=address)
 
 
 def open_page(page: str, **changes: Any) -> None:

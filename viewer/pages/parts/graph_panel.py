@@ -24,6 +24,7 @@ from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edg
 from graphcredit.viewer.graph.words import distance_words
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.pages.parts.similar_states import show_similar_states
+from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
@@ -102,6 +103,7 @@ class Panel:
             else "Its steps, the most credited first"
         )
         selection.link("trajectory", "Step by step", trajectory=trajectory_id)
+        beside_link("Beside the nearest rollout that won", trajectory=trajectory_id)
         with st.container(gap=None, height=_LIST_HEIGHT):
             for step in ranked_steps(self.steps, trajectory_id, SHOWN):
                 ends = step["state_id"], step["next_state_id"]

@@ -118,7 +118,7 @@ def _advice_on_list(name: str, first: object, *, is_known: bool) -> str:
     if not missing:
         return f"{said}. As steps they lack a reward, or their episode a reward or a verdict"
     lacks = " and the ".join(missing)
-    return f"{said}. As steps they lack the {lacks}: --columns {','.join(options)} names it"
+    return f"{said}. As steps they lack the {lacks}, which --columns {','.join(options)} names"
 
 
 def _is_conversation(value: object) -> bool:

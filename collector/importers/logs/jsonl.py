@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import IO
 
 from graphcredit.collector.importers.logs.files import (
+    LINES,
     MAX_RECORD_BYTES,
     Record,
     RowError,
     broken,
     decompressed,
     is_mistake,
+    kind_of,
     parsed,
     too_long,
 )
@@ -41,9 +43,11 @@ def is_indented(path: Path) -> bool:
 
 
 def text_of_lines(path: Path) -> str:
-    """Return the beginning of a file whose first line is text and no JSON; else nothing."""
+    """Return the beginning of a JSONL file whose first line is text and no JSON; else nothing."""
+    if kind_of(path) not in LINES:
+        return ""
     with path.open("rb") as raw:
-        first = decompressed(raw, path).read(_READ_BYTES).lstrip(BEFORE_JSON).split(b"\n")[0]
+        first = _read(decompressed(raw, path))[0].lstrip(BEFORE_JSON).split(b"\n")[0]
     text = first.decode(errors="replace")
     is_text = text.isprintable() and isinstance(parsed(first), RowError)
     return text[:_SHOWN_CHARACTERS] if is_text else ""

@@ -33,12 +33,12 @@ STEPS = [("where?", 'look({"at": 1})'), ("a hall", "left")]
         ({"trajectory": [["go east", "a hall"]]}, r"its first item is \['go east', 'a hall'\]"),
         (
             {"task": "t", "days": [{"n": 1, "act": "go"}], "tags": ["a"]},
-            r"`days` must .* items have n, act\. As steps they lack the state: "
-            r"--columns steps=days,state=FIELD names it",
+            r"`days` must .* items have n, act\. As steps they lack the state, "
+            r"which --columns steps=days,state=FIELD names",
         ),
         (
             {"success": True, "steps": [{"input": "hall"}]},
-            r"they lack the state and the action: --columns state=FIELD,action=FIELD",
+            r"they lack the state and the action, which --columns state=FIELD,action=FIELD",
         ),
         ({"action": "go", "price": None}, r"price \(null\)\. It may be a step, and lacks a state"),
         ({"loss": 0.5, "epoch": 1}, r"loss \(number\).*Numbers alone"),

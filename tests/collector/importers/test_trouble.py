@@ -179,6 +179,10 @@ def test_a_file_of_text_lines_is_refused_by_one_sentence(tmp_path: Path):
     [(where, reason)] = [(bad.where, bad.reason) for bad in report.bad_rows]
     assert where == str(log)
     assert "none of the first 18 is, and the file begins with '[START] task=easy'" in reason
+    uneven = write_lines(tmp_path / "w.csv", "state,action", "a,b,c", "d,e,f")
+    rows = imported(uneven, tmp_path / "store").bad_rows
+    assert rows
+    assert not any("must be JSON" in row.reason for row in rows)
 
 
 def test_other_options_for_the_same_store_are_said_in_one_sentence(tmp_path: Path):

@@ -8,6 +8,7 @@ import numpy as np
 
 from graphcredit.credit.evidence.knowledge import Estimate, Knowledge
 from graphcredit.credit.steps.arrays import Bools
+from graphcredit.store.text_table import text_table
 
 TIE = 0.25
 """Standard errors by which a definition may have less evidence than another and still be as good.
@@ -85,6 +86,14 @@ class EvidenceReport:
             return None
         return int(np.ceil(self.num_mixed * (2 * seen.error / seen.value) ** 2))
 
+    def __repr__(self) -> str:
+        """Return a table of the definitions."""
+        rows: list[list[str]] = []
+        for name, each in self.knowledge.items():
+            told = (each.information(), each.guidance(), each.evidence())
+            rows.append([name, f"{each.company:.0%}", *map(_shown, told)])
+        return text_table(("definition", "company", "information", "guidance", "evidence"), rows)
+
     def as_json(self) -> dict[str, Any]:
         """Return everything, for programs."""
         return {
@@ -116,3 +125,7 @@ def _as_json(estimate: Estimate | None) -> dict[str, float | None] | None:
         return None
     error = estimate.error if np.isfinite(estimate.error) else None
     return {"value": estimate.value, "error": error}
+
+
+def _shown(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f} ± {2 * estimate.error:.2f}"

@@ -41,7 +41,7 @@ def _of_rules(rows: pl.DataFrame) -> Iterator[str]:
         for worth in ("reach 1", "reach 16"):
             correlations = [_spearman(log[worth].to_numpy(), log[rule].to_numpy()) for log in logs]
             costs = [log[worth].max() - log[worth][int(log[rule].arg_max() or 0)] for log in logs]
-            cells += [_shown(correlations), _shown(costs)]
+            cells += ["" if rule == "recommended" else _shown(correlations), _shown(costs)]
         picks = [log["definition"][int(log[rule].arg_max() or 0)] for log in logs]
         true, near = (np.mean([pick in some for pick in picks]) for some in (("true",), _NEAR))
         yield f"| {rule} | {' | '.join(cells)} | {true:.0%} ({near:.0%}) |"

@@ -5,6 +5,8 @@ import polars as pl
 from experiments.credit_truth.tools.log import TRUE
 from experiments.means import mean
 
+MOST = "the most evidence"
+
 _WORTHS = ("fraction", "fraction_many")
 
 
@@ -12,7 +14,7 @@ def tables(rows: pl.DataFrame) -> str:
     """Return the table as Markdown: means over the policies of a task, then over tasks."""
     heads = ("state", "company", "evidence", "1 group", "16 groups", "best rule in")
     lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
-    rows = pl.concat([rows, recommended(rows)])
+    rows = pl.concat([rows, with_most_evidence(rows)])
     logs = rows.n_unique(["world", "policy", "seed"])
     best = _first_by("fraction", _rules(rows))["definition"].value_counts()
     wins = dict(best.iter_rows())
@@ -25,13 +27,13 @@ def tables(rows: pl.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def recommended(rows: pl.DataFrame) -> pl.DataFrame:
+def with_most_evidence(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the rule with the most evidence in each log."""
-    return _first_by("evidence", _rules(rows)).with_columns(definition=pl.lit("recommended"))
+    return _first_by("evidence", _rules(rows)).with_columns(definition=pl.lit(MOST))
 
 
 def _rules(rows: pl.DataFrame) -> pl.DataFrame:
-    is_rule = pl.col("evidence").is_not_null() & ~pl.col("definition").is_in([TRUE, "recommended"])
+    is_rule = pl.col("evidence").is_not_null() & ~pl.col("definition").is_in([TRUE, MOST])
     return rows.filter(is_rule)
 
 

@@ -16,10 +16,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two workers fill two cores: a second thread of torch would wait for a core, and burn it meanwhile.
 test test-slow: export OMP_NUM_THREADS := 1
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
-EXTRAS := play,er,ray,train,vision,view,experiments,integrations,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
+EXTRAS := play,er,ray,train,vision,view,experiments,integrations,docs,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
-.PHONY: demo test test-slow gpu check format clean
+.PHONY: demo test test-slow gpu check format docs clean
 .DELETE_ON_ERROR:
 
 demo: .venv/playable
@@ -41,6 +41,11 @@ check: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+
+# The documents as a site with search, without a network: open site/index.html.
+docs: .venv/playable
+	@$(PIP) $(EDITABLE) ".[docs]" $(NAMES)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 format: .venv/installed
 	$(BIN)/ruff format .
@@ -64,4 +69,4 @@ format: .venv/installed
 	@touch $@ .venv/playable
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv build site *.egg-info

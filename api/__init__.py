@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from graphcredit.asking import why
     from graphcredit.collector.importers.options import ImportOptions
     from graphcredit.collector.importers.run import import_log
     from graphcredit.collector.recording.recorder import StepRecorder
@@ -54,6 +55,7 @@ __all__ = [
     "show",
     "to_igraph",
     "to_networkx",
+    "why",
 ]
 
 _HOMES = {
@@ -76,6 +78,7 @@ _HOMES = {
     "show": ("showing", "show"),
     "to_igraph": ("credit.graph.export", "to_igraph"),
     "to_networkx": ("credit.graph.export", "to_networkx"),
+    "why": ("asking", "why"),
 }
 """Name to the module that has it, and its name there."""
 

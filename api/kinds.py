@@ -65,7 +65,9 @@ def _read_pandas(frame: Any, names: list[str]) -> pa.Table:
 
 
 def _write_pandas(credit: pa.Table, frame: Any) -> Any:
-    return credit.to_pandas().set_axis(frame.index)
+    """Return the columns that the frame has not, so that `frame.join` takes them."""
+    new = [name for name in credit.column_names if name not in frame.columns]
+    return credit.select(new).to_pandas().set_axis(frame.index)
 
 
 def _read_duckdb(relation: Any, names: list[str]) -> pa.Table:

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Store, open_store
-from graphcredit.viewer.graph import visible_part
+from graphcredit.store.near_names import did_you_mean
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import graph_html
 from graphcredit.viewer.graph.facts import with_shown
-from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.matters import readable_part
 from graphcredit.viewer.graph.shading import Shading, true_distances
-from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
+from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps
+from graphcredit.viewer.queries.views import answer
 from graphcredit.viewer.steps.html_export import trajectory_page
 
-_HOPS = 2
-"""Of a graph that is too large to read: the states this near to the best path are drawn."""
+_TRAJECTORIES = "SELECT DISTINCT trajectory_id FROM steps"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,14 +101,14 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
         )
     column = f"{estimator}_advantage"
     graph = read_task_graph(store, run_id=run, iteration=iteration, task_id=task_id, column=column)
-    shown = graph.part(_states(graph))
     steps_of_task = task_steps(store, run_id=run, iteration=iteration, task_id=task_id)
     shading = Shading(advantage=f"{estimator} advantage", truth=true_distances(steps_of_task))
+    shown = readable_part(graph, shading, steps_of_task)
     title = f"{task_id} · run {run}, iteration {iteration}"
     if len(shown.nodes) < len(graph.nodes):
         title += f" · {len(shown.nodes):,} of {len(graph.nodes):,} states"
     html = graph_html(
-        draw_part(shown, layers_of(graph), shading),
+        draw_part(shown, graph, shading, title=title),
         shown,
         with_shown(steps_of_task, column, None),
         path=[],
@@ -118,21 +118,15 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
     return Page(html=html, title=title, needs_scripts=True)
 
 
-def _states(graph: TaskGraph) -> frozenset[int]:
-    """Return the states to draw: all that can be read, else those about the best path."""
-    if len(graph.nodes) <= visible_part.READABLE:
-        return frozenset(node.state_id for node in graph.nodes)
-    near = visible_part.around(graph, visible_part.best_path(graph), _HOPS)
-    return visible_part.most_visited(graph, near)
-
-
 def _trajectory(
     store: Store, run: str, iteration: int, trajectory_id: str, estimator: str | None
 ) -> Page:
     table = steps(store, run_id=run, iteration=iteration, trajectory_id=trajectory_id)
     if not table.num_rows:
+        names = answer(store, _TRAJECTORIES, run_id=run, iteration=iteration).column(0).to_pylist()
         raise InputError(
-            f"run {run}, iteration {iteration} of {store.root} has no trajectory {trajectory_id!r}"
+            f"run {run}, iteration {iteration} of {store.root} has no trajectory {trajectory_id!r}."
+            + did_you_mean(trajectory_id, names)
         )
     if estimator is not None and f"{estimator}_advantage" not in table.column_names:
         raise InputError(f"{store.root} has no credit by {estimator!r} for {trajectory_id!r}")

@@ -9,6 +9,8 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from graphcredit.store.extras import how_to_install
+
 _REMEDIES = {
     errno.ENOSPC: "Free some space",
     errno.EDQUOT: "Free some space, or ask for a larger quota",
@@ -217,8 +219,7 @@ def missing_extras() -> Generator[None]:
         if extra is None:
             raise
         raise MissingDependencyError(
-            f"this needs the package {package!r}, which is not installed: "
-            f"pip install 'graphcredit[{extra}]'"
+            f"this needs the package {package!r}, which is not installed: {how_to_install(extra)}"
         ) from error
 
 

@@ -8,36 +8,29 @@ from typing import get_args, get_type_hints
 from graphcredit.cli.table import COMMANDS, load
 from graphcredit.credit.estimators.table import ESTIMATORS
 from graphcredit.store import schema
+from graphcredit.store.sql.views import BASE_VIEWS
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.loss.registry import OBJECTIVES
 from graphcredit.trainer.options import CorrectionMode
+from tools.reference_pages import columns_page
 
 ROOT = Path(__file__).parent.parent
+_COMMAND_LINE = re.compile(
+    r"^(?:    |\$ )?graphcredit ([a-z-]+)(.*)$|`graphcredit ([a-z-]+)([^`]*)`", re.M
+)
+"""A line of a code block, or code within a line."""
 
 
-def test_the_store_document_has_every_column_as_the_schema_declares_it():
+def test_the_store_document_describes_every_folder_and_the_reference_every_column():
     text = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
-    tables = (
-        schema.STEP_COLUMNS,
-        schema.STATES_COLUMNS,
-        schema.CREDIT_COLUMNS,
-        schema.NODE_COLUMNS,
-        schema.EDGE_COLUMNS,
-        schema.SUMMARY_TRAJECTORY_COLUMNS,
-        schema.SUMMARY_ADVANTAGE_COLUMNS,
-        schema.STATE_SCORE_COLUMNS,
-        schema.REPLAY_COLUMNS,
-        schema.NOTE_COLUMNS,
-        schema.TRAINING_COLUMNS,
-        schema.ENTITY_COLUMNS,
-        schema.RELATION_COLUMNS,
-    )
-    rows = [
-        f"| `{c.name}` | {c.type} | {'yes' if c.nullable else 'no'} | {c.meaning} |"
-        for columns in tables
-        for c in columns
-    ]
-    assert re.findall(r"^\| `.*$", text, re.MULTILINE) == rows
+    folders = {view.pattern.partition("/")[0] for view in BASE_VIEWS} - {"credit", "graph"}
+    assert {name for name in folders if f"\n## {name}\n" not in text} == set()
+    told = columns_page()
+    declared = [value for name, value in vars(schema).items() if name.endswith("_COLUMNS")]
+    columns = [column for table in declared for column in table]
+    assert len(columns) > 100
+    missing = [c.name for c in columns if f"| `{c.name}` | {c.type} |" not in told]
+    assert set(missing) == {c.name for c in schema.PARTITION_COLUMNS} - {"run_id", "iteration"}
 
 
 def test_the_commands_document_names_every_command_and_estimator():
@@ -95,3 +88,25 @@ def test_the_readme_of_the_package_has_absolute_links():
     assert [link for link in links if not link.startswith("https://")] == []
     pictures = re.findall(r"!\[[^\]]*\]\([^)]*/raw/main/([^)]+)\)", text)
     assert [(ROOT / picture).is_file() for picture in pictures] == [True]
+
+
+def test_every_command_in_a_document_has_the_options_that_it_is_given():
+    flags = {
+        name: {
+            flag for option in load(name).params for flag in (*option.opts, *option.secondary_opts)
+        }
+        for name in COMMANDS
+    }
+    wrong = []
+    for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        text = document.read_text(encoding="utf-8").replace("\\\n", " ")
+        for in_block, more, in_line, others in _COMMAND_LINE.findall(text):
+            command, rest = in_block or in_line, more or others
+            words = re.sub(r"\"[^\"]*\"|'[^']*'| #.*| \|.*", "", rest)
+            given = set(re.findall(r"(?<= )--?[a-z][a-z0-9-]*", words)) - {
+                "--help",
+                "--quiet",
+                "-h",
+            }
+            wrong += [(document.name, command, flag) for flag in given - flags.get(command, set())]
+    assert wrong == []

@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies"),
+    "transformers": ("trainer", "collector/policies", "api/integrations"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),
@@ -47,7 +47,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
     "accelerate": ("trainer", "api/integrations"),
-    "altair": ("viewer",),
+    "altair": ("viewer", "api"),
     "typer": ("cli",),
     "rich": ("cli",),
 }
@@ -57,10 +57,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "store": (
         *(
             "schema",
+            "extras",
             "errors",
             "extensions",
             "plural",
             "text_diff",
+            "near_names",
+            "text_table",
             "progress",
             "files",
             "chat",
@@ -123,7 +126,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
-        *("showing", "integrations"),
+        *("showing", "asking", "plot", "integrations"),
     ),
 }
 """Folder to its rooms: a room may import those before it, and none after it."""

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.store import open_store, read_steps
+import graphcredit
+from graphcredit.store import connect, open_store, read_steps
 from tests.cli.in_process import run
 
 ROOT = Path(__file__).parent.parent
-BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(console|python)\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 Session = list[tuple[str, list[str], list[str]]]
 """Language, command (or the one block of Python), and the lines that it is said to print."""
@@ -23,9 +24,9 @@ def session_of(document: str) -> Session:
 
 
 def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    for language, block in BLOCK.findall(text):
+    for language, block, printed_text in BLOCK.findall(text):
         if language == "python":
-            yield language, [block], []
+            yield language, [block], printed_text.splitlines()
             continue
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *printed = part.splitlines()
@@ -37,14 +38,19 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
 @pytest.mark.parametrize(
     ("document", "num_commands"),
     [
-        ("README.md", 5),
+        ("README.md", 4),
         ("docs/recording.md", 3),
+        pytest.param("docs/tutorial.md", 10, marks=pytest.mark.slow),
         pytest.param("docs/choosing-a-state.md", 6, marks=pytest.mark.slow),
         pytest.param("docs/commands.md", 10, marks=(pytest.mark.slow, pytest.mark.play)),
     ],
 )
 def test_a_session_prints_what_the_document_says(
-    document: str, num_commands: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    document: str,
+    num_commands: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -52,7 +58,9 @@ def test_a_session_prints_what_the_document_says(
     assert len(session) == num_commands
     for language, arguments, expected in session:
         if language == "python":
+            capsys.readouterr()
             exec(arguments[0], {})
+            _assert_in_order(expected, capsys.readouterr().out.splitlines())
             continue
         ended = run(*arguments)
         assert ended.exit_code == 0, (arguments, ended.err)
@@ -92,3 +100,20 @@ def _assert_in_order(expected: list[str], printed: list[str]) -> None:
         may_skip = number == 0 or expected[number - 1] == "…"
         assert may_skip or found[0] == position, f"{line!r} does not follow at once"
         position = found[0] + 1
+
+
+def test_every_query_of_the_document_runs_and_has_the_columns_that_it_names(tmp_path: Path):
+    text = (ROOT / "docs" / "sql.md").read_text(encoding="utf-8")
+    recipes = re.findall(r"Columns: `([^`]+)`.*?```sql\n(.*?)```", text, re.DOTALL)
+    assert len(recipes) == text.count("```sql") == 15
+    log, store = ROOT / "examples" / "orders.jsonl", tmp_path / "orders"
+    graphcredit.import_log(log, store, graphcredit.ImportOptions(state="results"))
+    graphcredit.assign(store, estimators="grpo,reach,graphgpo")
+    empty = []
+    with connect(open_store(store)) as connection:
+        for columns, query in recipes:
+            rows = connection.sql(query)
+            assert ", ".join(rows.columns) == columns
+            if not rows.fetchall():
+                empty.append(columns)
+    assert empty == ["task_id, num_trajectories, success_rate, is_degenerate"]

@@ -2,15 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from graphcredit.collector.importers.messages.chat import chat_message
-from graphcredit.collector.importers.messages.rollout import Message, Turn
-from graphcredit.collector.importers.rules.states import action_of, state_rule
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.credit.estimators.table import Assigner, chosen
 from graphcredit.credit.merging.table import MergeSettings
@@ -35,7 +31,7 @@ class Episode:
 class StepCredit:
     """What the steps of a batch are credited with, and where they are recorded."""
 
-    estimator: str | Assigner = "graphgpo"
+    estimator: str | Assigner = "reach"
     """One estimator: its name, or an object of `graphcredit.estimators`."""
     merge: str | MergeSettings = "exact"
     """Which texts are one state, as in `compute`."""
@@ -101,30 +97,3 @@ def _record(steps: pl.DataFrame, recorder: StepRecorder) -> None:
         with recorder.trajectory(**{name: rows[0][name] for name in ids}) as trajectory:
             for row in rows:
                 trajectory.log(**{k: v for k, v in row.items() if k not in ids and v is not None})
-
-
-def message_of(message: object, where: str) -> Message:
-    """Return a chat message, whatever its content is: text, null or a list of parts.
-
-    Args:
-        message: A mapping, or a pydantic model such as those of verifiers.
-        where: What it is called, for messages of errors.
-
-    Raises:
-        RecordError: It is no chat message.
-    """
-    model: Any = message
-    return chat_message(model.model_dump() if hasattr(model, "model_dump") else message, where)
-
-
-def states_and_actions(turns: Sequence[Turn], state: str) -> list[tuple[str, str]]:
-    """Return the state and the action of each turn of one trajectory.
-
-    Args:
-        turns: The messages of the policy in order, each with those that it saw since its last one.
-        state: The rule, as `StepCredit.state` has it.
-    """
-    if not turns:
-        return []
-    texts = state_rule(state)(turns).texts
-    return [(text, action_of(turn.message)) for text, turn in zip(texts, turns, strict=True)]

@@ -1,109 +1,101 @@
-"""verl-agent: the advantage of each step in a `DataProto`, whose rows are steps.
+"""verl's v1 trainer: `algorithm.adv_estimator=graphcredit.reach`, and nothing else to change.
 
-Written against the copies of verl-agent in tmlr-group/RewardFlow at 518499e and 600b956.
+verl loads `graphcredit.integrations.verl_plugin` by its entry point. v1 names the rows of a batch
+`{uid}_{session}_{index}` and gives estimators neither names nor tokens, so its `_compute_advantage`
+is wrapped.
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from contextvars import ContextVar
+from functools import partial, wraps
+from typing import Any
 
-import numpy as np
-import polars as pl
-
+from graphcredit.credit.estimators.table import all_estimators
 from graphcredit.integrations.step_credit import StepCredit
+from graphcredit.integrations.token_rows import Row, spread, token_advantages
 from graphcredit.store.errors import InputError
 
-NEEDED = ("uid", "traj_uid", "anchor_obs", "rewards")
-"""What `non_tensor_batch` must have: group, trajectory, state and reward of each row."""
+PREFIX = "graphcredit."
+"""What the names of our estimators begin with."""
+
+_batch: ContextVar[tuple[list[str], Any, Any] | None] = ContextVar("batch", default=None)
+"""Names, fields and tokenizer of the batch whose advantages are computed."""
 
 
-class VerlBatch(Protocol):
-    """The part of verl's `DataProto` that is read."""
-
-    @property
-    def batch(self) -> Mapping[str, Any]:
-        """Tensors by name: `responses`, and `response_mask` or `attention_mask`."""
-        ...
-
-    @property
-    def non_tensor_batch(self) -> Mapping[str, Any]:
-        """Arrays of objects by name: those of `NEEDED`; `is_action_valid` if it is there."""
-        ...
-
-
-def advantages(batch: VerlBatch, actions: Sequence[str], credit: StepCredit | None = None) -> Any:
-    """Return [num_rows, response_length] the advantage of every token, 0 where it is not trained.
-
-    Call it where the trainer computes `step_rewards`, before `adjust_batch` repeats rows, and put
-    the result into `batch.batch["advantages"]` and `["returns"]`.
-
-    Example:
-        actions = tokenizer.batch_decode(batch.batch["responses"], skip_special_tokens=True)
-        batch.batch["advantages"] = advantages(batch, actions, StepCredit(estimator="gigpo"))
-
-    Args:
-        batch: The rows of a trajectory in order.
-        actions: The decoded responses.
-        credit: How steps are credited.
-
-    Returns:
-        A tensor of 32-bit floats on the device of the mask.
+def register() -> None:
+    """Register every estimator with verl, and wrap its trainer.
 
     Raises:
-        InputError: A field is missing, or has another number of rows; or see `StepCredit`.
+        ImportError: There is no verl with a v1 trainer.
     """
-    values = step_advantages(batch.non_tensor_batch, actions, credit)
-    mask = _response_mask(batch.batch).float()
-    if len(mask) != len(values):
-        raise InputError(
-            f"tensors must have a row for each of {len(values)} steps: found {len(mask)}"
-        )
-    return mask.new_tensor(values)[:, None] * mask
-
-
-def step_advantages(
-    fields: Mapping[str, Any], actions: Sequence[str], credit: StepCredit | None = None
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return [num_rows] the advantage of each step.
-
-    For the arguments see `advantages`; `fields` is `non_tensor_batch`.
-    """
-    missing = [name for name in NEEDED if name not in fields]
-    if missing:
-        raise InputError(
-            f"non_tensor_batch must have {', '.join(NEEDED)}: found {', '.join(fields)}, without "
-            f"{', '.join(missing)}. Call this before the trainer drops them"
-        )
-    columns: dict[str, Any] = {
-        "task_id": [str(value) for value in fields["uid"]],
-        "trajectory_id": [str(value) for value in fields["traj_uid"]],
-        "state": [_text(value) for value in fields["anchor_obs"]],
-        "action": list(actions),
-        "reward": [float(value) for value in fields["rewards"]],
-    }
-    if "is_action_valid" in fields:
-        columns["is_action_valid"] = [bool(value) for value in fields["is_action_valid"]]
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"every field must have a value for each row: found {lengths}")
-    return (credit or StepCredit()).advantages(pl.DataFrame(columns))
-
-
-def _text(state: object) -> str:
-    """Return a text that identifies a state: an observation may be text, an image or nothing."""
-    if isinstance(state, np.ndarray):
-        digest = hashlib.sha256(np.ascontiguousarray(state).tobytes()).hexdigest()
-        return f"array {state.dtype} {state.shape} {digest}"
-    return "" if state is None else str(state)
-
-
-def _response_mask(tensors: Mapping[str, Any]) -> Any:
-    names = set(tensors.keys())  # a TensorDict refuses `in`
-    if "response_mask" in names:
-        return tensors["response_mask"]
-    if names >= {"responses", "attention_mask"}:
-        return tensors["attention_mask"][:, -tensors["responses"].shape[1] :]
-    raise InputError(
-        "batch must have response_mask, or responses and attention_mask: found "
-        f"{', '.join(sorted(names))}"
+    from verl.trainer.ppo.core_algos import (  # pyright: ignore[reportMissingImports]
+        register_adv_est,
     )
+    from verl.trainer.ppo.v1 import trainer_base  # pyright: ignore[reportMissingImports]
+
+    for name in all_estimators():
+        register_adv_est(PREFIX + name)(partial(advantages, name))
+    trainer: Any = trainer_base.PPOTrainer
+    compute = trainer._compute_advantage
+
+    @wraps(compute)
+    def with_rows(self: Any, batch: Any, metrics: dict[str, Any]) -> Any:
+        if not str(self.config.algorithm.adv_estimator).startswith(PREFIX):
+            return compute(self, batch, metrics)
+        fields = trainer_base.tq.kv_batch_get(
+            keys=batch.keys,
+            partition_id=batch.partition_id,
+            select_fields=["prompts", "responses", "extra_fields"],
+        )
+        token = _batch.set((list(batch.keys), fields, self.tokenizer))
+        try:
+            return compute(self, batch, metrics)
+        finally:
+            _batch.reset(token)
+
+    trainer._compute_advantage = with_rows
+
+
+def advantages(
+    estimator: str, *, token_level_rewards: Any, response_mask: Any, config: Any = None, **_: Any
+) -> tuple[Any, Any]:
+    """Return [num_rows, response_length] advantages and returns, as an estimator of verl does.
+
+    `config.graphcredit` has options of `StepCredit`; `extra_fields["states"]` of an agent loop's
+    output, where it is, the state before each of its turns.
+
+    Raises:
+        InputError: It is not the v1 trainer that asks; or see `token_advantages`.
+    """
+    batch = _batch.get()
+    if batch is None:
+        raise InputError(
+            "verl's v1 trainer must compute the advantages: the older one knows no names of rows. "
+            "Set trainer.use_v1=True"
+        )
+    keys, fields, tokenizer = batch
+    rewards = token_level_rewards.sum(-1).tolist()
+    names = [key.rsplit("_", 2) for key in keys]
+    # Balancing over workers moves rows: a trajectory's are in the order of their index.
+    order = sorted(range(len(keys)), key=lambda number: (*names[number][:2], int(names[number][2])))
+    rows = [
+        Row(
+            task_id=names[number][0],
+            trajectory_id="_".join(names[number][:2]),
+            prompt=fields["prompts"][number].tolist(),
+            response=(response := fields["responses"][number].tolist()),
+            mask=response_mask[number, : len(response)].tolist(),
+            reward=rewards[number],
+            states=_extra(fields, number).get("states"),
+        )
+        for number in order
+    ]
+    options: Any = (config or {}).get("graphcredit") or {}
+    values = token_advantages(rows, tokenizer.decode, StepCredit(estimator=estimator, **options))
+    of_row = dict(zip(order, values, strict=True))
+    tensor = spread([of_row[number] for number in range(len(keys))], token_level_rewards)
+    return tensor, tensor
+
+
+def _extra(fields: Any, number: int) -> dict[str, Any]:
+    extra = fields["extra_fields"][number] if "extra_fields" in fields.keys() else {}  # noqa: SIM118
+    return getattr(extra, "data", extra) or {}

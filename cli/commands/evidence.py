@@ -1,21 +1,18 @@
 """`graphcredit evidence`: does a state tell how rollouts end, and which definition tells most?"""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
-from graphcredit.store.layout import LOGGED_STATE, Store, open_store, states_name, stored_states
+from graphcredit.store.layout import open_store
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from graphcredit.credit.evidence.judge import Definition, EvidenceReport
     from graphcredit.credit.evidence.knowledge import Estimate
-
-RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
-"""Rules for agents that use tools, which are judged where the store has no such states yet."""
+    from graphcredit.credit.evidence.report import EvidenceReport
+    from graphcredit.credit.evidence.signal import Signal
 
 
 def evidence(
@@ -29,52 +26,25 @@ def evidence(
     Information: at a shared state, do the rollouts that visited it too, and are still under way,
     tell the outcome? Guidance: does a step to another state tell that things got better? Both are
     correlations; ± are two standard errors. Evidence is information and twice the guidance; it
-    ranks the definitions.
+    ranks the definitions. Where there is credit, a second table says how much of it is about steps:
+    what is over the mean of the trajectory.
 
     Example: graphcredit evidence STORE --run games
     """
+    from graphcredit.cli.commands.evidence_states import definitions_of
     from graphcredit.credit.evidence.judge import evidence as judge
+    from graphcredit.credit.evidence.signal import signals
 
     opened = open_store(store)
     definitions = definitions_of(opened, run)
     with interruptible("this changes nothing"), progress("evidence") as show:
         report = judge(opened, definitions, run_id=run, iteration=iteration, on_progress=show)
+        signal = signals(opened, run_id=run, iteration=iteration)
     if as_json:
-        print_json(report.as_json())
-    else:
-        _show(report)
-
-
-def definitions_of(store: "Store", run_id: str | None) -> "list[Definition]":
-    """Return what is judged: the states that a store has, by each merge, and rules for tools."""
-    from graphcredit.collector.states.restate import effects_in, restated
-    from graphcredit.collector.states.rows import COLUMNS
-    from graphcredit.collector.states.table import learned
-    from graphcredit.credit.evidence.judge import Definition
-    from graphcredit.credit.merging.table import MergeSettings
-
-    merges = [MergeSettings(), MergeSettings(merge="segments")]
-    names, tools = stored_states(store), effects_in(store, run_id=run_id)
-    stored = [
-        Definition(name=_name(state, merge.merge), state=state, merge=merge)
-        for state in (LOGGED_STATE, *names)
-        for merge in merges
-    ]
-    by_rule = [
-        Definition(
-            name=f"--set {rule}",
-            columns=COLUMNS,
-            restate=partial(restated, rule=learned(rule, tools)),
-        )
-        for rule in RULES
-        if states_name(rule) not in names
-    ]
-    return [*stored, *by_rule]
-
-
-def _name(state: str, merge: str) -> str:
-    by = "" if merge == "exact" else f" --merge {merge}"
-    return ("as logged" if state == LOGGED_STATE else f"--state {state}") + by
+        print_json({**report.as_json(), "signal": [each.as_json() for each in signal]})
+        return
+    _show(report)
+    _show_signal(signal)
 
 
 def _show(report: "EvidenceReport") -> None:
@@ -98,6 +68,39 @@ def _show(report: "EvidenceReport") -> None:
     say()
     for line in _conclusion(report):
         say(line)
+
+
+def recommended(report: "EvidenceReport") -> "Iterator[str]":
+    """Yield, before an import, which states tell most, and whether to believe it."""
+    best, told = next(iter(report.knowledge.items()))
+    part = "" if report.is_whole else "first "
+    yield (
+        f"in the {part}{counted(report.num_mixed, 'group')} with different outcomes, "
+        f"{best} tells most of how they end: evidence {_shown(told.evidence()).strip()}"
+    )
+    if report.best is not None:
+        yield "that is beyond chance; `graphcredit evidence STORE` compares the rules"
+    else:
+        need = (
+            f"; about {report.groups_needed:,} groups would show it" if report.groups_needed else ""
+        )
+        yield f"that is not beyond chance: only credit for whole outcomes is sure{need}"
+
+
+def _show_signal(signal: "list[Signal]") -> None:
+    if not signal:
+        return
+    names = [each.estimator for each in signal]
+    width = max(map(len, names))
+    say()
+    say(f"{'credit':{width}}  steps told apart  step part of |A|  agrees with")
+    for each in signal:
+        others = each.agreement.items()
+        agree = ", ".join(f"{name} {value:.2f}" for name, value in others if value is not None)
+        say(
+            f"{each.estimator:{width}}  {each.told_share:16.0%}  {each.step_share:16.0%}  "
+            f"{agree or '-'}"
+        )
 
 
 def _conclusion(report: "EvidenceReport") -> "Iterator[str]":

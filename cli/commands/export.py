@@ -7,11 +7,13 @@ import typer
 
 from graphcredit.cli.options import Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, progress, say, tell
+from graphcredit.collector.exporters.tokens import MadeTokens, TokensReport, export_tokens
 from graphcredit.collector.exporters.traces import TraceReport, export_traces
 from graphcredit.collector.exporters.turns import TurnsReport, export_turns
-from graphcredit.store.layout import open_store
+from graphcredit.store.layout import Store, open_store
 from graphcredit.store.parquet.export import ExportReport, export_store
 from graphcredit.store.plural import counted
+from graphcredit.store.progress import OnProgress
 from graphcredit.store.provenance.freshness import credit_freshness, doubts
 
 _SHOWN = 10
@@ -23,20 +25,30 @@ def export(
     target: Annotated[
         Path,
         typer.Argument(
-            help="A new or empty directory; a file for turns, and for one file of traces.",
+            help="A new or empty directory; a file that ends in .csv or .parquet; a file for "
+            "tokens and turns, and for one file of traces.",
             show_default=False,
         ),
     ],
     to: Annotated[
-        Literal["parquet", "verifiers", "turns"],
+        Literal["parquet", "tokens", "verifiers", "turns"],
         typer.Option(
-            help="parquet: steps and credit, for other trainers. verifiers: the traces of "
+            help="parquet: steps and credit. tokens: Parquet, sequences of token ids with mask, "
+            "advantages and log-probabilities, for other trainers. verifiers: the traces of "
             "--source with `advantages`. turns: JSONL, a line of advantages a turn."
         ),
     ] = "parquet",
     source: Annotated[
         Path | None,
         typer.Option(help="The traces that were imported: a file or a folder.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="With --to tokens, a model whose chat template tokenises messages: for logs "
+            "without token ids.",
+            show_default=False,
+        ),
     ] = None,
     estimator: Annotated[
         str | None,
@@ -48,9 +60,16 @@ def export(
     """Write steps with their credit for other tools, or credit back into the log they are from.
 
     The result appears only when it is complete. By default each step shard and its credit become
-    one Parquet file, all with the same columns, run and iteration among them. Example:
+    one Parquet file, all with the same columns, run and iteration among them; a target that ends in
+    .csv or .parquet gets all steps, and lists in a CSV are JSON. Examples:
 
         graphcredit export STORE OUT --estimator reach
+
+        graphcredit export STORE steps.csv
+
+    Sequences for other trainers have `input_ids`, `loss_mask`, `advantages`, `logprobs`. Example:
+
+        graphcredit export STORE sequences.parquet --to tokens --estimator reach
 
     Traces of verifiers and prime-rl get one advantage per sampled token; the exit code is 1 if a
     line could not be read. Example:
@@ -59,11 +78,16 @@ def export(
     """
     if (source is not None) != (to == "verifiers"):
         raise typer.BadParameter("--source must be given with --to verifiers, and only with it")
+    if model is not None and to != "tokens":
+        raise typer.BadParameter("--model goes with --to tokens only")
     opened = open_store(store)
     chosen: dict[str, Any] = {"run_id": run, "iteration": iteration, "estimator": estimator}
     with interruptible("nothing was exported"), progress("export") as show:
         if to == "parquet":
             report = export_store(opened, target, **chosen, on_progress=show)
+        elif to == "tokens":
+            made = None if model is None else _made(opened, model, run, iteration, show)
+            report = export_tokens(opened, target, made=made, **chosen, on_progress=show)
         elif source is None:
             report = export_turns(opened, target, **chosen, on_progress=show)
         else:
@@ -75,7 +99,39 @@ def export(
         raise typer.Exit(1)
 
 
-def _show(report: ExportReport | TurnsReport | TraceReport) -> None:
+def _made(
+    store: Store, model: str, run: str | None, iteration: int | None, show: OnProgress
+) -> MadeTokens:
+    """Return the tokens that a model's chat template makes of the messages."""
+    from graphcredit.trainer.data.token_source import logged_columns
+    from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
+    from graphcredit.trainer.model.source import find_model
+
+    shards = store.shards(run, iteration)
+    if logged_columns(shard.path for shard in shards)[0]:
+        raise typer.BadParameter("--model is for logs without token ids: leave it out here")
+    made = tokens_of_messages(shards, find_model(model), on_progress=show)
+    for notice in made.notices:
+        tell(f"notice: {notice}")
+    return lambda path: prompts_and_answers(made, path)
+
+
+def _show_tokens(report: TokensReport) -> None:
+    say(
+        f"{counted(report.num_sequences, 'sequence')} of {counted(report.num_steps, 'step')} with "
+        f"advantages of {report.estimator}: {counted(report.num_tokens, 'token')}, "
+        f"{report.num_in_loss:,} in the loss"
+    )
+    for count, meaning in [
+        (report.num_without_tokens, "steps without tokens: in no sequence"),
+        (report.num_without_credit, "steps without credit: their mask is 0"),
+        (report.num_without_logprobs, "sequences without log-probabilities: null"),
+    ]:
+        if count:
+            say(f"{count:>12,}  {meaning}")
+
+
+def _show(report: ExportReport | TokensReport | TurnsReport | TraceReport) -> None:
     match report:
         case ExportReport():
             for path in report.removed:
@@ -84,6 +140,8 @@ def _show(report: ExportReport | TurnsReport | TraceReport) -> None:
                 f"{counted(report.num_steps, 'step')} in {counted(report.num_files, 'file')}; "
                 f"{counted(report.num_without_credit, 'step')} without credit"
             )
+        case TokensReport():
+            _show_tokens(report)
         case TurnsReport():
             trajectories = counted(report.num_trajectories, "trajectory")
             say(

@@ -6,22 +6,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphcredit.cli.commands.evidence import recommended
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.output.help import stands_alone
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
     from graphcredit.collector.importers.preview import Preview
     from graphcredit.collector.importers.report import BadRow, ImportReport
+    from graphcredit.credit.evidence.report import EvidenceReport
 
 _SHOWN = 10
 """Bad rows and other files that are named."""
+
+_LEAST_GROUPS = 4
+"""Groups with different outcomes that are asked which states tell how they end."""
+
+_TRIED = 20
+"""Trajectories that `--try` shows if no number follows it."""
 
 _SHOWN_CHARACTERS = 300
 """Characters of a sample's column."""
 
 
+@stands_alone("--try", _TRIED)
 @takes({"What to make of it": ImportOptions}, names={"try_": ("--try",)})
 def import_(
     source: Annotated[Path, typer.Argument(help="A log, or a folder of logs.")],
@@ -68,6 +78,7 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
     from graphcredit.collector.importers.preview import preview_log
 
     preview = preview_log(source, options, number)
+    told = _evidence(source, options) if preview.step else None
     if as_json:
         sample = {"task_id": preview.task_id, "trajectory_id": preview.trajectory_id}
         print_json(
@@ -76,12 +87,25 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
                 "num_states": preview.num_states,
                 "num_shared_states": preview.num_shared_states,
                 "num_lonely_steps": preview.num_lonely_steps,
+                "evidence": told.as_json() if told else None,
                 "sample": {**sample, **preview.step},
             }
         )
     else:
-        show_preview(preview)
+        show_preview(preview, told)
     return preview.report
+
+
+def _evidence(source: Path, options: ImportOptions) -> "EvidenceReport | None":
+    """Return which states tell how rollouts end, as the first trajectories of a log have it."""
+    from graphcredit.cli.commands.evidence_states import definitions_by
+    from graphcredit.collector.importers.preview import sampled_steps
+    from graphcredit.credit.evidence.judge import count_mixed, evidence_in
+
+    steps, is_whole = sampled_steps(source, options)
+    if count_mixed(steps) < _LEAST_GROUPS:
+        return None
+    return evidence_in(steps, definitions_by(options.state, steps), is_whole=is_whole)
 
 
 def show_report(report: "ImportReport") -> None:
@@ -100,8 +124,8 @@ def show_report(report: "ImportReport") -> None:
     _show_counts(report)
 
 
-def show_preview(preview: "Preview") -> None:
-    """Print what the first trajectories would become."""
+def show_preview(preview: "Preview", told: "EvidenceReport | None" = None) -> None:
+    """Print what the first trajectories would become, and which states tell how they end."""
     report = preview.report
     say(f"{counted(report.num_trajectories, 'trajectory')} would be imported; nothing was written")
     _show_counts(report)
@@ -112,6 +136,9 @@ def show_preview(preview: "Preview") -> None:
         f"{counted(preview.num_states, 'state')}, {preview.num_shared_states:,} of them shared by "
         f"trajectories of a group; {share:.0%} of the steps are alone in their state"
     )
+    if told is not None:
+        for line in recommended(told):
+            say(line)
     largest = ", ".join(f"{task} ({size:,})" for task, size in preview.largest_groups)
     say(f"largest groups: {largest}")
     say(f"a step of {preview.trajectory_id}:")
@@ -128,12 +155,20 @@ def _short(value: object) -> str:
     return text[:_SHOWN_CHARACTERS] + more
 
 
+def _tokens(report: "ImportReport") -> str:
+    """Return how many steps have tokens, and why others have none."""
+    has, num_logprobs = report.num_with_tokens, report.num_with_logprobs
+    bare = f" ({has - num_logprobs:,} without log-probabilities)" * (num_logprobs < has)
+    reasons = [f"{number:,} × {reason}" for reason, number in report.without_tokens.items()]
+    return "; ".join([f"{has:,} with tokens{bare}", *reasons])
+
+
 def _show_counts(report: "ImportReport") -> None:
     files = ", ".join(f"{counted(n, 'file')} of {name}" for name, n in report.num_files.items())
     say(f"{counted(report.num_records, 'record')} read from {files or 'no file'}")
     say(
         f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one trajectory; "
-        f"{counted(report.num_steps, 'step')}, {report.num_with_tokens:,} with tokens"
+        f"{counted(report.num_steps, 'step')}, {_tokens(report)}"
     )
     if report.num_images:
         say(f"{counted(report.num_images, 'image')} in their messages")
@@ -154,9 +189,14 @@ def _show_counts(report: "ImportReport") -> None:
 
 
 def _show_bad(rows: "list[BadRow]", number: int, what: str, noun: str, done: str) -> None:
-    for bad in rows[:_SHOWN]:
-        tell(f"{what}: {bad.where}: {bad.reason}")
+    places: dict[str, list[str]] = {}
+    for bad in rows:
+        places.setdefault(bad.reason, []).append(bad.where)
+    shown = list(places.items())[:_SHOWN]
+    for reason, where in shown:
+        more = f" and {len(where) - 1:,} more" if len(where) > 1 else ""
+        tell(f"{what}: {where[0]}{more}: {reason}")
     if number:
-        more = number - _SHOWN
-        unnamed = f"; {more:,} of them not named here: --json names 100" if more > 0 else ""
-        say(f"{counted(number, noun)}, not {done}{unnamed}")
+        unnamed = number - sum(len(where) for _, where in shown)
+        more = f"; {unnamed:,} of them not named here: --json names 100" if unnamed else ""
+        say(f"{counted(number, noun)}, not {done}{more}")

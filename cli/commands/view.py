@@ -12,6 +12,7 @@ import typer
 from graphcredit.cli.options import StorePath, given, takes
 from graphcredit.cli.output.console import interruptible, progress, say, tell
 from graphcredit.store.errors import MissingDependencyError, OptionError
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle.options import BundleChoice
@@ -77,7 +78,7 @@ def _serve(store: Store, address: str, port: int, tokenizer: Path | None) -> Non
         if find_spec(package) is None:
             raise MissingDependencyError(
                 f"the viewer needs the package {package!r}, which is not installed: "
-                "pip install 'graphcredit[view]'"
+                f"{how_to_install('view')}"
             )
     _check_address(address, port)
     if address not in LOOPBACK:

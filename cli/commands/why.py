@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from graphcredit.collector.importers.report import ImportReport
     from graphcredit.credit.audit.run import AuditReport
     from graphcredit.viewer.why.decisions import Decision
+    from graphcredit.viewer.why.recurring import Recurring
+
+_CLUSTERS = 5
+"""Most clusters of failures to print; `--json` has all."""
 
 
 @takes({"What to make of a log": ImportOptions}, omit=("try_",))
@@ -47,16 +51,17 @@ def why(
     """
     from graphcredit.credit.audit.run import audit
     from graphcredit.viewer.why.decisions import decisions
+    from graphcredit.viewer.why.recurring import recurring
 
     with _store(source, keep, ImportOptions(**given(flags))) as (store, unread):
         with interruptible("the same command again goes on"), progress("why") as show:
             _credit(store, show)
             report = audit(store, on_progress=show)
-        shown = decisions(store, most=most)
+        shown, again = decisions(store, most=most), recurring(store)
         if as_json:
-            print_json(_as_json(shown, report, unread))
+            print_json(_as_json(shown, again, report, unread))
             return
-        _show(shown, report, unread, markdown=markdown)
+        _show(shown, again, report, unread, markdown=markdown)
         if not markdown:
             say()
             say(
@@ -84,6 +89,9 @@ def _store(
         if not report.num_trajectories + report.num_already_there:
             show_report(report)
             raise typer.Exit(1)
+        if not report.num_success + report.num_failed + report.num_truncated:
+            notes = (note for note in report.notes if "without a verdict" in note)
+            raise InputError(f"{source} must say how its rollouts ended: {next(notes)}")
         yield open_store(path), list(_unread(report))
 
 
@@ -126,18 +134,26 @@ def _credit(store: Store, show: OnProgress) -> None:
             assign_credit(store, settings, run_id=run_id, iteration=iteration, on_progress=show)
 
 
-def _as_json(shown: "list[Decision]", report: "AuditReport", unread: list[str]) -> dict[str, Any]:
+def _as_json(
+    shown: "list[Decision]", again: "Recurring", report: "AuditReport", unread: list[str]
+) -> dict[str, Any]:
     from graphcredit.viewer.why.sentences import link, sentence
 
     return {
         "decisions": [{**asdict(d), "sentence": sentence(d), "link": link(d)} for d in shown],
+        "recurring": [asdict(cluster) for cluster in again.clusters],
         "numbers": report.numbers,
         "distrust": [*unread, *(finding.message for finding in report.worth_a_warning)],
     }
 
 
 def _show(
-    shown: "list[Decision]", report: "AuditReport", unread: list[str], *, markdown: bool
+    shown: "list[Decision]",
+    again: "Recurring",
+    report: "AuditReport",
+    unread: list[str],
+    *,
+    markdown: bool,
 ) -> None:
     from graphcredit.viewer.why.sentences import sentence, short
 
@@ -153,6 +169,16 @@ def _show(
             "no decision can be compared: in no group did several rollouts visit a state, do "
             "different things there, and end differently"
         )
+    if again.num_failures:
+        say()
+        say(f"{mark}What recurs in failures")
+        say()
+        for cluster in again.clusters[:_CLUSTERS]:
+            first = cluster.members[0]
+            say(f"- {cluster.sentence} Such as {first.trajectory_id}, step {first.step_index}.")
+        left_out = len(again.clusters) - _CLUSTERS
+        more = f" {counted(left_out, 'smaller cluster')} are not listed." if left_out > 0 else ""
+        say(f"- {again.summary}{more}")
     say()
     say(f"{mark}What to distrust")
     say()

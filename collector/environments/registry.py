@@ -18,6 +18,7 @@ from graphcredit.collector.environments.textworld import games as textworld_game
 from graphcredit.collector.environments.tools import names as tools_names
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.extensions import installed
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.parquet.er_graph import ErGraph
 
 _Piece = TypeVar("_Piece")
@@ -165,6 +166,6 @@ def environment_kind(name: str) -> EnvironmentKind:
     if kind.library is not None and find_spec(kind.library) is None:
         raise MissingDependencyError(
             f"playing {name} needs the package {kind.library!r}, which is not installed: "
-            f"pip install 'graphcredit[{kind.extra}]'"
+            f"{how_to_install(kind.extra or '')}"
         )
     return kind

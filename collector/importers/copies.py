@@ -11,6 +11,10 @@ from graphcredit.collector.importers.trajectory import ImportedTrajectory
 COPY = Omission(reason="copy of a trajectory that was read before")
 
 
+class LengthError(RecordError):
+    """An id was read before with other steps, of which these may have more, or fewer."""
+
+
 class Copies:
     """Knows the trajectories that were read so far, by about 100 bytes each.
 
@@ -32,7 +36,8 @@ class Copies:
             made: The trajectory; those of a file come one after the other.
 
         Raises:
-            RecordError: Another trajectory has its id.
+            LengthError: An earlier one of its id has other steps: it may be longer, or shorter.
+            RecordError: One whose id is of its content has its id.
         """
         file = made.origin.file
         if file != self._file:
@@ -45,10 +50,9 @@ class Copies:
         if made.has_own_id or isinstance(self._known[key], bytes):
             if self._known[key] == made.content:
                 return None
-            raise RecordError(
+            raise LengthError(
                 f"the id of a trajectory must be unique: {made.trajectory_id!r} is that of an "
-                "earlier one with other steps. If one of the two has more of it, import them one "
-                "after the other: the longer one completes the shorter"
+                "earlier one with other steps, and neither goes on from the other"
             )
         self._again[key] += 1
         number = self._again[key] + (self._known[key] == file)

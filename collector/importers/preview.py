@@ -7,9 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.importers.copies import COPY, Copies
+import pyarrow as pa
+
+from graphcredit.collector.importers.batches import one_batch
+from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import with_threshold
+from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
@@ -17,11 +21,18 @@ from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import (
     LogSource,
     log_at,
+    refuse_missing_columns,
     refuse_no_log,
     refuse_unknown_names,
 )
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
+from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
+
+_ANOTHER_LENGTH = Omission(reason="trajectory read before with other steps: the longer is imported")
+
+SAMPLED, SAMPLED_STEPS = 200, 4000
+"""Trajectories, and steps, that are asked which states tell how they end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +79,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
             num_steps[group, state] += 1
     if sample is None:
         refuse_no_log(log, tally)
+    refuse_missing_columns(log, tally)
     alone = [key for key, ids in visitors.items() if len(ids) == 1]
     sizes = [(task, size) for (_, _, task), size in tally.groups.most_common(3)]
     return Preview(
@@ -82,11 +94,39 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
     )
 
 
+@system_errors()
+def sampled_steps(source: Path | str, options: ImportOptions) -> tuple[list[pa.Table], bool]:
+    """Return the steps of the first trajectories of a log, a table for each iteration.
+
+    Returns:
+        Those of about `SAMPLED` trajectories or `SAMPLED_STEPS` steps; and whether that is all.
+
+    Raises:
+        OptionError: An option is not right.
+        InputError: The source is no log of a known format.
+    """
+    log = with_effects(with_threshold(log_at(Path(source), options)))
+    trajectories = _trajectories(log, Tally(options=log.options))
+    first: list[ImportedTrajectory] = []
+    num_steps = 0
+    for made in islice(trajectories, SAMPLED):
+        first.append(made)
+        num_steps += made.num_steps
+        if num_steps >= SAMPLED_STEPS:
+            break
+    tables = one_batch(first).tables
+    is_whole = next(trajectories, None) is None
+    return [complete_table(table, "") for table in tables.values()], is_whole
+
+
 def _trajectories(log: LogSource, tally: Tally) -> Iterator[ImportedTrajectory]:
     copies = Copies()
     for read in read_trajectories(log, tally):
         try:
             made = copies.named(read)
+        except LengthError:
+            tally.leave_out(_ANOTHER_LENGTH)
+            continue
         except RecordError as error:
             tally.refuse(read.origin.where, str(error))
             continue

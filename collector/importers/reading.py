@@ -7,6 +7,7 @@ from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.jsonl import text_of_lines
 from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
@@ -44,7 +45,7 @@ def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format its first records decide."""
-    records = named(read_records(file.path, log.options.record_bytes), log.names)
+    records = named(read_records(file.path, log.options.record_bytes), log.names, tally.columns)
     known = recognised(records, log)
     row = format_to_read(known, file, tally)
     if row is None:
@@ -91,6 +92,14 @@ def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat 
 def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
     """Tally a file that is no log, by its first records."""
     broken = [record for record in begin if isinstance(record.value, RowError)]
+    if len(broken) == len(begin) > 1 and (text := text_of_lines(file.path)):
+        tally.refuse(
+            str(file.path),
+            f"each line must be JSON: none of the first {len(broken)} is, and the file begins with "
+            f"{text!r}. Write an object for each step (episode, step, state, action, reward, done) "
+            "or for each trajectory (messages, reward)",
+        )
+        return
     for record in broken:
         tally.refuse(record.where, str(record.value))
     if not broken:

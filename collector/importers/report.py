@@ -8,6 +8,7 @@ from typing import Any
 from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.images.image_types import ELSEWHERE, ImageError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
+from graphcredit.collector.importers.messages.tokens import WITHOUT_TOKENS
 from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.rules.judged import Judged
@@ -69,6 +70,10 @@ class ImportReport:
     """Trajectories without reward and success; they are incomplete in the store."""
     num_with_tokens: int = 0
     """Steps with token ids."""
+    num_with_logprobs: int = 0
+    """Of these, steps with log-probabilities."""
+    without_tokens: dict[str, int] = field(default_factory=dict[str, int])
+    """Steps without token ids, by reason."""
     num_images: int = 0
     """Images that messages of the counted steps show, and that are kept."""
     left_out: dict[str, int] = field(default_factory=dict[str, int])
@@ -109,6 +114,8 @@ class Tally:
     look: str = ""
     """What the first file looks like that is no log."""
     judged: Judged = field(default_factory=Judged)
+    columns: set[str] = field(default_factory=set[str])
+    """Fields that `--columns` names and some record had."""
     shown: Callable[[str], str] = str
     """Returns a message with the names of files that users know."""
 
@@ -148,6 +155,7 @@ class Tally:
         _name(sums.bad_images, its.bad_images)
         for name, coverage in its.coverage.items():
             sums.coverage.setdefault(name, Coverage()).take(coverage)
+        self.columns |= other.columns
 
     def add(self, made: ImportedTrajectory, *, is_new: bool) -> None:
         """Count a trajectory."""
@@ -197,6 +205,12 @@ class Tally:
             num_truncated=counts["truncated"],
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
+            num_with_logprobs=counts["logprobs"],
+            without_tokens={
+                name.removeprefix(WITHOUT_TOKENS): number
+                for name, number in counts.items()
+                if name.startswith(WITHOUT_TOKENS)
+            },
             num_images=counts["images"],
             notes=[
                 *self._decided(),
@@ -257,11 +271,6 @@ class Tally:
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "
                 f"--verdicts a file with them; numbers of these records: {numbers}"
-            )
-        if counts["partial_tokens"]:
-            notes.append(
-                f"{counted(counts['partial_tokens'], 'step')} with token ids but without prompt or "
-                "log-probabilities: imported without tokens, since no trainer can use them"
             )
         if counts["reward_of_success"]:
             notes.append(

@@ -9,15 +9,20 @@ from pathlib import Path
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
-from graphcredit.collector.importers.copies import COPY, Copies
+from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
 from graphcredit.collector.importers.helpers.read import read_batches, with_threshold
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport, Tally
-from graphcredit.collector.importers.sources import log_at, refuse_no_log, refuse_unknown_names
-from graphcredit.collector.importers.trajectory import Partition
+from graphcredit.collector.importers.sources import (
+    log_at,
+    refuse_missing_columns,
+    refuse_no_log,
+    refuse_unknown_names,
+)
+from graphcredit.collector.importers.trajectory import ImportedTrajectory, Partition
 from graphcredit.collector.importers.writer import (
     WORKER,
     DiffersError,
@@ -74,6 +79,7 @@ def import_log(
             if writer is not None:
                 _record(batch, copies, writer, tally)
     refuse_no_log(log, tally)
+    refuse_missing_columns(log, tally)
     return tally.report()
 
 
@@ -95,24 +101,24 @@ def _record(batch: TrajectoryBatch, copies: Copies, writer: ImportWriter, tally:
     num_read: Counter[Partition] = Counter()
     chosen: defaultdict[Partition, list[range]] = defaultdict(list)
     renamed: defaultdict[Partition, list[tuple[range, str]]] = defaultdict(list)
+    again: list[tuple[ImportedTrajectory, pa.Table, LengthError]] = []
     for entry in batch.entries:
         key, start = entry.partition, num_read[entry.partition]
         num_read[key] += entry.num_steps
         rows = range(start, num_read[key])
+        steps = tables[key].slice(start, len(rows))
         try:
             made = copies.named(entry)
             if made is None:
                 tally.leave_out(COPY)
                 continue
-            steps = tables[key].slice(start, len(rows))
             if made is not entry:
                 renamed[key].append((rows, made.trajectory_id))
                 steps = _renamed(steps, [(range(len(rows)), made.trajectory_id)])
-            is_new = writer.is_new(key, made.trajectory_id, steps)
-            if is_new:
-                writer.keep(entry.images)
-                if writer.replaces(key, made.trajectory_id):
-                    tally.leave_out(_SHORTER)
+            is_new = _is_new(made, steps, writer, tally)
+        except LengthError as error:
+            again.append((entry, steps, error))
+            continue
         except RecordError as error:
             tally.refuse(entry.origin.where, str(error))
             continue
@@ -131,6 +137,39 @@ def _record(batch: TrajectoryBatch, copies: Copies, writer: ImportWriter, tally:
         table = _renamed(tables[key], renamed[key])
         for rows in ranges:
             writer.write(key, table.slice(rows.start, len(rows)))
+    for entry, steps, error in again:
+        _complete(entry, steps, error, writer, tally)
+
+
+def _is_new(made: ImportedTrajectory, steps: pa.Table, writer: ImportWriter, tally: Tally) -> bool:
+    """Return whether a trajectory is to be written; its images are, and its beginning goes."""
+    is_new = writer.is_new(made.partition, made.trajectory_id, steps)
+    if is_new:
+        writer.keep(made.images)
+        if writer.replaces(made.partition, made.trajectory_id):
+            tally.leave_out(_SHORTER)
+    return is_new
+
+
+def _complete(
+    made: ImportedTrajectory,
+    steps: pa.Table,
+    error: LengthError,
+    writer: ImportWriter,
+    tally: Tally,
+) -> None:
+    """Write a trajectory that goes on from an earlier one of the log, which is in the store."""
+    writer.settle(made.partition, made.trajectory_id)
+    try:
+        is_new = _is_new(made, steps, writer, tally)
+    except EarlierError:
+        tally.leave_out(_EARLIER)
+    except (DiffersError, RecordError):
+        tally.refuse(made.origin.where, str(error))
+    else:
+        tally.add(made, is_new=is_new)
+        if is_new:
+            writer.write(made.partition, steps)
 
 
 def _renamed(table: pa.Table, names: list[tuple[range, str]]) -> pa.Table:

@@ -120,10 +120,25 @@ def refuse_no_log(log: LogSource, tally: Tally) -> None:
     raise InputError(log.shown(reason))
 
 
+def refuse_missing_columns(log: LogSource, tally: Tally) -> None:
+    """Tally the fields that `--columns` names and no record had."""
+    missing = sorted(set(log.names.values()) - tally.columns)
+    if missing:
+        reason = (
+            f"a record must have each field that --columns names: none has {', '.join(missing)}"
+        )
+        tally.refuse(str(log.source), reason)
+
+
 def refuse_unknown_names(
     options: ImportOptions, made: Sequence[ImportedTrajectory], tally: Tally
 ) -> None:
     """Raise InputError if none of the first trajectories has what an option names."""
+    if made and options.names and not tally.columns:
+        raise InputError(
+            "import.columns must name fields that the records have: none of the first ones has "
+            f"{' or '.join(sorted(options.names.values()))}"
+        )
     refuse_unknown_success(options, made, tally)
     if options.score == "auto" or not made or tally.success_by:
         return

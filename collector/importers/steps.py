@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -18,6 +19,7 @@ from graphcredit.collector.importers.messages.rollout import (
     text_of,
     turns_of,
 )
+from graphcredit.collector.importers.messages.tokens import WITHOUT_TOKENS, samplings
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.rules.outcomes import Rules, Verdict, labels_of
 from graphcredit.collector.importers.rules.states import States, action_of
@@ -35,7 +37,6 @@ DEFAULT_RUN = "imported"
 _WORDS = 40
 """Characters of a first action that a note shows."""
 
-_TOKENS = ("prompt_ids", "response_ids", "response_logprobs")
 _SAMPLING = tuple(field.name for field in fields(LoggedSampling))
 
 
@@ -73,6 +74,8 @@ def trajectory_of(
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
     task_id = clean(rules.group(rollout))
     columns = _columns(rollout, turns, states, rewards, verdict)
+    sampled, reasons = samplings([turn.message for turn in turns.turns], rollout.record)
+    columns |= _sampling_columns(sampled)
     if images := [image for message in rollout.messages for image in message.images]:
         columns["images"] = _images_of_prompts(turns)
     if any(score is not None for score in scores.of_turns):
@@ -99,6 +102,7 @@ def trajectory_of(
             "images": len(images),
             "missed": states.num_missed,
             **_counts(rollout, turns, columns),
+            **Counter(f"{WITHOUT_TOKENS}{reason}" for reason in reasons),
         },
         left_out={**_left_out(rollout), **scores.left_out},
         notes=rollout.notes,
@@ -139,16 +143,14 @@ def _counts(
 ) -> dict[str, int]:
     messages = [turn.message for turn in turns.turns]
     scores = columns.get("score", ())
-    sampled = [m.sampling for m in messages if m.sampling is not NO_SAMPLING]
-    has_tokens = [[getattr(each, name) is not None for name in _TOKENS] for each in sampled]
     return {
         "steps": len(messages),
         "empty": columns["action"].count(""),
         "turn_rewards": not rollout.is_steps and _has_other_rewards(messages, scores),
         "scored": sum(score is not None for score in scores),
         "unscored": all(score is None for score in scores),
-        "partial_tokens": sum(any(has) and not all(has) for has in has_tokens),
         "tokens": sum(ids is not None for ids in columns.get("response_ids", ())),
+        "logprobs": sum(ids is not None for ids in columns.get("response_logprobs", ())),
     }
 
 
@@ -192,7 +194,6 @@ def _columns(
         "is_action_valid": [not (seen and all(m.is_refused for m in seen)) for seen in results],
         "reward": rewards,
         "extra": _extras(rollout, turns),
-        **_sampling_columns(turns),
         **_admissible_columns(turns),
     }
     if verdict.success is not None:
@@ -279,23 +280,15 @@ def _images_of_prompts(turns: Turns) -> list[list[Mapping[str, Any]] | None]:
     return prompts
 
 
-def _sampling_columns(turns: Turns) -> dict[str, list[Any]]:
+def _sampling_columns(sampled: Sequence[LoggedSampling]) -> dict[str, list[Any]]:
     """Return the columns of sampling, checked and converted as the recorder does.
-
-    A step has all columns of tokens or none, as training asks for.
 
     Raises:
         StepRefusedError: A value breaks a rule of its column.
     """
-    sampled = [turn.message.sampling for turn in turns.turns]
-    if all(sampling is NO_SAMPLING for sampling in sampled):
+    if all(sampling == NO_SAMPLING for sampling in sampled):
         return {}
-    steps: list[dict[str, Any]] = []
-    for sampling in sampled:
-        values = {name: getattr(sampling, name) for name in _SAMPLING}
-        if any(values[name] is None for name in _TOKENS):
-            values.update(dict.fromkeys(_TOKENS))
-        steps.append(check_step(values))
+    steps = [check_step({name: getattr(each, name) for name in _SAMPLING}) for each in sampled]
     return {name: [step.get(name) for step in steps] for name in _SAMPLING}
 
 

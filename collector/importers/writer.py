@@ -101,6 +101,8 @@ class ImportWriter:
         self._store = store
         self._threads = threads
         self._kept: dict[Partition, list[pa.Table]] = {}
+        self._waiting: dict[Partition, set[str]] = {}
+        """Ids of new trajectories that are in no shard yet."""
         self._num_bytes: dict[Partition, int] = {}
         self._next: dict[Partition, int] = {}
         """Number of the next shard."""
@@ -139,10 +141,12 @@ class ImportWriter:
             return False
         known = self._known[partition].find(trajectory_id)
         if known is None:
+            self._waiting.setdefault(partition, set()).add(trajectory_id)
             return True
         rows = steps.select([c.name for c in COMPARED]).to_pylist()
         if goes_on(known, rows) and "spool/" not in known.where:
             self._begun.add((partition, trajectory_id))
+            self._waiting.setdefault(partition, set()).add(trajectory_id)
             return True
         if goes_on(KnownTrajectory(where="", rows=rows), known.rows):
             raise EarlierError
@@ -162,6 +166,19 @@ class ImportWriter:
         self._begun.remove((partition, trajectory_id))
         self._outdated.setdefault(partition, set()).add(trajectory_id)
         return True
+
+    def settle(self, partition: Partition, trajectory_id: str) -> None:
+        """Put a trajectory that was written into a shard, so that the store has it.
+
+        Raises:
+            OSError: A shard could not be written.
+        """
+        if trajectory_id in self._waiting.get(partition, ()):
+            if partition in self._kept:
+                self._write_shard(partition)
+            while self._writing:
+                self._writing.popleft().result()
+            self._known.pop(partition, None)
 
     def keep(self, images: Sequence[KeptImage]) -> None:
         """Put the images into the store that it lacks, before the steps that name them.
@@ -204,6 +221,7 @@ class ImportWriter:
         if outdated := self._outdated.pop(partition, None):  # before the shard: nothing is double
             move_trajectories(self._store, run_id, iteration, outdated, _REPLACED)
             self._known.pop(partition, None)
+        self._waiting.pop(partition, None)
         tables = self._kept.pop(partition)
         del self._num_bytes[partition]
         while len(self._writing) >= _THREADS:

@@ -1,16 +1,19 @@
 """States of a store by a rule: beside its steps, which stay as they are."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from graphcredit.collector.states.calls import Visit, visits_of
 from graphcredit.collector.states.effects import Effects, learn_effects
 from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
+from graphcredit.collector.states.rules import calls
 from graphcredit.collector.states.table import learned, must_learn, tool_rule
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Shard, open_store, states_name
@@ -70,7 +73,7 @@ def restate(store: AnyStore, rule: str, *, run_id: str | None = None) -> list[Re
 def _restate_run(run_id: str, shards: Sequence[Shard], rule: str) -> Restated:
     effects = None
     if must_learn(rule):
-        effects = _learn(shards)
+        effects = _learn(_iterations(shards))
         rule = learned(rule, effects.tools)
     visitors: defaultdict[tuple[int, str, str], list[str]] = defaultdict(list)
     for number, of_iteration in groupby(shards, lambda shard: shard.iteration):
@@ -88,18 +91,19 @@ def _restate_run(run_id: str, shards: Sequence[Shard], rule: str) -> Restated:
     )
 
 
-def _learn(shards: Sequence[Shard]) -> Effects:
-    groups: defaultdict[tuple[str, int, str], list[Sequence[Visit]]] = defaultdict(list)
-    for rows in islice(_trajectories(shards), MOST_LEARNED):
-        key = rows[0]["run_id"], rows[0]["iteration"], rows[0]["task_id"]
-        groups[key].append(visits_of(moves_of_rows(rows)))
+def _learn(iterations: Iterable[Iterable[_Row]]) -> Effects:
+    groups: defaultdict[tuple[int, str], list[Sequence[Visit]]] = defaultdict(list)
+    trajectories = (
+        (number, rows) for number, steps in enumerate(iterations) for rows in _by_trajectory(steps)
+    )
+    for number, rows in islice(trajectories, MOST_LEARNED):
+        groups[number, rows[0]["task_id"]].append(visits_of(moves_of_rows(rows)))
     return learn_effects(groups.values())
 
 
-def _trajectories(shards: Sequence[Shard]) -> Iterator[list[_Row]]:
+def _iterations(shards: Sequence[Shard]) -> Iterator[Iterator[_Row]]:
     for _, of_iteration in groupby(shards, lambda shard: (shard.run_id, shard.iteration)):
-        tables = [_rows(shard) for shard in of_iteration]
-        yield from _by_trajectory(row for rows in tables for row in rows)
+        yield chain.from_iterable(map(_rows, of_iteration))
 
 
 def _with_states(shards: Sequence[Shard], rule: str) -> Iterator[tuple[Shard, list[_Row]]]:
@@ -125,9 +129,37 @@ def restated(steps: pa.Table, rule: str) -> pa.Table:
     return steps
 
 
-def effects_in(store: AnyStore, *, run_id: str | None = None) -> tuple[str, ...]:
-    """Return the tools that change something, by all steps of a store or of one run together."""
-    return tuple(_learn(open_store(store).shards(run_id)).tools)
+def calls_by_tool(steps: pa.Table, tools: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """Return, for each tool, a number for each step: equal where its calls so far are the same.
+
+    Args:
+        steps: As of `restated`.
+        tools: The tools.
+    """
+    rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
+    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
+    of_tool = {tool: np.zeros(len(rows), np.int64) for tool in tools}
+    for of_trajectory in _by_trajectory({**row, "row": n} for n, row in enumerate(rows)):
+        visits = visits_of(moves_of_rows(of_trajectory))
+        for tool, number in of_tool.items():
+            for row, text in zip(of_trajectory, calls(visits, frozenset({tool})), strict=True):
+                number[row["row"]] = numbers[text]
+    return of_tool
+
+
+def effects_in(store: AnyStore, *, run_id: str | None = None) -> Effects:
+    """Return which tools change something, by all steps of a store or of one run together."""
+    return _learn(_iterations(open_store(store).shards(run_id)))
+
+
+def effects_of(iterations: Iterable[pa.Table]) -> Effects:
+    """Return which tools change something, by the steps of some iterations.
+
+    Args:
+        iterations: The steps of each, with `task_id` and as of `restated`.
+    """
+    columns = ["task_id", "trajectory_id", "step_index", *COLUMNS]
+    return _learn(table.select(columns).to_pylist() for table in iterations)
 
 
 def _set_states(rows: Iterator[_Row], rule: str) -> None:
@@ -143,7 +175,7 @@ def _set_states(rows: Iterator[_Row], rule: str) -> None:
             row["state"], row["next_state"] = state, next_state
 
 
-def _by_trajectory(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+def _by_trajectory(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
     trajectories: defaultdict[str, list[_Row]] = defaultdict(list)
     for row in rows:
         trajectories[row["trajectory_id"]].append(row)
@@ -156,5 +188,4 @@ def _rows(shard: Shard) -> list[_Row]:
     with open_parquet(shard.path) as file:
         present = [column.name for column in columns if column.name in file.schema_arrow.names]
         table = conform(file.read(columns=present), columns, where=str(shard.path))
-    place: Mapping[str, Any] = {"run_id": shard.run_id, "iteration": shard.iteration}
-    return [{**row, **place} for row in table.to_pylist()]
+    return table.to_pylist()

@@ -19,9 +19,14 @@ _MOST_FACTS = 2000
 _IDENTIFIES = ("id", "number", "name", "code")
 
 
-def calls(visits: Sequence[Visit]) -> list[str]:
-    """Return the set of successful calls, with their arguments."""
-    return _set_of(visits, lambda call: None if call.is_failed else call.key)
+def calls(visits: Sequence[Visit], tools: frozenset[str] | None = None) -> list[str]:
+    """Return the set of successful calls, with their arguments; of some tools, or of all."""
+
+    def key(call: Call) -> str | None:
+        counts = not call.is_failed and (tools is None or call.tool in tools)
+        return call.key if counts else None
+
+    return _set_of(visits, key)
 
 
 def effects(visits: Sequence[Visit], tools: frozenset[str]) -> list[str]:

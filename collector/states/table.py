@@ -21,13 +21,14 @@ class ToolRuleRow:
 
     name: str
     rule: Callable[..., list[str]]
-    takes: Literal["nothing", "tools"] = "nothing"
+    takes: Literal["nothing", "tools", "some tools"] = "nothing"
     """`tools`: names of tools after a colon, which are learned from the log where there are none;
-    the function gets them as `tools`."""
+    the function gets them as `tools`. `some tools`: the same, and all tools where there are none.
+    """
 
 
 TOOL_RULES: tuple[ToolRuleRow, ...] = (
-    ToolRuleRow(name="calls", rule=rules.calls),
+    ToolRuleRow(name="calls", rule=rules.calls, takes="some tools"),
     ToolRuleRow(name="effects", rule=rules.effects, takes="tools"),
     ToolRuleRow(name="results", rule=rules.results),
     ToolRuleRow(name="facts", rule=rules.facts),
@@ -77,7 +78,7 @@ def tool_rule(text: str) -> ToolRule:
 def _is_one(text: str) -> bool:
     name, colon, _ = text.partition(":")
     row = _ROW_NAMED.get(name)
-    return row is not None and (not colon or row.takes == "tools")
+    return row is not None and (not colon or row.takes != "nothing")
 
 
 def _one(text: str) -> ToolRule:
@@ -88,10 +89,8 @@ def _one(text: str) -> ToolRule:
         )
     name, colon, argument = text.partition(":")
     row = _ROW_NAMED[name]
-    if row.takes == "nothing":
-        return row.rule
     if not colon:
-        return _unlearned
+        return _unlearned if row.takes == "tools" else row.rule
     return partial(row.rule, tools=frozenset(filter(None, map(str.strip, argument.split(",")))))
 
 

@@ -25,12 +25,14 @@ from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.replays import ReplayJudgement, judge_replays
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
-from graphcredit.credit.evidence.judge import Definition, evidence
+from graphcredit.credit.evidence.definition import Definition
+from graphcredit.credit.evidence.judge import evidence
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.sql.catalog import connect, readable_files
+from graphcredit.store.text_table import text_table
 
 CHECKS: tuple[Check, ...] = (
     *grouping.CHECKS,
@@ -62,6 +64,11 @@ class AuditReport:
     """Checks that could not be made, and what they need."""
     replays: tuple[ReplayJudgement, ...] = ()
     """What each replay of decisions says; empty if it was not asked for."""
+
+    def __repr__(self) -> str:
+        """Return the findings as a table."""
+        rows = [(str(each.severity), each.check.name, each.message) for each in self.findings]
+        return text_table(("severity", "check", "finding"), rows)
 
     def count(self, severity: AuditSeverity) -> int:
         """Return how many findings have a severity."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
+from graphcredit.store.near_names import did_you_mean
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect
 from graphcredit.store.text_diff import WordDiff, compare
@@ -117,9 +118,12 @@ def states_of_task(
 
     rows = unchanged(store, read, run_id=run_id, iteration=iteration)
     if not rows:
+        with connect(store, run_id=run_id, iteration=iteration) as connection:
+            tasks = connection.execute("SELECT DISTINCT task_id FROM nodes").fetchall()
         raise InputError(
             f"a task must have credit to show its states: found none of {task_id!r} in run "
-            f"{run_id}, iteration {iteration} of {store.root}. `graphcredit credit` assigns it"
+            f"{run_id}, iteration {iteration} of {store.root}. `graphcredit credit` assigns it."
+            + did_you_mean(task_id, (task for (task,) in tasks))
         )
     states = [_state(state_id, list(of)) for state_id, of in groupby(rows, lambda row: row[0])]
     states.sort(key=lambda state: (-state.visits, state.state_id))

@@ -13,12 +13,12 @@ of each visit, and near 0 for states at random: how near, swaps tell, in which s
 between rollouts of a group at the same time. Evidence counts as such where it is beyond theirs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.evidence.visits import Rollouts, said_by_others, swapped
+from graphcredit.credit.evidence.visits import Rollouts, said_by_others, swaps
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
 GUIDANCE_WEIGHT = 2.0
@@ -27,7 +27,8 @@ GUIDANCE_WEIGHT = 2.0
 _PARTS = 3
 """Parts of the way that information is told by."""
 
-_NUM_SWAPS = 8
+NUM_SWAPS = 8
+"""Swaps that tell what chance would."""
 
 _INFORMATION, _GUIDANCE = slice(0, 3), slice(3, 6)
 
@@ -89,27 +90,36 @@ class Knowledge:
         return _estimate(both, lambda sums: _evidence(sums[..., :6]) - _evidence(sums[..., 6:]))
 
 
-def knowledge_of(rollouts: Rollouts, node: Ints) -> Knowledge:
+def evidence_of(rollouts: Rollouts, node: Ints) -> float:
+    """Return the evidence of nodes alone."""
+    return float(_evidence(_both(rollouts, node).sum(0)))
+
+
+def knowledge_of(
+    rollouts: Rollouts, node: Ints, by_chance: Sequence[Ints] | None = None
+) -> Knowledge:
     """Return what a definition of a state tells.
 
     Args:
         rollouts: Rollouts of groups with different outcomes; groups are numbered from 0.
         node: [num_steps] the node of each step; no two groups share one.
+        by_chance: The nodes of each of `swaps`, where they are not those of the steps.
     """
+    if by_chance is None:
+        by_chance = [node[places] for places in swaps(rollouts, NUM_SWAPS)]
     group = rollouts.group[rollouts.of_step]
     num_groups = int(group.max(initial=-1)) + 1
     longest = np.zeros(num_groups, np.int64)
     np.maximum.at(longest, group, rollouts.time + 1)
     part = rollouts.time * _PARTS // longest[group]
-    said, rng = said_by_others(rollouts, node), np.random.default_rng(0)
+    said = said_by_others(rollouts, node)
     by_part = _correlation(_sums(said.opinion, said.surprise, part, _PARTS))
-    by_chance = [_both(rollouts, swapped(rollouts, node, rng)) for _ in range(_NUM_SWAPS)]
     return Knowledge(
         num_states=len(np.unique(node)),
         company=float(said.has_company.mean()) if len(node) else 0.0,
         by_part=tuple(by_part.tolist()),
         sums=_both(rollouts, node),
-        by_chance=np.stack(by_chance, axis=1),
+        by_chance=np.stack([_both(rollouts, each) for each in by_chance], axis=1),
     )
 
 

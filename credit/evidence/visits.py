@@ -1,5 +1,6 @@
 """What the other rollouts of a group say of each visit: of its state, and of its time alone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,10 +138,20 @@ def _under_way(
     return last - first, sums[last] - sums[first]
 
 
-def swapped(rollouts: Rollouts, node: Ints, rng: np.random.Generator) -> Ints:
-    """Return the nodes of steps, swapped at random between rollouts of a group at the same time."""
-    time, group = rollouts.time, rollouts.group[rollouts.of_step]
+def swaps(rollouts: Rollouts, number: int) -> Iterator[Ints]:
+    """Yield [num_steps] the step whose state each step gets, some times; always the same.
+
+    States change places between rollouts of a group at the same time. Who gives to whom is drawn
+    once, and changes only when a rollout ends: states that last go on lasting.
+
+    Args:
+        rollouts: The rollouts.
+        number: How many times.
+    """
+    of_step, time, rng = rollouts.of_step, rollouts.time, np.random.default_rng(0)
+    group = rollouts.group[of_step]
     places = np.lexsort((time, group))
-    changed = np.empty_like(node)
-    changed[places] = node[np.lexsort((rng.random(len(node)), time, group))]
-    return changed
+    for _ in range(number):
+        giver = np.empty_like(places)
+        giver[places] = np.lexsort((rng.random(len(rollouts.length))[of_step], time, group))
+        yield giver

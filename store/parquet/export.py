@@ -3,17 +3,21 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
+import json
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.csv import CSVWriter
 
 from graphcredit.store.errors import InputError
-from graphcredit.store.files.atomic import atomic_directory, remove_left_overs
+from graphcredit.store.files.atomic import atomic_directory, atomic_path, remove_left_overs
 from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.layout import AnyStore, Shard, open_store
 from graphcredit.store.parquet.enriched import enriched_tables, estimator_columns
@@ -47,13 +51,16 @@ def export_store(
 ) -> ExportReport:
     """Write each step shard and its credit shard as one file, with run and iteration as columns.
 
-    The directory appears with all files or not at all. Until then it has a temporary name; the next
-    export to the same directory removes one that a killed export left behind. All files have the
-    same columns: those of `steps` and `credit`, and those of every estimator in any shard.
+    A target that ends in .csv or .parquet is one file of all steps; in a CSV, a list is JSON and
+    null an empty field. The directory, or the file, appears when it is complete. Until then it has
+    a temporary name; the next export to the same directory removes one that a killed export left
+    behind. All files have the same columns: those of `steps` and `credit`, and those of every
+    estimator in any shard.
 
     Args:
         store: A store, or its path.
-        target: A new directory, or one that is empty; a link to one is followed.
+        target: A new directory, or one that is empty; a link to one is followed. Or a new file that
+            ends in .csv or .parquet.
         run_id: Only this run.
         iteration: Only this iteration.
         estimator: Only this estimator's columns.
@@ -69,11 +76,12 @@ def export_store(
         raise InputError(
             f"{store.root} must have step shards of that run and iteration: found none"
         )
+    if Path(target).suffix in (".csv", ".parquet"):
+        return _export_file(shards, Path(target), estimator, on_progress)
     target = _free_directory(Path(target))
     removed = remove_left_overs(target.parent, target.name.__eq__)
     columns = estimator_columns(shards, estimator)
-    advantage = f"{estimator}_advantage"
-    counted = advantage if advantage in {column.name for column in columns} else "state_id"
+    counted = _counted(columns, estimator)
     num_steps = num_without = 0
     with atomic_directory(target, may_replace=False) as temporary:
         for number, (name, shard) in enumerate(zip(_names(shards), shards, strict=True), 1):
@@ -87,6 +95,55 @@ def export_store(
         num_without_credit=num_without,
         removed=tuple(removed),
     )
+
+
+def _export_file(
+    shards: list[Shard], target: Path, estimator: str | None, on_progress: OnProgress
+) -> ExportReport:
+    if os.path.lexists(target):
+        raise InputError(f"{target} must be a new file: it is there. Name another, or remove it")
+    columns = estimator_columns(shards, estimator)
+    counted = _counted(columns, estimator)
+    num_steps = num_without = 0
+    with atomic_path(target) as temporary, ExitStack() as closing:
+        writer: Any = None
+        for number, shard in enumerate(shards, 1):
+            for table in _tables(shard, columns):
+                num_steps += table.num_rows
+                num_without += table[counted].null_count
+                rows = _flat(table) if target.suffix == ".csv" else table
+                writer = writer or closing.enter_context(_writer(target, temporary, rows.schema))
+                writer.write_table(rows)
+            on_progress("export", number, len(shards))
+    return ExportReport(
+        num_files=1, num_steps=num_steps, num_without_credit=num_without, removed=()
+    )
+
+
+def _writer(target: Path, temporary: Path, schema: pa.Schema) -> Any:
+    if target.suffix == ".csv":
+        return CSVWriter(temporary, schema)
+    return parquet_writer(temporary, schema)
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Return the table with its lists as JSON, which a CSV can hold."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            values = table.column(place).to_pylist()
+            texts = [None if value is None else _json(value) for value in values]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=lambda each: f"<{len(each)} bytes>")
+
+
+def _counted(columns: tuple[Column, ...], estimator: str | None) -> str:
+    """Return the column whose nulls are steps without credit."""
+    advantage = f"{estimator}_advantage"
+    return advantage if advantage in {column.name for column in columns} else "state_id"
 
 
 def _free_directory(target: Path) -> Path:
@@ -125,12 +182,16 @@ def _names(shards: list[Shard]) -> list[str]:
 
 def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa.Table]:
     """Write one file row group by row group, and yield each."""
-    credit = (*CREDIT_COLUMNS[len(CREDIT_KEY_COLUMNS) :], *columns)
     writer: pq.ParquetWriter | None = None
-    for steps in enriched_tables(shard, STEP_COLUMNS, credit):
-        table = with_partition(steps, shard)
+    for table in _tables(shard, columns):
         writer = writer or parquet_writer(path, table.schema)
         writer.write_table(table)
         yield table
     if writer:
         writer.close()
+
+
+def _tables(shard: Shard, columns: tuple[Column, ...]) -> Iterator[pa.Table]:
+    credit = (*CREDIT_COLUMNS[len(CREDIT_KEY_COLUMNS) :], *columns)
+    for steps in enriched_tables(shard, STEP_COLUMNS, credit):
+        yield with_partition(steps, shard)

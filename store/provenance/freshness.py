@@ -141,26 +141,39 @@ def freshness_of(
 
 
 def doubts(states: Iterable[CreditFreshness], most: int = _MOST_LINES) -> list[str]:
-    """Return a warning to whoever sees the numbers: a line per iteration and reason.
+    """Return a warning to whoever sees the numbers: a line for each run, estimators and reason.
 
     Args:
         states: From `credit_freshness`.
         most: Lines; a last one counts the rest.
     """
-    alike: dict[tuple[str, int, str, str], list[str]] = {}
+    names: dict[tuple[str, int, str, str], list[str]] = {}
     for each in states:
         if each.is_doubtful:
             key = (each.run_id, each.iteration, each.state, each.reason)
-            alike.setdefault(key, []).append(each.estimator)
-    lines = [
-        f"the credit of run {run}, iteration {iteration} by {', '.join(names)} is {state}: "
-        f"{reason}. Run `graphcredit credit STORE{''.join(f' -e {name}' for name in names)} "
-        f"--run {run} --iteration {iteration}` again"
-        for (run, iteration, state, reason), names in alike.items()
-    ]
+            names.setdefault(key, []).append(each.estimator)
+    alike: dict[tuple[str, tuple[str, ...], str, str], list[int]] = {}
+    for (run, iteration, state, reason), estimators in names.items():
+        alike.setdefault((run, tuple(estimators), state, reason), []).append(iteration)
+    lines = [_doubt(*key, iterations) for key, iterations in alike.items()]
     if (num_more := len(lines) - most) > 0:
         return [*lines[:most], f"and {num_more:,} more like these: see the view credit_state"]
     return lines
+
+
+def _doubt(
+    run: str, estimators: tuple[str, ...], state: str, reason: str, iterations: list[int]
+) -> str:
+    (first, *others) = iterations
+    where = f"iteration {first}"
+    if others:
+        where = f"{len(iterations):,} iterations from {first} to {iterations[-1]}"
+    flags = "".join(f" -e {name}" for name in estimators)
+    part = f" --iteration {first}" if not others else " --new" if state == "stale" else ""
+    return (
+        f"the credit of run {run}, {where} by {', '.join(estimators)} is {state}: {reason}. "
+        f"Run `graphcredit credit STORE{flags} --run {run}{part}` again"
+    )
 
 
 def freshness_table(states: Iterable[CreditFreshness]) -> pa.Table:

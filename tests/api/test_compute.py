@@ -76,7 +76,7 @@ def test_the_kind_that_goes_in_comes_out(make: Any):
 def test_a_pandas_frame_keeps_its_index():
     credit = graphcredit.compute(pandas_frame(), estimators="grpo")
     assert list(credit.index) == [7, 3, 5]
-    joined = pandas_frame().join(credit[["grpo_advantage"]])
+    joined = pandas_frame().join(credit)
     assert joined.loc[5, "action"] == "west"
     assert joined.loc[5, "grpo_advantage"] == pytest.approx(-HALF, rel=1e-4)
 

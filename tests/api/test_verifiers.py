@@ -59,6 +59,7 @@ class Play:
         self.prompt: list[Any] = list(START)
         self.num_tokens = 0
         self.trace.record_reward("won", reward)
+        self.trace.ok = True
 
     def call(self, tool: str, place: str) -> None:
         """Call a tool, with `content: null` and no text, two sampled tokens."""
@@ -93,10 +94,16 @@ def played() -> list[Any]:
     return [x.trace, y.trace]
 
 
+def episodes(*traces: Any) -> list[Any]:
+    """Return a group as prime-rl's `score_group` gets it."""
+    group = vf.GroupInfo(id="g0")
+    return [vf.Episode(task=t.task, group=group, ok=True, traces=[t]) for t in traces]
+
+
 @pytest.mark.parametrize("estimator", ["gigpo", "graphgpo"])
 def test_each_sampled_token_has_the_advantage_of_its_turn(estimator: str):
     x, y = played()
-    prime_rl.score_group([x, y], StepCredit(estimator=estimator))
+    prime_rl.score_group(episodes(x, y), StepCredit(estimator=estimator))
     assert [node.advantages for node in x.nodes if not node.sampled] == [None] * 3
     found = [node.advantages for trace in (x, y) for node in trace.nodes if node.sampled]
     assert found == [pytest.approx([value] * 2, rel=1e-4) for value in (EAST, TAKE, WEST)]
@@ -117,7 +124,7 @@ def test_a_turn_of_another_branch_is_credited_once():
         Response(id="r", created=0, model="m", message=message, finish_reason="stop", tokens=tokens)
     )
     assert len(x.branches) == 2
-    prime_rl.score_group([x, y], StepCredit(estimator="grpo"))
+    prime_rl.score_group(episodes(x, y), StepCredit(estimator="grpo"))
     found = [node.advantages for node in x.nodes if node.sampled]
     assert found == [pytest.approx([HALF] * length, rel=1e-4) for length in (2, 2, 1)]
 
@@ -147,7 +154,7 @@ def test_import_and_score_group_see_the_same_steps(tmp_path: Path):
     with graphcredit.StepRecorder(
         tmp_path / "s", run_id="r", iteration=0, worker_id="w"
     ) as recorder:
-        prime_rl.score_group(traces, StepCredit(recorder=recorder), task_id="mug")
+        prime_rl.score_group(episodes(*traces), StepCredit(recorder=recorder))
     for trace in traces:
         trace.ok = trace.is_completed = True
         write_episode(tmp_path, vf.Episode(task=trace.task, ok=True, traces=[trace]))

@@ -44,10 +44,11 @@ def test_what_is_left_out_is_counted(tmp_path: Path):
     assert "and 1 state more with several texts" in result.stdout
 
 
-def test_an_unknown_task_is_wrong_use(tmp_path: Path):
-    result = graphcredit("states", _store(tmp_path / "s"), "--task", "nowhere")
+def test_an_unknown_task_is_wrong_use_and_near_names_are_proposed(tmp_path: Path):
+    result = graphcredit("states", _store(tmp_path / "s"), "--task", "task-t0")
     assert result.returncode == 2
-    assert "found none of 'nowhere'" in result.stderr
+    assert "found none of 'task-t0'" in result.stderr
+    assert result.stderr.endswith("Did you mean 't0'?\n")
 
 
 def test_a_draft_of_rules_is_written_once_and_replaced_when_told(tmp_path: Path):

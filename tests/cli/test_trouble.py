@@ -13,6 +13,7 @@ from graphcredit.collector import StepRecorder
 from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import DiskError, PathError, missing_extras, system_errors
+from graphcredit.store.extras import how_to_install
 from tests.cli.in_process import Ended, run
 from tests.store.full_disk import full_disk
 from tests.store.whole_store import CREDIT
@@ -219,7 +220,7 @@ def test_a_bug_keeps_its_traceback(bug: Exception):
     ],
 )
 def test_a_package_of_an_extra_is_asked_for_and_any_other_is_a_bug(package: str, extra: str | None):
-    expected = f"pip install 'graphcredit[{extra}]'" if extra else "No module"
+    expected = how_to_install(extra) if extra else "No module"
     with pytest.raises(ImportError) as caught, missing_extras():
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
     assert expected in str(caught.value)
@@ -249,6 +250,6 @@ def test_without_torch_a_command_says_how_to_install_it(store: Store, tmp_path: 
     assert ended.returncode == 2
     assert ended.stderr.splitlines()[-1] == (
         "graphcredit: this needs the package 'torch', which is not installed: "
-        "pip install 'graphcredit[train]'"
+        f"{how_to_install('train')}"
     )
     assert "Traceback" not in ended.stderr

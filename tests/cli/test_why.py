@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import graphcredit
 from tests.cli.in_process import run
 
 LOG = Path("examples/orders.jsonl")
@@ -13,12 +14,17 @@ def test_from_a_log_to_the_decisions_that_mattered(tmp_path: Path):
     assert shown.exit_code == 0
     assert "1. Step 3 of failed refund-1:1" in shown.out
     assert 'refund({"of": "O41"})' in shown.out
+    assert "- 7 failed rollouts of 3 tasks left with `refund`. Such as refund-" in shown.out
     assert "What to distrust" in shown.out
     again = run("why", tmp_path / "store", "--json", "--most", 3)
     told = json.loads(again.out)
     assert len(told["decisions"]) == 3
     assert told["decisions"][0]["sentence"] in shown.out
     assert told["distrust"]
+    assert [len(cluster["members"]) for cluster in told["recurring"]] == [7, 2, 2]
+    in_python = graphcredit.why(tmp_path / "store", most=3)
+    assert in_python.sentences == [each["sentence"] for each in told["decisions"]]
+    assert repr(in_python).splitlines()[0] in shown.out
 
 
 def test_markdown_names_no_file_of_this_machine(tmp_path: Path):
@@ -40,6 +46,15 @@ def test_a_group_without_differences_has_nothing_to_compare(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text(f"{line}\n{line.replace('1.0', '0.0')}\n")
     shown = run("why", tmp_path / "log.jsonl")
     assert "no decision can be compared" in shown.out
+
+
+def test_a_log_without_verdicts_is_told_which_options_give_them(tmp_path: Path):
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages, "turns": 7}))
+    shown = run("why", tmp_path / "log.jsonl")
+    assert shown.exit_code == 2
+    assert "log.jsonl must say how its rollouts ended: 1 trajectory without" in shown.err
+    assert "--success names a field" in shown.err
 
 
 def test_other_credit_of_a_store_is_left_alone(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from graphcredit.collector.policies.tokens import encode_prompt, load_tokenizer
 from graphcredit.store import create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, MissingDependencyError, OptionError
+from graphcredit.store.extras import how_to_install
 from tests.collector.corridor import Corridor
 from tests.collector.talkers import CHAT_TEMPLATE, save_talker
 
@@ -349,7 +351,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
     model: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[vllm\]'"):
+    with pytest.raises(MissingDependencyError, match=re.escape(how_to_install("vllm"))):
         parse_policy(f"vllm:{model}")
 
 

@@ -1,6 +1,7 @@
 """Collecting groups of real games, in several processes that may die."""
 
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from graphcredit.collector.options import CollectOptions
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import MissingDependencyError, OptionError, StoreFormatError
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.progress import OnProgress, silent
 from tests.workers import worker_pids
 
@@ -210,7 +212,7 @@ def test_a_missing_library_is_named_with_what_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("graphcredit.collector.environments.registry.find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[play\]'"):
+    with pytest.raises(MissingDependencyError, match=re.escape(how_to_install("play"))):
         collect(tmp_path / "store", TASKS, CollectOptions(policy="random"))
 
 

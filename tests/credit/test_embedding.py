@@ -1,5 +1,6 @@
 """Vectors of texts: n-grams, models, and the store's memory of what models said."""
 
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from graphcredit.credit.merging.embedding.ngram import NgramEmbedder, embed_dist
 from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.store import create_store
 from graphcredit.store.errors import InputError, MissingDependencyError
+from graphcredit.store.extras import how_to_install
 
 
 def cosine(one: str, other: str) -> float:
@@ -109,7 +111,7 @@ def test_an_interrupted_embedding_goes_on_where_it_stopped(tmp_path: Path):
 
 def test_a_model_needs_sentence_transformers(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[embed\]'"):
+    with pytest.raises(MissingDependencyError, match=re.escape(how_to_install("embed"))):
         ModelEmbedder("all-MiniLM-L6-v2").embed(["a"])
 
 

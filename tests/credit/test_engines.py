@@ -33,6 +33,7 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import EngineError, OptionError, SchemaError
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.files.lock import LOCK_NAME
 from graphcredit.store.parquet.er_graph import merge_er_graph
 from tests.cli.test_credit import graphcredit
@@ -389,4 +390,4 @@ def test_only_the_ray_engine_needs_ray():
     )
     command = [sys.executable, "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert "pip install 'graphcredit[ray]'" in result.stdout
+    assert how_to_install("ray") in result.stdout

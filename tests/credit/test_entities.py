@@ -1,5 +1,6 @@
 """Recognition of entities, and their distances, on texts and graphs written by hand."""
 
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from graphcredit.credit.inputs.entities.find_names import NameFinder, fold
 from graphcredit.credit.inputs.entities.mentions import Mentions, find_mentions
 from graphcredit.credit.iteration.assemble import assemble
 from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.parquet.er_graph import ErGraph
 from tests.credit.entity_world import entity, er_graph, relations
 from tests.credit.reference_sapo import named
@@ -140,7 +142,7 @@ def test_thousands_of_entities_do_not_slow_a_text_down():
 
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[er\]'"):
+    with pytest.raises(MissingDependencyError, match=re.escape(how_to_install("er"))):
         NameFinder([(0, "a", 0)])
 
 

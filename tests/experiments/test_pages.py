@@ -1,5 +1,6 @@
-"""The tables of the pages in docs/research are what their commands print from the kept results."""
+"""The tables of docs/research, in pages and files, are those that their commands print."""
 
+import csv
 import re
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +13,7 @@ from experiments.credit_quality.report import tables as quality_tables
 from experiments.credit_truth.noise.report import noise_tables
 from experiments.credit_truth.report import tables as truth_tables
 from experiments.credit_truth.turns.run import turn_tables
-from experiments.markdown import frame
+from experiments.markdown import frame, table
 from experiments.sokoban.report import tables as sokoban_tables
 from experiments.textworld import report
 from experiments.textworld.runs import KEPT
@@ -31,14 +32,25 @@ def _page(name: str) -> str:
     return (ROOT / "docs" / "research" / f"{name}.md").read_text(encoding="utf-8")
 
 
+def _shown(page: str) -> list[str]:
+    """Return the tables of a page and of its files, as Markdown."""
+    files = sorted((ROOT / "docs" / "research" / "tables").glob(f"{page}-*.csv"))
+    of_files = []
+    for file in files:
+        with file.open(newline="", encoding="utf-8") as lines:
+            titles, *rows = csv.reader(lines)
+        of_files.append(table(titles, rows).rstrip())
+    return [*_tables(_page(page)), *of_files]
+
+
 def _assert_shown(printed: str, page: str) -> None:
     """Check that each table of a page whose columns are printed is one that is printed."""
     of_command = _tables(printed)
-    headers = {table.splitlines()[0] for table in of_command}
-    shown = [table for table in _tables(_page(page)) if table.splitlines()[0] in headers]
+    headers = {text.splitlines()[0] for text in of_command}
+    shown = [text for text in _shown(page) if text.splitlines()[0] in headers]
     assert shown
-    for table in shown:
-        assert table in of_command
+    for text in shown:
+        assert text in of_command
 
 
 def _kept(experiment: str, name: str) -> pl.DataFrame:
@@ -66,8 +78,8 @@ def test_tables_of_learning_are_those_of_the_kept_runs(
         report.main()
     printed = capsys.readouterr().out
     _assert_shown(printed, "learning")
-    headers = {table.splitlines()[0] for table in _tables(printed)}
-    shown = {table.splitlines()[0] for table in _tables(_page("learning"))}
+    headers = {text.splitlines()[0] for text in _tables(printed)}
+    shown = {text.splitlines()[0] for text in _shown("learning")}
     assert headers <= shown, "of every kind, one is shown"
 
 

@@ -1,5 +1,7 @@
 """Steps and credit as ordinary files."""
 
+import csv
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +37,25 @@ def test_every_row_has_its_steps_and_its_credit(tmp_path: Path):
     assert (first["run_id"], first["iteration"], first["action"]) == ("r0", 0, "a")
     assert first["graphgpo_advantage"] == pytest.approx(0.3692, abs=5e-5)
     assert [r["grpo_advantage"] for r in rows if r["trajectory_id"] == "dead"] == [None]
+
+
+def test_a_file_has_what_the_directory_has_and_in_a_csv_lists_are_json(tmp_path: Path):
+    store = _credited(tmp_path / "s")
+    export_store(store, tmp_path / "out")
+    report = export_store(store, tmp_path / "out.parquet")
+    assert (report.num_files, report.num_steps, report.num_without_credit) == (1, 9, 1)
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert sorted(map(repr, rows)) == sorted(map(repr, pq.read_table(tmp_path / "out").to_pylist()))
+    export_store(store, tmp_path / "out.csv", estimator="grpo")
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as lines:
+        read = list(csv.DictReader(lines))
+    assert [row["action"] for row in read] == [row["action"] for row in rows]
+    given = [row["admissible_actions"] for row in rows]
+    assert [json.loads(row["admissible_actions"] or "null") for row in read] == given
+    assert float(read[0]["grpo_advantage"]) == pytest.approx(rows[0]["grpo_advantage"])
+    assert "graphgpo_advantage" not in read[0]
+    with pytest.raises(InputError, match="must be a new file"):
+        export_store(store, tmp_path / "out.csv")
 
 
 def test_shards_that_could_have_one_name_are_all_there(tmp_path: Path):

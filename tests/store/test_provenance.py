@@ -1,6 +1,7 @@
 """Credit is current only while all that it was made of is as it was; whoever shows it says so."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -200,14 +201,20 @@ def test_foreign_credit_is_neither_current_nor_doubtful(tmp_path: Path):
     assert (state.state, doubts([state])) == ("foreign", [])
 
 
-def test_only_a_few_lines_are_told(tmp_path: Path):
+def test_iterations_alike_are_one_line_and_only_a_few_lines_are_told(tmp_path: Path):
     store = _three_iterations(tmp_path / "s")
     write_store(store.root, worked_example(), iteration=4)
     _credit(store, "spo3")
     _new(store)
-    lines = doubts(credit_freshness(store))
+    states = credit_freshness(store)
+    (line,) = doubts(states)
+    assert line.startswith(
+        "the credit of run r0, 4 iterations from 1 to 4 by spo3 is stale: it was"
+    )
+    assert line.endswith("Run `graphcredit credit STORE -e spo3 --run r0 --new` again")
+    lines = doubts(replace(each, run_id=f"r{each.iteration}") for each in states)
     assert len(lines) == 4
-    assert lines[0].startswith("the credit of run r0, iteration 1 by spo3 is stale: it was made of")
+    assert lines[0].startswith("the credit of run r1, iteration 1 by spo3 is stale: it was made of")
     assert lines[-1] == "and 1 more like these: see the view credit_state"
 
 

@@ -1,6 +1,7 @@
 """Metrics: each update once in metrics.jsonl, and as rows of the store."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.sql.catalog import connect
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.output.directory import Output
@@ -113,5 +115,5 @@ def test_without_tensorboard_a_training_is_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     store, output = create_store(tmp_path / "s"), Output(tmp_path / "out")
     output.root.mkdir()
-    with pytest.raises(MissingDependencyError, match=r"pip install 'graphcredit\[train\]'"):
+    with pytest.raises(MissingDependencyError, match=re.escape(how_to_install("train"))):
         _log(store, output, 0)

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from graphcredit.viewer.steps.agreement import _FEW_TO_MANY
-from graphcredit.viewer.widgets.colours import NEUTRAL, diverging, ink
+from graphcredit.viewer.widgets.colours import NEUTRAL, diverging, ink, ink_on, sequential
 
 PAPER = {"light": "#ffffff", "dark": "#171614"}
 """Streamlit's backgrounds."""
@@ -38,6 +38,14 @@ def test_every_mark_stands_out(theme: str):
     shades = [diverging(step / 20, 1) for step in range(-20, 21)]
     for colour in (*shades, NEUTRAL, *_FEW_TO_MANY, "#b8860b"):
         assert contrast(colour, PAPER[theme]) >= 3, colour
+
+
+def test_words_on_states_can_be_read_and_no_state_has_a_hue():
+    for step in range(101):
+        colour = sequential(step / 100)
+        assert contrast(colour, ink_on(step / 100)) >= 4.5, step
+        channels = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+        assert max(channels) - min(channels) <= 12
 
 
 @pytest.mark.parametrize("theme", PAPER)

@@ -1,12 +1,14 @@
 """What Cytoscape is given to draw."""
 
+from dataclasses import replace
+from math import copysign
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.viewer.graph import drawing as module
 from graphcredit.viewer.graph.drawing import Drawing, draw_part
-from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import STATE_SCALES, Shading
 from graphcredit.viewer.graph.task_graph import (
     TaskGraph,
@@ -15,8 +17,7 @@ from graphcredit.viewer.graph.task_graph import (
     parse_key,
     read_task_graph,
 )
-from graphcredit.viewer.graph.words import scale_ends
-from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
+from graphcredit.viewer.widgets.colours import SignedScale, diverging, sequential
 from tests.viewer.stores import HOSTILE, Shared, hostile
 from tests.worlds import worked_example
 
@@ -32,7 +33,7 @@ def graph(shared: Shared) -> TaskGraph:
 
 
 def _draw(graph: TaskGraph, **shading: object) -> Drawing:
-    return draw_part(graph, layers_of(graph), Shading(advantage="graphgpo", **shading))
+    return draw_part(graph, graph, Shading(advantage="graphgpo", **shading))
 
 
 def _of(elements: object) -> dict[str, dict[str, object]]:
@@ -71,21 +72,44 @@ def test_reach_colours_states_by_what_they_still_earn(shared: Shared):
 
 def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGraph):
     drawing = _draw(graph)
-    limit = colour_limit(edge.advantage for edge in graph.edges)
+    values = [edge.advantage or 0.0 for edge in graph.edges]
+    limit = max(map(abs, values))
     drawn = _of(drawing.edges)
-    for edge in graph.edges:
+    for edge, value in zip(graph.edges, values, strict=True):
         data = drawn[edge_key(edge.ends)]
-        assert data["colour"] == diverging(edge.advantage or 0.0, limit)
+        assert data["colour"] == diverging(copysign((abs(value) / limit) ** 0.5, value), 1)
         assert ("pruned" in data) == edge.is_pruned
-    assert drawing.legend["edge_ends"] == [f"-{limit:.2g}", f"+{limit:.2g}"]
+    assert drawing.legend["edge_ends"] == [f"{min(values):+.2g}", f"{max(values):+.2g}"]
     assert drawn["e0-0"]["pruned"]
 
 
-def test_the_ends_of_a_legend_say_whether_values_lie_beyond():
-    assert scale_ends([-1.0, 2.0], 2.0) == ["-2", "+2"]
-    assert scale_ends([-3.0, 2.0], 2.0) == ["≤ -2", "+2"]
-    assert scale_ends([1.0, 2.5], 2.0) == ["-2", "≥ +2"]
-    assert scale_ends([], 0.0) == ["-0", "+0"]
+def test_the_scale_is_that_of_the_whole_graph_and_its_ends_are_the_data(graph: TaskGraph):
+    part = graph.part(frozenset({0, 1}))
+    shading = Shading(advantage="graphgpo")
+    some, all_ = draw_part(part, graph, shading), draw_part(graph, graph, shading)
+    assert some.legend["edge_ends"] == all_.legend["edge_ends"]
+    assert _of(some.edges)["e0-1"]["colour"] == _of(all_.edges)["e0-1"]["colour"]
+    scale = SignedScale.of([0.25, -1.0, None])
+    assert scale.ends() == ["-1", "+0.25"]
+    # The root of a quarter is a half.
+    assert scale.bar()[0] == scale.colour(-7) == diverging(-1, 1)
+    assert scale.bar()[-1] == scale.colour(0.25) == diverging(0.5, 1)
+    assert SignedScale.of([]).ends() == ["0", "0"]
+
+
+def test_the_picture_opens_at_the_most_credited_transition(graph: TaskGraph):
+    best = max(graph.edges, key=lambda edge: edge.advantage or 0.0)
+    assert _draw(graph).focus == edge_key(best.ends)
+    without = replace(graph, edges=tuple(replace(e, advantage=None) for e in graph.edges))
+    assert _draw(without).focus == "n0"
+
+
+def test_a_way_is_dotted_and_has_its_length(graph: TaskGraph):
+    way = replace(graph.edges[0], source=0, target=4, between=(1, 2), actions=("3 steps",))
+    whole = replace(graph, edges=(*graph.edges, way))
+    data = _of(draw_part(whole, graph, Shading(advantage="a")).edges)["e0-4"]
+    assert (data["way"], data["label"]) == (True, "3 steps")
+    assert "through 2 states that are not drawn" in str(data["tip"])
 
 
 def test_a_comparison_colours_the_difference_and_marks_changed_signs(graph: TaskGraph):
@@ -98,12 +122,6 @@ def test_a_comparison_colours_the_difference_and_marks_changed_signs(graph: Task
     assert drawn["e2-4"]["colour"] == diverging(1, 1)
     assert drawn["e0-2"]["colour"] == diverging(0, 1)
     assert [key for key, data in drawn.items() if "flipped" in data] == ["e2-4"]
-
-
-def test_a_sixth_of_the_values_is_beyond_the_scale():
-    assert colour_limit([1.0, -2.0, 3.0, -4.0, 5.0, -600.0, None]) == 600.0
-    assert colour_limit([1.0, -2.0, 3.0, -4.0, 5.0, 6.0, -700.0]) == 6.0
-    assert colour_limit([None]) == 0.0
 
 
 @given(state=IDS, source=IDS, target=IDS)

@@ -1,18 +1,18 @@
 """Which part of a graph is shown, on a graph that was drawn by hand."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from graphcredit.viewer.graph import visible_part
+from graphcredit.viewer.graph import matters, visible_part
 from graphcredit.viewer.graph.layout import layers_of, layout_of
-from graphcredit.viewer.graph.visible_part import (
-    around,
-    best_path,
-    most_visited,
-    thinned,
-    what_matters,
-    with_found,
-)
+from graphcredit.viewer.graph.matters import what_matters
+from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.task_graph import TaskGraph
+from graphcredit.viewer.graph.visible_part import around, best_path, most_visited, thinned
+from graphcredit.viewer.graph.words import what_is_shown
 from tests.viewer.graphs import graph_of
 
 
@@ -61,29 +61,62 @@ def test_the_layout_is_the_same_every_time():
     assert np.diff(first_layer) == pytest.approx(np.diff(first_layer).mean())
 
 
-def test_what_matters_is_the_best_path_the_trajectory_and_remarkable_edges_with_the_way_there(
+def _matters(graph: TaskGraph, *wanted: tuple[int, int], kept: Sequence[int] = ()) -> set[str]:
+    """Return the states of what matters, and its ways as `1>9`."""
+    edges = {edge.ends: edge for edge in graph.edges}
+    part = what_matters(graph, kept, [edges[ends] for ends in wanted])
+    ways = {f"{edge.source}>{edge.target}" for edge in part.edges if edge.between}
+    return {*(str(node.state_id) for node in part.nodes), *ways}
+
+
+def test_what_matters_has_start_goal_and_wanted_transitions_and_ways_take_no_room(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    graph = graph_of("0 1 9", "0 2 3 4 5", "0 6 7", goal=9)
-    edges = {edge.ends: edge for edge in graph.edges}
-    assert what_matters(graph, [], []) == {0, 1, 9}
-    assert what_matters(graph, [0, 6], []) == {0, 1, 6, 9}
-    assert what_matters(graph, [], [edges[3, 4]]) == {0, 1, 2, 3, 4, 9}
-    # There is room for 0, 1, 9 and two more: the second transition, not the first with its way.
-    monkeypatch.setattr(visible_part, "READABLE", 5)
-    assert what_matters(graph, [], [edges[4, 5], edges[6, 7]]) == {0, 1, 6, 7, 9}
-    # A trajectory is shown whole.
-    assert what_matters(graph, [0, 2, 3, 4, 5], []) == {0, 1, 2, 3, 4, 5, 9}
+    graph = graph_of("0 1 2 3 9", "0 4 5 6 7", "2 8 3", goal=9)
+    # There is room for all states of the ways.
+    assert _matters(graph, (5, 6)) == {*"0123459", "6"}
+    monkeypatch.setattr(matters, "READABLE", 4)
+    assert _matters(graph) == {*"09", "0>9"}
+    # 6 never came to the goal; 8 did, through 3.
+    assert _matters(graph, (5, 6)) == {*"0569", "0>5", "0>9"}
+    assert _matters(graph, (2, 8)) == {*"0289", "0>2", "2>9", "8>9"}
+    # The second one has no room; a state that is kept has room in any case.
+    assert _matters(graph, (5, 6), (2, 8)) == _matters(graph, (5, 6))
+    assert _matters(graph, (5, 6), kept=[0, 1, 2]) == {*"0129", "2>9"}
+    monkeypatch.setattr(matters, "READABLE", 5)
+    # 4 is the only state on its way, 1, 2 and 3 are three.
+    assert _matters(graph, (5, 6)) == {*"04569", "0>9"}
 
 
-def test_what_was_found_comes_with_the_way_from_the_start_as_long_as_there_is_room():
-    graph = graph_of("0 1 2 3", "0 4", "5 6")
-    shown = frozenset({0, 4})
-    assert with_found(graph, shown, [3], room=3) == {0, 1, 2, 3, 4}
-    assert with_found(graph, shown, [3], room=2) == shown
-    assert with_found(graph, shown, [3, 1], room=2) == {0, 1, 4}
-    # Nothing leads there, so there is no way to show.
-    assert with_found(graph, shown, [6, 4], room=9) == shown
+def test_a_way_is_the_cheapest_with_the_mean_advantage_of_its_steps(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(matters, "READABLE", 2)
+    graph = graph_of("0 1 9", "0 2 3 9", "0 2", goal=9, costs={"0 1": 5.0})
+    values = {(0, 2): 1.0, (2, 3): -2.0, (3, 9): None}
+    edges = tuple(replace(edge, advantage=values.get(edge.ends)) for edge in graph.edges)
+    (way,) = what_matters(replace(graph, edges=edges), [], []).edges
+    # Two steps of +1 and one of -2; the last one has no credit.
+    assert (way.ends, way.between, way.advantage, way.visits) == ((0, 9), (2, 3), 0.0, 1)
+
+
+def test_what_is_left_out_is_named_with_its_credit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(matters, "READABLE", 2)
+    graph = graph_of("0 1 2 9", "0 3", "1 4", goal=9)
+    values = {(0, 1): 1.0, (1, 2): 0.5, (2, 9): 0.5, (0, 3): -1.5, (1, 4): 0.5}
+    edges = tuple(replace(edge, advantage=values[edge.ends]) for edge in graph.edges)
+    graph = replace(graph, edges=edges)
+    said = what_is_shown(graph, what_matters(graph, [], []), Shading(advantage="a"))
+    assert said == (
+        "2 of 6 states. Dotted lines are ways through 2 more states. Left out: 2 transitions, from "
+        "-1.50 to +0.50, 50% of all credit and blame"
+    )
+    assert what_is_shown(graph, graph, Shading(advantage="a")) == "6 of 6 states"
+
+
+def test_of_a_goal_that_no_way_leads_to_and_a_start_of_their_own():
+    graph = graph_of("0 1", "9 9", "5 6", goal=9)
+    assert _matters(graph, (5, 6)) == {*"0569"}
 
 
 def test_of_very_many_transitions_those_wanted_ways_in_and_the_most_visited_are_drawn(

@@ -15,11 +15,11 @@ from graphcredit.viewer.graph.facts import (
     choices,
     edge_steps,
     names_on,
-    remarkable,
     states_on,
     step_ends,
     trajectories,
 )
+from graphcredit.viewer.graph.importance import disputed, important, partings, remarkable
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, state_texts, task_steps
@@ -134,3 +134,41 @@ def test_changed_signs_come_first_however_small(store: Store):
     blamed = {e.ends for e in graph.edges if e.advantage is not None and e.advantage < 0}
     ranked = remarkable(graph, Shading(advantage="a", others=others), most=20)
     assert {edge.ends for edge in ranked[: len(blamed) + 1]} == {*blamed, (2, 4)}
+
+
+def test_won_and_failed_rollouts_part_where_their_steps_differ(store: Store):
+    # At C, x won with d and y failed with e: 1 - 0 each. At A, c was taken by x, which won, and y,
+    # not by z: 1/2 - 0; so with a (x and z, not y); q was taken by z alone: 0 - 1/2.
+    steps = task_steps(store, **HERE, task_id="t0")
+    assert partings(steps) == [(2, 3), (2, 4), (0, 0), (0, 1), (0, 2)]
+    # Nobody won.
+    assert partings(task_steps(store, **HERE, task_id="t1")) == []
+
+
+def test_estimators_dispute_what_one_credits_and_another_blames(store: Store):
+    steps = task_steps(store, **HERE, task_id="t0")
+    sql = """
+        WITH means AS (
+            SELECT state_id, next_state_id, avg(graphgpo_advantage) AS a, avg(gigpo_advantage) AS b
+            FROM enriched WHERE task_id = 't0' GROUP BY ALL
+        ), shares AS (
+            SELECT state_id, next_state_id, a / max(abs(a)) OVER () AS a,
+                b / max(abs(b)) OVER () AS b
+            FROM means
+        )
+        SELECT state_id, next_state_id FROM shares WHERE a * b < 0
+        ORDER BY least(greatest(a, b), -least(a, b)) DESC, state_id, next_state_id
+    """
+    rows = run_trusted_query(store, sql, **HERE).table.to_pylist()
+    assert rows
+    assert disputed(steps) == [(row["state_id"], row["next_state_id"]) for row in rows]
+    assert disputed(steps.drop_columns(["gigpo_advantage"])) == []
+
+
+def test_reasons_to_look_take_turns(store: Store):
+    graph, steps = _graph(store), task_steps(store, **HERE, task_id="t0")
+    ends = [edge.ends for edge in important(graph, Shading(advantage="a"), steps)]
+    best, *_, worst = (e.ends for e in remarkable(graph, Shading(advantage="a"), most=12))
+    assert ends[:2] == [best, worst]
+    assert {partings(steps)[0], disputed(steps)[0]} <= {*ends[:4]}
+    assert len({*ends}) == len(ends)

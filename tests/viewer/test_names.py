@@ -1,59 +1,108 @@
-"""What distinguishes states of one name, on texts written by hand."""
+"""What states and actions are called, on texts written by hand."""
 
-from collections.abc import Sequence
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from graphcredit.viewer.graph.task_graph import Node
-from graphcredit.viewer.graph.words import distinctions, headline
+from graphcredit.viewer.graph.state_names import TITLE, TOLD, action_words, state_names
+from graphcredit.viewer.widgets.text import visible
+from tests.viewer.graphs import graph_of
 
 
-def nodes(texts: Sequence[str], goal: int | None = None) -> list[Node]:
-    return [
-        Node(
-            state_id=number,
-            state=text,
-            is_goal=number == goal,
-            visits=1,
-            num_trajectories=1,
-            success_rate=0.0,
-            goal_distance=None,
-            rewardflow_value=None,
-            reach_expected=None,
-            reach_doubt=None,
-            num_merged=1,
-        )
-        for number, text in enumerate(texts)
+def _named(texts: list[str], actions: dict[str, str] | None = None, path: str = "") -> list[str]:
+    path = path or " ".join(map(str, range(len(texts) + 1)))
+    graph = graph_of(
+        path, goal=len(texts), texts=dict(enumerate(texts)), actions=actions or {"0 1": "go"}
+    )
+    names = state_names(graph)
+    assert names[len(texts)].line == "GOAL"
+    return [names[number].line for number in range(len(texts))]
+
+
+def test_a_place_is_told_with_what_is_carried():
+    assert _named(
+        [
+            "-= Bar =-\nHowever, the gate is closed. You carry nothing.",
+            "-= Bar =-\nThe gate is open. You carry a lamp.",
+            "-= Hall =-\nThe gate is closed. You are carrying: a lamp and a rope.",
+        ]
+    ) == ["Bar · gate is closed", "Bar · with lamp · gate is open", "Hall · with lamp and a rope"]
+
+
+def test_what_all_carry_or_none_is_not_told():
+    lamp = "You are carrying a lamp."
+    assert _named([f"Bar\n{lamp}", f"Hall\n{lamp}"]) == ["Bar", "Hall"]
+    assert _named(["Bar\nYou carry nothing.", "Hall\nInventory: empty"]) == ["Bar", "Hall"]
+
+
+def test_a_state_without_a_piece_of_its_own_is_told_by_what_it_lacks():
+    texts = ["Bar\nA table", "Bar\nA table\nA lamp", "Bar\nA table\nA lamp\nA sword"]
+    assert _named(texts) == ["Bar · no lamp", "Bar · lamp", "Bar · lamp · sword"]
+
+
+def test_a_result_is_told_by_the_tool_that_gave_it_and_what_it_gave():
+    names = _named(
+        [
+            "Hi! My order is late.",
+            '{"order_id": "O1", "items": 2, "owner": {"name": "Ada"}}',
+            '[{"day": "Mon", "price": 3}, {"day": "Tue", "price": 4}]',
+            "Error: no such flight",
+        ],
+        {
+            "0 1": 'get_order({"order_id": "O1", "deep": true})',
+            "1 2": 'search({"to": "JFK"})',
+            "2 3": 'book({"flights": [{"number": 4}]})',
+        },
+    )
+    assert names == [
+        "Hi! My order is late.",
+        "get_order O1 · O1 · items 2 · Ada",
+        "search JFK · 2 items · Mon · price 3",
+        "book · Error: no such flight",
     ]
 
 
-def test_the_first_line_is_told_without_its_decoration():
-    (node,) = nodes(["-= Bar =-\nA rusty notice."])
-    assert headline(node) == "Bar"
+def test_facts_and_pictures_are_told_by_what_led_there_most_often():
+    facts = ["at: agent - loc 1\nholds: agent1 - cup 2", "at: agent - loc 2\nholdsany: no"]
+    assert _named(facts, {"0 1": "go to shelf 2"}) == [
+        "start · with cup 2",
+        "after go to shelf 2",
+    ]
+    boards = ["# #\n_ P", "# #\nP _"]
+    assert _named(boards, {"0 1": "left", "1 0": "right"}, "0 1 0 1 2") == [
+        "start",
+        "after left",
+    ]
 
 
-def test_states_of_one_name_are_told_by_the_words_that_fewest_have():
-    found = nodes(
-        [
-            "-= Bar =-\nThe gate is closed. You carry nothing.",
-            "-= Bar =-\nThe gate is open. You carry a lamp.",
-            "-= Bar =-\nThe gate is closed. You carry a lamp.",
-            "-= Hall =-\nThe gate is closed. You carry nothing.",
-        ]
+def test_equal_texts_have_nothing_to_tell():
+    assert _named(["Bar", "Bar"]) == ["Bar", "Bar"]
+    assert _named(["", ""], {"0 1": ""}) == ["start", "start"]
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ("go  north", "go north"),
+        ('get({"id": 7})', "get 7"),
+        ("get({})", "get"),
+        ("get({broken})", "get({broken})"),
+        ('say({"a": ["x"], "b": "y"}) twice', "say y"),
+    ],
+)
+def test_a_call_is_the_tool_and_its_first_value(action: str, expected: str):
+    assert action_words(action) == expected
+
+
+@given(texts=st.lists(st.text(max_size=80), min_size=1, max_size=4), action=st.text(max_size=40))
+def test_any_text_gives_short_visible_names(texts: list[str], action: str):
+    graph = graph_of(
+        " ".join(map(str, range(len(texts) + 1))),
+        goal=len(texts),
+        texts=dict(enumerate(texts)),
+        actions={f"{number} {number + 1}": action for number in range(len(texts))},
     )
-    # The hall needs no more than its name.
-    assert distinctions(found) == {0: "nothing closed", 1: "open lamp", 2: "closed lamp"}
-
-
-def test_a_state_without_a_word_of_its_own_is_told_by_what_it_lacks():
-    found = nodes(["Bar\nA table.", "Bar\nA table. A lamp.", "Bar\nA table. A lamp. A sword."])
-    assert distinctions(found) == {0: "no lamp", 1: "lamp", 2: "sword lamp"}
-
-
-def test_equal_texts_and_goals_have_nothing_to_tell():
-    assert distinctions(nodes(["Bar", "Bar", "Bar"], goal=2)) == {}
-    assert distinctions(nodes(["", ""])) == {}
-
-
-def test_what_is_told_is_short_and_visible():
-    found = distinctions(nodes(["Bar\n" + "x" * 500, "Bar\n\x1b" + "y" * 500]))
-    assert max(map(len, found.values())) <= 16
-    assert all(text.isprintable() for text in found.values())
+    for name in state_names(graph).values():
+        assert len(name.title) <= TITLE
+        assert len(name.told) <= TOLD
+        assert visible(name.line) == name.line

@@ -6,6 +6,7 @@ import pytest
 
 from graphcredit.store import Store, create_store
 from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
+from tests.credit.evidence.test_judge import rooms
 from tests.viewer.browser import click_row, go, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
@@ -107,6 +108,18 @@ def test_the_audit_is_done_on_request_and_links_the_tasks(
     assert links
     assert all("run=r0&iteration=0&task=" in link.proto.query_string for link in links)
     assert HOSTILE[:30] not in markdown_of(app)
+
+
+def test_which_states_tell_is_said_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, Store(root=rooms(tmp_path / "s", num_groups=8)), "runs")
+    assert len(app.dataframe) == 1
+    app.button[1].click().run()
+    assert not app.exception
+    shown = app.dataframe[1].value
+    assert next(iter(shown["states"])) == "as logged"
+    assert next(iter(shown["company"])) == "99%"
+    assert all("±" in cell for cell in shown["beyond chance"])
+    assert any("8 groups" in line.value and "as logged" in line.value for line in app.text)
 
 
 def test_a_menu_click_keeps_what_was_selected(store: Store, monkeypatch: pytest.MonkeyPatch):

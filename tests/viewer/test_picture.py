@@ -8,6 +8,7 @@ import pytest
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.widgets.colours import diverging
@@ -40,9 +41,22 @@ def test_the_picture_shows_every_state_and_every_action(shared: Shared):
     graph = _graph(shared(worked_example))
     root = ET.fromstring(draw(graph, title="worked example"))
     texts = [text.text or "" for text in root.iter(f"{SVG}text")]
-    assert {"worked example", "GOAL", "0  A", "1  B", "2  C", "3  D"} <= set(texts)
+    assert {"worked example", "GOAL", "0 A", "1 B", "2 C", "3 D"} <= set(texts)
     assert {"a", "b", "c", "d", "e", "q"} <= set(texts)
     assert "no way seen · 1×" in texts
+
+
+def test_the_picture_has_a_title_and_a_legend_and_tells_blame_by_shape(shared: Shared):
+    graph = _graph(shared(worked_example))
+    part = graph.part(frozenset({0, 1, 2}))
+    shading = Shading(advantage="graphgpo advantage")
+    root = ET.fromstring(draw(part, title="t", whole=graph, shading=shading))
+    texts = {text.text for text in root.iter(f"{SVG}text")}
+    values = [edge.advantage or 0.0 for edge in graph.edges]
+    ends = {f"{min(values):+.2g}", f"{max(values):+.2g}"}
+    assert {"t", "graphgpo advantage", "seen distance to the goal", *ends} <= texts
+    bars = [path for path in root.iter(f"{SVG}path") if path.get("stroke-width") == "2.5"]
+    assert len(bars) == sum((edge.advantage or 0.0) < 0 for edge in part.edges) > 0
 
 
 def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):
@@ -51,7 +65,7 @@ def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):
     svg = draw(_graph(credited(tmp_path / "s", rows)), title=evil)
     texts = [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")]
     assert texts[0] == '<script>alert("x")</script>\ufffd[31m'
-    assert "1  B & C" in texts
+    assert "1 B & C" in texts
     assert "<script" not in svg
 
 

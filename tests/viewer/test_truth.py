@@ -15,7 +15,6 @@ from graphcredit.store.schema import REPLAY_COLUMNS
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.facts import SHOWN, own_steps, with_shown
-from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.shading import (
     OwnStep,
     Shading,
@@ -141,7 +140,7 @@ def test_a_state_whose_text_hides_something_has_several_true_distances(store: St
 def test_transitions_are_marked_and_conflicts_are_not_told_by_colour_alone(store: Store):
     graph = _graph(store)
     shading = Shading(advantage="graphgpo step", truth=_truth(store))
-    drawing = draw_part(graph, layers_of(graph), shading)
+    drawing = draw_part(graph, graph, shading)
     drawn = {edge["data"]["id"]: edge["data"] for edge in drawing.edges}
     for edge in graph.edges:
         data = drawn[f"e{edge.source}-{edge.target}"]
@@ -168,7 +167,7 @@ def test_a_trajectory_is_drawn_in_its_own_credit_and_numbered(store: Store):
     # x went this way, too, so the mean of the edge is another one.
     assert shading.drawn_value(by_ends[0, 2]) == credit != shading.value(by_ends[0, 2])
     assert shading.drawn_value(by_ends[2, 4]) == shading.value(by_ends[2, 4])
-    drawing = draw_part(graph, layers_of(graph), shading)
+    drawing = draw_part(graph, graph, shading)
     labels = {edge["data"]["id"]: edge["data"]["label"] for edge in drawing.edges}
     assert (labels["e0-1"], labels["e2-3"], labels["e2-4"]) == ("0: a", "3: e", "d")
 

@@ -71,6 +71,22 @@ class MessageTokens:
         )
 
 
+def prompts_and_answers(
+    made: MessageTokens, path: Path
+) -> list[tuple[list[int], list[int]] | None]:
+    """Return the tokens of each row of a step shard; None where it could not be tokenised."""
+    tokens = made.shards[path]
+    return [
+        (
+            _part(tokens, row, 0, tokens.start[row]).tolist(),
+            _part(tokens, row, tokens.start[row], tokens.end[row]).tolist(),
+        )
+        if number >= 0
+        else None
+        for row, number in enumerate(tokens.sequence)
+    ]
+
+
 def tokens_of_messages(
     shards: Sequence[Shard], directory: Path, *, on_progress: OnProgress = silent
 ) -> MessageTokens:

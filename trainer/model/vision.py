@@ -18,6 +18,7 @@ import numpy as np
 from transformers import AutoImageProcessor
 
 from graphcredit.store.errors import InputError, MissingDependencyError, library_errors
+from graphcredit.store.extras import how_to_install
 from graphcredit.trainer.batching.packed_batch import Pictures, Sample
 from graphcredit.trainer.data.ragged import Bools, Ints, Singles
 
@@ -176,7 +177,7 @@ def _opened(image: bytes, where: str) -> Generator[Any]:
         from PIL import Image
     except ImportError as error:
         raise MissingDependencyError(
-            "to train on images, Pillow must be installed: pip install 'graphcredit[vision]'"
+            f"to train on images, Pillow must be installed: {how_to_install('vision')}"
         ) from error
     try:
         with warnings.catch_warnings():

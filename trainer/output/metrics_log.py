@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.tables import write_table
@@ -88,7 +89,7 @@ def _board(directory: Path, num_done: int) -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise MissingDependencyError(
-            "TensorBoard is not installed: pip install 'graphcredit[train]'"
+            f"TensorBoard is not installed: {how_to_install('train')}"
         ) from error
     return SummaryWriter(str(directory), purge_step=num_done)
 

@@ -15,6 +15,7 @@ from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.queries.estimators import credit_doubts, estimators
 from graphcredit.viewer.queries.tasks import KINDS, task_facts, tasks_of_kind
 from graphcredit.viewer.queries.trajectories import against_outcome
+from graphcredit.viewer.widgets.task_names import task_names, with_instructions
 
 
 def chosen_iterations(store: Store, choice: BundleChoice) -> tuple[str, list[int]]:
@@ -71,7 +72,7 @@ class Chapter:
     run_id: str
     iteration: int
     tasks: pa.Table
-    """Rows of `task_facts`, those of the chosen tasks."""
+    """Rows of `task_facts` with instructions, those of the chosen tasks."""
     estimator: str | None
     """Whose credit is shown; None without any."""
     surprises: pa.Table | None
@@ -102,7 +103,8 @@ def read_chapter(store: Store, run_id: str, iteration: int, choice: BundleChoice
     known = estimators(store, run_id=run_id, iteration=iteration)
     estimator = chosen_estimator(known, choice)
     facts = task_facts(store, run_id=run_id, iteration=iteration, estimator=estimator, others=known)
-    tasks = chosen_tasks(facts, choice)
+    names = task_names(store, run_id=run_id, iteration=iteration)
+    tasks = chosen_tasks(with_instructions(facts, names), choice)
     surprises = None
     if estimator is not None:
         failures = against_outcome(

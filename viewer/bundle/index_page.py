@@ -17,6 +17,7 @@ from graphcredit.viewer.bundle.html import (
     text,
     warnings,
 )
+from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.text import one_line
 
 _MOST_SURPRISES = 30
@@ -57,21 +58,38 @@ def _chapter(chapter: Chapter, addresses: Mapping[str, str], *, is_open: bool) -
             "bars are steps by advantage, from blame to credit, on one scale.</p>"
         )
     files = chapter.files
-    yield table(_HEADS, (_row(chapter, row, files[row["task_id"]]) for row in rows))
+    doubts = doubts_of_facts(chapter.tasks)
+    listed = zip(rows, doubts, strict=True)
+    yield table(_HEADS, (_row(chapter, row, files[row["task_id"]], why) for row, why in listed))
     if chapter.surprises is not None and chapter.surprises.num_rows:
         yield from _surprises(chapter.surprises.to_pylist(), addresses)
     yield "</details>"
 
 
-_HEADS = ("task", "success", "trajectories", "return", "length", "states", "spread", "advantages")
+_HEADS = (
+    "task",
+    "asks for",
+    "success",
+    "doubts",
+    "trajectories",
+    "return",
+    "length",
+    "states",
+    "spread",
+    "advantages",
+)
 
 
-def _row(chapter: Chapter, row: Mapping[str, Any], number_of_file: int) -> list[str]:
+def _row(
+    chapter: Chapter, row: Mapping[str, Any], number_of_file: int, doubt: str | None
+) -> list[str]:
     file = task_file(number_of_file)
     incomplete = f" + {row['num_incomplete']} incomplete" if row["num_incomplete"] else ""
     return [
         link(f"{folder(chapter.iteration)}/{file}", row["task_id"]),
+        text(one_line(row["instruction"] or "", 120)),
         share(row["success_rate"]),
+        doubt or "",
         f"{row['num_trajectories']}{incomplete}",
         number(row["mean_return"]),
         number(row["mean_length"], ".1f"),

@@ -31,10 +31,10 @@ from graphcredit.viewer.bundle.html import (
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import Site, graph_html
 from graphcredit.viewer.graph.facts import with_shown
-from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.matters import readable_part
 from graphcredit.viewer.graph.shading import Shading
-from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
-from graphcredit.viewer.graph.visible_part import READABLE, around, best_path
+from graphcredit.viewer.graph.task_graph import read_task_graph
+from graphcredit.viewer.graph.words import what_is_shown
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps_of_task
 from graphcredit.viewer.steps import facts
@@ -131,13 +131,12 @@ def _task_page(
     column = f"{estimator}_advantage"
     graph = read_task_graph(store, **here, column=column)
     steps = task_steps(store, **here).select([*_LISTED, column])
-    shown = graph.part(_readable(graph))
-    if len(shown.nodes) < len(graph.nodes):
-        drawn_share = f"{len(shown.nodes):,} of {len(graph.nodes):,} states are drawn"
-        below = f"<p>{drawn_share}: those around the best path.</p>{below}"
     shading = Shading(advantage=f"{estimator} advantage")
+    shown = readable_part(graph, shading, steps)
+    if len(shown.nodes) < len(graph.nodes):
+        below = f"<p>{text(what_is_shown(graph, shown, shading))}</p>{below}"
     return graph_html(
-        draw_part(shown, layers_of(graph), shading),
+        draw_part(shown, graph, shading, title=title),
         shown,
         with_shown(steps, column, None),
         path=[],
@@ -151,13 +150,6 @@ def _task_page(
             below=below,
         ),
     )
-
-
-def _readable(graph: TaskGraph) -> frozenset[int]:
-    """Return all states of a small graph; of a greater one, those around its best path."""
-    if len(graph.nodes) <= READABLE:
-        return frozenset(node.state_id for node in graph.nodes)
-    return around(graph, best_path(graph), 1)
 
 
 def _trajectories(task: int, trajectories: Mapping[str, pa.Table], estimator: str | None) -> str:

@@ -1,31 +1,38 @@
 """Draw a part of a task's graph: places, colours, widths, words and marks, as Cytoscape's data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.layout import Layout, Point, label_places, layout_of, middle_of
+from graphcredit.viewer.graph.layout import (
+    Layout,
+    Point,
+    label_places,
+    layers_of,
+    layout_of,
+    middle_of,
+)
 from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.state_names import StateName, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.graph.words import (
     box_label,
-    distinctions,
     edge_label,
     edge_tip,
     legend_notes,
     node_tip,
-    scale_ends,
-    state_name,
+    state_line,
 )
-from graphcredit.viewer.widgets.colours import colour_limit, diverging, sequential
+from graphcredit.viewer.widgets.colours import SignedScale, ink_on, sequential
+from graphcredit.viewer.widgets.text import one_line
 
 Element = Mapping[str, Any]
 
-_BOX, _CIRCLE = (144, 62), (44, 44)
+_BOX, _CIRCLE = (216, 66), (44, 44)
 """Width and height of a box, and of the largest circle, in pixels."""
-_COLUMNS, _ROWS = {True: 210, False: 170}, {True: 112, False: 70}
+_COLUMNS, _ROWS = {True: 290, False: 210}, {True: 112, False: 70}
 """Least distances of columns and of states in one, of boxes and of circles."""
 _ROOM_FOR_ACTIONS = 110
 """Most transitions that have their actions as labels; of more, only the marks are written."""
@@ -40,20 +47,27 @@ class Drawing:
     edges: Sequence[Element]
     """Transitions."""
     legend: Mapping[str, Any]
+    names: Mapping[int, str]
+    """Number and name of each state of the whole graph."""
+    focus: str
+    """Key of what the picture opens at where it cannot be read as a whole: the transition with the
+    most credit, or the start."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
-        return {"nodes": self.nodes, "edges": self.edges, "legend": self.legend}
+        return {
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "legend": self.legend,
+            "focus": self.focus,
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scales:
     """What the ends of the scales of colour and width stand for."""
 
-    limit: float
-    """Of advantages: the scale goes from -limit to limit."""
-    edge_ends: Sequence[str]
-    """The ends of the scale of advantages, as text."""
+    credit: SignedScale
     most: int
     """Visits of the widest transition."""
     low: float
@@ -63,28 +77,44 @@ class Scales:
     @classmethod
     def of(cls, graph: TaskGraph, shading: Shading) -> "Scales":
         """Return scales that fit a graph."""
-        values = [v for v in map(shading.drawn_value, graph.edges) if v is not None]
+        values = [
+            *map(shading.value, graph.edges),
+            *(step.value for own in shading.own.values() for step in own),
+        ]
         shades = [shade for shade in map(shading.states.of, graph.nodes) if shade is not None]
-        limit = colour_limit(values)
         return cls(
-            limit=limit,
-            edge_ends=scale_ends(values, limit),
+            credit=SignedScale.of(values),
             most=max((edge.visits for edge in graph.edges), default=1),
             low=min(shades, default=0.0),
             high=max(shades, default=0.0),
         )
 
+    def shade(self, node: Node, shading: Shading) -> float | None:
+        """Return how deep a state is coloured: deeper means nearer to the goal, or worth more."""
+        value = shading.states.of(node)
+        if value is None:
+            return None
+        share = (value - self.low) / ((self.high - self.low) or 1.0)
+        return 1 - share if shading.states.is_cost else share
 
-def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> Drawing:
+    def state_ends(self, shading: Shading) -> list[str]:
+        """Return the ends of the scale of states as text, the pale one first."""
+        ends = (self.high, self.low) if shading.states.is_cost else (self.low, self.high)
+        return [f"{end:.3g}" for end in ends]
+
+
+def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: str = "") -> Drawing:
     """Return the drawing of a graph.
 
     Args:
         graph: The part of the task's graph that is shown.
-        layers: From `layers_of` the whole graph.
+        whole: The whole graph, which decides the columns of states and the ends of the scales.
         shading: The meaning of the colours.
+        title: What a saved picture is called.
     """
+    layers = layers_of(whole)
     are_boxes = len(graph.nodes) <= READABLE
-    scales = Scales.of(graph, shading)
+    scales = Scales.of(whole, shading)
     sizes = _sizes(graph, are_boxes=are_boxes)
     box = _BOX if are_boxes else _CIRCLE
     column, row = _COLUMNS[are_boxes], _ROWS[are_boxes]
@@ -94,12 +124,12 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
     order = _by_importance(graph, shading)
     at = label_places(graph.edges, layout, labels, sizes=sizes, order=order)
     labels = ["" if place is None else label for place, label in zip(at, labels, strict=True)]
-    apart = distinctions(graph.nodes) if are_boxes else None
+    names = state_names(whole)
     start = min(layers, key=layers.__getitem__)
     return Drawing(
         nodes=[
             {
-                "data": _state(node, shading, scales, apart)
+                "data": _state(node, names[node.state_id], shading, scales, is_box=are_boxes)
                 | {"kind": _kind(node, start)}
                 | dict(zip(("width", "height"), sizes[node.state_id], strict=True)),
                 "position": dict(zip("xy", layout.places[node.state_id], strict=True)),
@@ -114,8 +144,18 @@ def draw_part(graph: TaskGraph, layers: Mapping[int, int], shading: Shading) -> 
             }
             for index, edge in enumerate(graph.edges)
         ],
-        legend=_legend(shading, scales, are_boxes=are_boxes, left_out=labels.count("")),
+        legend={"title": one_line(title, 120)}
+        | _legend(shading, scales, are_boxes=are_boxes, left_out=labels.count("")),
+        focus=_focus(graph, shading, start),
+        names={node.state_id: state_line(node, names[node.state_id]) for node in whole.nodes},
     )
+
+
+def _focus(graph: TaskGraph, shading: Shading, start: int) -> str:
+    credited = [edge for edge in graph.edges if (shading.drawn_value(edge) or 0.0) > 0]
+    if not credited:
+        return node_key(start)
+    return edge_key(max(credited, key=lambda edge: shading.drawn_value(edge) or 0.0).ends)
 
 
 def _sizes(graph: TaskGraph, *, are_boxes: bool) -> dict[int, tuple[int, int]]:
@@ -136,21 +176,16 @@ def _by_importance(graph: TaskGraph, shading: Shading) -> list[int]:
 
 
 def _state(
-    node: Node, shading: Shading, scales: Scales, apart: Mapping[int, str] | None
+    node: Node, name: StateName, shading: Shading, scales: Scales, *, is_box: bool
 ) -> dict[str, Any]:
-    """Return the data of a state; `apart` is None for a circle."""
-    value = shading.states.of(node)
-    fill: dict[str, str] = {}
-    if value is not None:
-        # Deeper means nearer to the goal, or a higher value.
-        share = (value - scales.low) / ((scales.high - scales.low) or 1.0)
-        depth = 1 - share if shading.states.is_cost else share
-        fill = {"colour": sequential(depth), "ink": "#ffffff" if depth > 0.6 else "#1d2229"}
+    """Return the data of a state."""
+    depth = scales.shade(node, shading)
+    fill = {} if depth is None else {"colour": sequential(depth), "ink": ink_on(depth)}
     return {
         "id": node_key(node.state_id),
-        "label": state_name(node) if apart is None else box_label(node, apart),
-        "tip": node_tip(node, shading),
-        **({} if apart is None else {"box": True}),
+        "label": box_label(node, name) if is_box else state_line(node, replace(name, told="")),
+        "tip": node_tip(node, name, shading),
+        **({"box": True} if is_box else {}),
         **fill,
     }
 
@@ -167,6 +202,7 @@ def _transition(edge: Edge, shading: Shading, scales: Scales) -> dict[str, Any]:
     value = shading.drawn_value(edge) or 0.0
     flags = {
         "pruned": edge.is_pruned,
+        "way": bool(edge.between),
         "blamed": value < 0,
         "flipped": shading.is_flipped(edge),
         "conflict": shading.verdict(edge) == "conflicts",
@@ -176,7 +212,7 @@ def _transition(edge: Edge, shading: Shading, scales: Scales) -> dict[str, Any]:
         "source": node_key(edge.source),
         "target": node_key(edge.target),
         "tip": edge_tip(edge, shading),
-        "colour": diverging(value, scales.limit),
+        "colour": scales.credit.colour(value),
         "width": round(1.5 + 6 * (edge.visits / scales.most) ** 0.5, 1),
     } | {name: True for name, is_set in flags.items() if is_set}
 
@@ -206,18 +242,16 @@ def _route(layout: Layout, index: int, edge: Edge, at: Point | None, height: int
 
 def _legend(shading: Shading, scales: Scales, *, are_boxes: bool, left_out: int) -> dict[str, Any]:
     """Return what colours and marks mean; `left_out` actions had no room."""
-    scale = shading.states
-    ends = (scales.high, scales.low) if scale.is_cost else (scales.low, scales.high)
     notes = ["in boxes: seen distance, visits"] if are_boxes else []
     notes += legend_notes(shading)
     if left_out:
         notes.append(f"{counted(left_out, 'action')} without room: point at the edge")
     return {
         "advantage": shading.advantage,
-        "edge_ends": scales.edge_ends,
-        "edge_scale": [diverging(step, 4) for step in range(-4, 5)],
-        "state": scale.title,
+        "edge_ends": scales.credit.ends(),
+        "edge_scale": scales.credit.bar(),
+        "state": shading.states.title,
         "state_scale": [sequential(step / 4) for step in range(5)],
-        "state_ends": [f"{end:.3g}" for end in ends],
+        "state_ends": scales.state_ends(shading),
         "marks": notes,
     }

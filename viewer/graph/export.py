@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -15,7 +15,6 @@ from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph, edge_key, node_key
-from graphcredit.viewer.graph.words import state_name
 from graphcredit.viewer.widgets.text import visible
 
 _MOST_STEPS = 20
@@ -64,7 +63,7 @@ def graph_html(
         "signature": "",
         "path": list(path),
         "play": (play or Play()).as_json(),
-        "details": dict(_details(graph, steps, ranked_by, most_steps)),
+        "details": dict(_details(graph, drawing.names, steps, ranked_by, most_steps)),
     }
     parts = {
         "KIND": "alone" if site is None else "site",
@@ -98,14 +97,13 @@ def _beside(site: Site) -> dict[str, str]:
 
 
 def _details(
-    graph: TaskGraph, steps: pa.Table, ranked_by: str, most_steps: int
+    graph: TaskGraph, names: Mapping[int, str], steps: pa.Table, ranked_by: str, most_steps: int
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield, for each state and transition, its key, its title and its texts."""
-    names = {node.state_id: state_name(node) for node in graph.nodes}
     for node in graph.nodes:
         actions = (
             f"{signed(choice.advantage)}  {visible(choice.action)} → "
-            f"{names.get(choice.target, choice.target)}  ({choice.visits}×, "
+            f"{names[choice.target]}  ({choice.visits}×, "
             f"{choice.success_rate:.0%} succeeded)"
             for choice in choices(steps, node.state_id, SHOWN)
         )
@@ -113,6 +111,10 @@ def _details(
         yield node_key(node.state_id), [names[node.state_id], visible(node.state), text]
     for edge in graph.edges:
         title = f"{names[edge.source]} → {names[edge.target]}"
+        if edge.between:
+            states = ", ".join(map(str, edge.between))
+            yield edge_key(edge.ends), [title, f"{edge.actions[0]}, through the states {states}"]
+            continue
         taken = edge_steps(steps, edge.ends)
         lines = (
             "\n".join(f"{name}: {_shown(value)}" for name, value in row.items())

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.viewer.graph.shading import OwnStep, Shading
-from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
+from graphcredit.viewer.graph.shading import OwnStep
+from graphcredit.viewer.graph.task_graph import Ends, Node, TaskGraph, edge_key, node_key
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,22 +148,6 @@ def advantages_at(graph: TaskGraph, other: TaskGraph) -> dict[Ends, float | None
     }
 
 
-def remarkable(graph: TaskGraph, shading: Shading, *, most: int) -> list[Edge]:
-    """Return the transitions to look at first.
-
-    In a comparison: those with opposite signs, then those with the greatest differences. Otherwise:
-    half of them are the most credited ones, half the most blamed ones.
-    """
-    valued = [edge for edge in graph.edges if shading.value(edge) is not None]
-    if shading.others is not None:
-        valued.sort(key=lambda edge: (not shading.is_flipped(edge), -abs(_value(edge, shading))))
-        return valued[:most]
-    valued.sort(key=lambda edge: _value(edge, shading), reverse=True)
-    credited = [edge for edge in valued if _value(edge, shading) > 0][: most // 2]
-    blamed = [edge for edge in valued if _value(edge, shading) < 0][-(most - most // 2) :]
-    return [*credited, *blamed]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundStates:
     """What was searched for, and the states whose text contains it."""
@@ -205,10 +189,6 @@ def found(graph: TaskGraph, shown: TaskGraph, words: str) -> FoundStates:
 def _text(node: Node) -> str:
     """Return the text by which states are matched; empty for the goal, whose text varies."""
     return "" if node.is_goal else node.state
-
-
-def _value(edge: Edge, shading: Shading) -> float:
-    return shading.value(edge) or 0.0
 
 
 def _rank(choice: Choice) -> tuple[bool, float, int, str]:

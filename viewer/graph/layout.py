@@ -24,7 +24,7 @@ _APART = 8.0
 """Pixels from an edge to the middle between it and its reverse."""
 _LEAN = 0.3
 """How far from the middle of the gap between columns an edge turns, as a share of the gap."""
-_LETTER, _LINE = 6.6, 15.0
+_LETTER, _LINE = 8.2, 18.0
 """Size of a letter of a label, in pixels."""
 
 

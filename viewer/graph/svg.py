@@ -1,77 +1,104 @@
-"""Draw a task's state graph as an SVG file.
+"""Draw a task's state graph as an SVG file, with a title and a legend.
 
 States are in columns by their distance from the start. Blue edges deserve credit, orange ones
-blame; dashed ones had no effect. All text is escaped: a log cannot put markup into a picture.
+with a bar at the tip blame. All text is escaped: a log cannot put markup into a picture.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
+from graphcredit.viewer.graph.drawing import Scales
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
+from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
-from graphcredit.viewer.graph.words import headline
-from graphcredit.viewer.widgets.colours import NEUTRAL, colour_limit, diverging
-from graphcredit.viewer.widgets.text import one_line
+from graphcredit.viewer.graph.words import box_label
+from graphcredit.viewer.widgets.colours import NEUTRAL, ink_on, sequential
 
-_COLUMN, _ROW = 214, 92
-_WIDTH, _HEIGHT = 118, 40
+_COLUMN, _ROW = 240, 96
+_WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
 
 
-def draw(graph: TaskGraph, *, title: str) -> str:
+def draw(
+    graph: TaskGraph,
+    *,
+    title: str,
+    whole: TaskGraph | None = None,
+    shading: Shading | None = None,
+) -> str:
     """Return the SVG of a graph.
 
     Args:
-        graph: From `read_task_graph`.
+        graph: What is drawn.
         title: The heading, one line.
+        whole: The whole graph, if that is a part.
+        shading: The meaning of the colours; by default the mean advantage.
     """
+    whole = graph if whole is None else whole
+    shading = Shading(advantage="mean advantage") if shading is None else shading
     layout = layout_of(
-        graph, layers_of(graph), column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT)
+        graph, layers_of(whole), column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT)
     ).moved(_MARGIN + _WIDTH / 2, _HEAD + _HEIGHT)
     width = max(x for x, _ in layout.places.values()) + _WIDTH / 2 + _MARGIN
     points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
     height = max(y for _, y in points) + _HEIGHT + _MARGIN
-    limit = colour_limit(edge.advantage for edge in graph.edges)
-    most = max((edge.visits for edge in graph.edges), default=1)
+    names, scales = state_names(whole), Scales.of(whole, shading)
     body = [
-        *_head(title, limit),
+        *_head(title, shading, scales),
         *(
             line
             for index, edge in enumerate(graph.edges)
-            for line in _edge(edge, _ends(edge, layout, index), limit, most)
+            for line in _edge(edge, _ends(edge, layout, index), shading, scales)
         ),
-        *(line for node in graph.nodes for line in _node(node, *layout.places[node.state_id])),
+        *(
+            line
+            for node in graph.nodes
+            for line in _node(
+                node,
+                names[node.state_id],
+                scales.shade(node, shading),
+                *layout.places[node.state_id],
+            )
+        ),
         *_labels(graph, layout),
     ]
-    size = f'width="{max(width, 620):.0f}" height="{height:.0f}"'
+    size = f'width="{max(width, 700):.0f}" height="{height:.0f}"'
     style = 'font-family="DejaVu Sans, Verdana, sans-serif"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
     return "\n".join([opening, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>"])
 
 
-def _head(title: str, limit: float) -> Iterator[str]:
-    yield f'<text x="{_MARGIN}" y="28" font-size="15" font-weight="bold">{_clean(title)}</text>'
-    for step in range(41):
-        colour = diverging(step - 20, 20)
-        yield f'<rect x="{_MARGIN + step * 4}" y="40" width="4" height="10" fill="{colour}"/>'
-    for x, label in ((0, f"-{limit:.1f}"), (82, "0"), (164, f"+{limit:.1f}")):
-        yield _text(_MARGIN + x, 63, label, 10)
-    yield _text(_MARGIN + 340, 49, "mean advantage; 5×, width: visits; dashed: no effect", 10)
+def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
+    yield _text(_MARGIN, 28, title, 15, weight="bold", anchor="start")
+    states = [sequential(step / 12) for step in range(13)]
+    marks = "5×, width: visits; dashed: no effect; dotted: a way; bar at the tip: below 0"
+    for x, name, colours, ends in (
+        (0, shading.advantage, scales.credit.bar(), scales.credit.ends()),
+        (330, shading.states.title, states, scales.state_ends(shading)),
+    ):
+        for step, colour in enumerate(colours):
+            left = _MARGIN + x + step * 10
+            yield f'<rect x="{left}" y="40" width="10.5" height="10" fill="{colour}"/>'
+        yield _text(_MARGIN + x, 64, ends[0], 10, anchor="start")
+        yield _text(_MARGIN + x + 130, 64, ends[1], 10)
+        yield _text(_MARGIN + x + 140, 49, name, 10, anchor="start")
+    yield _text(_MARGIN, 82, marks, 10, anchor="start")
 
 
-def _node(node: Node, x: float, y: float) -> Iterator[str]:
-    fill = "#fff3bf" if node.is_goal else "#ffffff"
-    stroke = "#8a6d00" if node.is_goal else "#495057"
-    pen = f'fill="{fill}" stroke="{stroke}" stroke-width="{2 if node.is_goal else 1.2}"'
+def _node(node: Node, name: StateName, shade: float | None, x: float, y: float) -> Iterator[str]:
+    fill, ink = ("#ffffff", "#000000") if shade is None else (sequential(shade), ink_on(shade))
+    pen = f'fill="{fill}" stroke="#495057" stroke-width="{3 if node.is_goal else 1.2}"'
     if node.goal_distance is None:
         pen += ' stroke-dasharray="4 3"'
     left, top = x - _WIDTH / 2, y - _HEIGHT / 2
     yield f'<rect x="{left:.0f}" y="{top:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="9" {pen}/>'
-    distance = "no way seen" if node.goal_distance is None else f"{node.goal_distance:g} to go"
-    name = "GOAL" if node.is_goal else f"{node.state_id}  {one_line(headline(node), 14)}"
-    yield _text(x, y - 3, name, 11, weight="bold")
-    yield _text(x, y + 12, f"{distance} · {node.visits}×", 9.5, colour="#495057")
+    lines = box_label(node, name).split("\n")
+    for place, line in enumerate(lines):
+        weight = "normal" if place else "bold"
+        middle = y + 13 * (place - (len(lines) - 1) / 2) + 4
+        yield _text(x, middle, line, 9.5, weight=weight, colour=ink)
 
 
 def _ends(edge: Edge, layout: Layout, index: int) -> list[Point]:
@@ -92,10 +119,12 @@ def _border(centre: Point, towards: Point) -> Point:
     return centre[0] + dx * share, centre[1] + dy * share
 
 
-def _edge(edge: Edge, points: list[Point], limit: float, most: int) -> Iterator[str]:
-    colour = NEUTRAL if edge.advantage is None else diverging(edge.advantage, limit)
-    thickness = 1.4 + 4.6 * edge.visits / most
-    dash = ' stroke-dasharray="5 4"' if edge.is_pruned else ""
+def _edge(edge: Edge, points: list[Point], shading: Shading, scales: Scales) -> Iterator[str]:
+    value = shading.drawn_value(edge)
+    colour = NEUTRAL if value is None else scales.credit.colour(value)
+    thickness = 1.4 + 4.6 * edge.visits / scales.most
+    dashes = "2 4" if edge.between else "5 4" if edge.is_pruned else ""
+    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
     pen = f'fill="none" stroke="{colour}" stroke-width="{thickness:.1f}"{dash}'
     (x0, y0), *controls, (x1, y1) = points
     joints = [((a + c) / 2, (b + d) / 2) for (a, b), (c, d) in pairwise(controls)]
@@ -106,16 +135,20 @@ def _edge(edge: Edge, points: list[Point], limit: float, most: int) -> Iterator[
     yield f'<path d="M{x0:.1f} {y0:.1f}{curve or f"L{x1:.1f} {y1:.1f}"}" {pen}/>'
     before = points[-2]
     dx, dy = x1 - before[0], y1 - before[1]
-    scale = (5 + thickness) / ((dx * dx + dy * dy) ** 0.5 or 1.0)
-    dx, dy = dx * scale, dy * scale
+    length = (5 + thickness) / ((dx * dx + dy * dy) ** 0.5 or 1.0)
+    dx, dy = dx * length, dy * length
     tip = f"M{x1:.1f} {y1:.1f}L{x1 - dx - dy / 2:.1f} {y1 - dy + dx / 2:.1f}"
     yield f'<path d="{tip}L{x1 - dx + dy / 2:.1f} {y1 - dy - dx / 2:.1f}Z" fill="{colour}"/>'
+    if (value or 0.0) < 0:
+        x, y = x1 - 1.3 * dx, y1 - 1.3 * dy
+        bar = f"M{x - 0.8 * dy:.1f} {y + 0.8 * dx:.1f}L{x + 0.8 * dy:.1f} {y - 0.8 * dx:.1f}"
+        yield f'<path d="{bar}" stroke="{colour}" stroke-width="2.5"/>'
 
 
 def _labels(graph: TaskGraph, layout: Layout) -> Iterator[str]:
     """Yield the actions that have room, those of the greatest advantages first."""
     labels = [
-        one_line(edge.actions[0], 22)
+        action_words(edge.actions[0])
         + (f" and {len(edge.actions) - 1} more" if len(edge.actions) > 1 else "")
         for edge in graph.edges
     ]
@@ -139,12 +172,13 @@ def _text(
     *,
     weight: str = "normal",
     colour: str = "#212529",
+    anchor: str = "middle",
     halo: bool = False,
 ) -> str:
     outline = ' stroke="white" stroke-width="3" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
-        f'text-anchor="middle"{outline}>{_clean(text)}</text>'
+        f'text-anchor="{anchor}"{outline}>{_clean(text)}</text>'
     )
 
 

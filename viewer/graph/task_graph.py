@@ -53,6 +53,8 @@ class Edge:
     """Mean over the steps; None if none has credit."""
     is_pruned: bool
     """Whether no step had an effect."""
+    between: tuple[int, ...] = ()
+    """The states on a way that is drawn as one line; empty for a transition."""
 
     @property
     def ends(self) -> Ends:

@@ -1,13 +1,13 @@
 """Choose a readable part of a graph: a whole graph of many states is unreadable."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
 import igraph
 
 from graphcredit.viewer.graph.layout import drawn
-from graphcredit.viewer.graph.task_graph import Edge, Ends, TaskGraph
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph
 
 READABLE = 30
 """Most states of a graph that is shown as a whole by default."""
@@ -35,65 +35,6 @@ def best_path(graph: TaskGraph) -> list[int]:
     costs = [edge.cost for edge in graph.edges]
     path = whole.get_shortest_path(0, states.index(goal), weights=costs, mode="out")
     return [states[index] for index in path]
-
-
-def what_matters(
-    graph: TaskGraph, trajectory: Sequence[int], edges: Iterable[Edge]
-) -> frozenset[int]:
-    """Return about as many states as can be read: best path, a trajectory, and remarkable edges.
-
-    Args:
-        graph: The whole graph.
-        trajectory: States of the trajectory that is laid over it, which are all shown.
-        edges: Transitions by importance. They come with the way to them from the start, as long as
-            there is room.
-    """
-    chosen = dict.fromkeys([*best_path(graph)[:READABLE], *trajectory])
-    wanted = [(edge.source, edge.ends) for edge in edges]
-    return _with_ways(graph, chosen, wanted, READABLE)
-
-
-def with_found(
-    graph: TaskGraph, shown: frozenset[int], sought: Iterable[int], *, room: int
-) -> frozenset[int]:
-    """Return the shown states and the first ones of those found, with the way from the start.
-
-    Args:
-        graph: The whole graph.
-        shown: States that are shown in any case.
-        sought: States to add.
-        room: Most states to add.
-    """
-    wanted = [(state, (state,)) for state in sought if state not in shown]
-    return _with_ways(graph, dict.fromkeys(sorted(shown)), wanted, len(shown) + room)
-
-
-def _with_ways(
-    graph: TaskGraph,
-    chosen: dict[int, None],
-    wanted: Iterable[tuple[int, Sequence[int]]],
-    most: int,
-) -> frozenset[int]:
-    """Return the chosen states and wanted ones with the way to them, as long as there is room.
-
-    Args:
-        graph: The whole graph.
-        chosen: States to begin with.
-        wanted: States to which there may be a way from the start, and what comes with each.
-        most: Most states to return, if there are not more to begin with.
-    """
-    states = [node.state_id for node in graph.nodes]
-    place = {state: index for index, state in enumerate(states)}
-    whole = drawn(graph)
-    reached = set(whole.subcomponent(0, mode="out"))
-    for goes_to, comes in wanted:
-        if place[goes_to] not in reached:
-            continue
-        (way,) = whole.get_shortest_paths(0, to=[place[goes_to]], mode="out")
-        more = dict.fromkeys([*(states[index] for index in way), *comes])
-        if len(chosen | more) <= most:
-            chosen |= more
-    return frozenset(chosen)
 
 
 def around(graph: TaskGraph, centres: Iterable[int], num_hops: int) -> frozenset[int]:

@@ -1,41 +1,28 @@
-"""The words of a drawing: labels, tips, the notes of its legend, and what tells states apart."""
+"""The words of a drawing: labels, tips, the notes of its legend, what is shown of a graph."""
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, signed
-from graphcredit.viewer.graph.task_graph import Edge, Node
+from graphcredit.viewer.graph.state_names import StateName, action_words
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.queries.truth import MARKS
-from graphcredit.viewer.widgets.text import one_line, visible
+from graphcredit.viewer.widgets.text import one_line
 
-_LABEL_LENGTH = 22
 _MOST_NUMBERS = 4
-_WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_SHORTEST = 4
-_MOST_WORDS = 400
 
 
-def state_name(node: Node) -> str:
-    """Return the label of a state: its number and its first words, on one line."""
-    if node.is_goal:
-        return "GOAL"
-    return f"{node.state_id}  {one_line(headline(node), 18)}"
+def state_line(node: Node, name: StateName) -> str:
+    """Return the number and the name of a state on one line."""
+    return name.title if node.is_goal else f"{node.state_id}  {name.line}"
 
 
-def box_label(node: Node, apart: Mapping[int, str]) -> str:
-    """Return three lines: the state, what distinguishes it, its seen distance and its visits."""
+def box_label(node: Node, name: StateName) -> str:
+    """Return three lines: the state, what is told of it, its seen distance and its visits."""
     distance = "no way seen" if node.goal_distance is None else f"{node.goal_distance:g} to go"
-    name = "GOAL" if node.is_goal else f"{node.state_id} {one_line(headline(node), 12)}"
-    told = apart.get(node.state_id)
-    return "\n".join([name, *([told] if told else []), f"{distance} · {node.visits}×"])
-
-
-def scale_ends(values: Sequence[float], limit: float) -> list[str]:
-    """Return the ends of a scale from -limit to limit as text; they say if values lie beyond."""
-    is_below, is_above = min(values, default=0.0) < -limit, max(values, default=0.0) > limit
-    return [f"{'≤ ' if is_below else ''}-{limit:.2g}", f"{'≥ ' if is_above else ''}+{limit:.2g}"]
+    title = name.title if node.is_goal else f"{node.state_id} {name.title}"
+    return "\n".join([title, *filter(None, [name.told]), f"{distance} · {node.visits}×"])
 
 
 def distance_words(node: Node, truth: TrueDistances | None) -> str:
@@ -51,7 +38,8 @@ def distance_words(node: Node, truth: TrueDistances | None) -> str:
 
 def legend_notes(shading: Shading) -> list[str]:
     """Return the notes of the legend about marks on transitions."""
-    notes = ["⇄ yellow: the signs differ"] if shading.others is not None else []
+    notes = ["colours go by the square root"]
+    notes += ["⇄ yellow: the signs differ"] if shading.others is not None else []
     if shading.truth is not None:
         notes.append("✓ ✗: the mean advantage has the sign of the true progress, or not")
     if shading.own:
@@ -59,7 +47,7 @@ def legend_notes(shading: Shading) -> list[str]:
     return notes
 
 
-def node_tip(node: Node, shading: Shading) -> str:
+def node_tip(node: Node, name: StateName, shading: Shading) -> str:
     """Return what the pointer tells of a state."""
     facts = [
         distance_words(node, shading.truth),
@@ -67,7 +55,7 @@ def node_tip(node: Node, shading: Shading) -> str:
     ]
     if node.num_merged > 1:
         facts.append(counted(node.num_merged, "text"))
-    return f"{state_name(node)}\n{' · '.join(facts)}\n{one_line(node.state, 160)}"
+    return f"{state_line(node, name)}\n{' · '.join(facts)}\n{one_line(node.state, 160)}"
 
 
 def edge_label(edge: Edge, shading: Shading, *, has_room: bool) -> str:
@@ -78,7 +66,7 @@ def edge_label(edge: Edge, shading: Shading, *, has_room: bool) -> str:
     if not has_room and not own_steps:
         return marks.strip("✓")
     actions = list(dict.fromkeys(step.action for step in own_steps)) or edge.actions
-    first, *others = (one_line(action, _LABEL_LENGTH) for action in actions)
+    first, *others = (action_words(action) for action in actions)
     more = f" +{len(others)}" if others else ""
     return " ".join(filter(None, [marks, _numbers(own_steps), first + more]))
 
@@ -90,6 +78,12 @@ def _numbers(own: Sequence[OwnStep]) -> str:
 
 def edge_tip(edge: Edge, shading: Shading) -> str:
     """Return what the pointer tells of a transition."""
+    if edge.between:
+        return (
+            f"A way of {edge.actions[0]} through {counted(len(edge.between), 'state')} that "
+            f"{'is' if len(edge.between) == 1 else 'are'} not drawn\n{shading.advantage} "
+            f"{signed(shading.value(edge))} on average. A click shows the state in its middle."
+        )
     verdict = shading.verdict(edge)
     notes = [
         f"{shading.advantage} {signed(shading.value(edge))}",
@@ -108,50 +102,44 @@ def edge_tip(edge: Edge, shading: Shading) -> str:
     return "\n".join(lines)
 
 
-def headline(node: Node) -> str:
-    """Return the first line of a state's text, without decoration."""
-    first = visible(node.state).strip().partition("\n")[0]
-    return first.strip("-= \t")
+WHAT_MATTERS = (
+    "where most credit and blame is, where rollouts that won part from those that failed, what "
+    "estimators disagree on, the goal, and the ways between"
+)
 
 
-def distinctions(nodes: Iterable[Node], max_length: int = 16) -> dict[int, str]:
-    """Return, for states that share their first line, the words of each that fewest others have.
+def what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading, *, part: str = "") -> str:
+    """Return a sentence of what is drawn of a graph, and one of what is left out with its credit.
 
-    A state that has no such word is told by a word that it lacks.
+    Args:
+        graph: The whole graph.
+        shown: What is drawn of it; an edge may be a way.
+        shading: The credit that is shown.
+        part: What was chosen of it, if that needs words.
     """
-    alike: defaultdict[str, list[Node]] = defaultdict(list)
-    for node in nodes:
-        if not node.is_goal:
-            alike[headline(node)].append(node)
-    return {
-        node.state_id: words
-        for same in alike.values()
-        if len(same) > 1
-        for node, words in zip(same, _told_apart(same, max_length), strict=True)
-        if words
-    }
+    words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
+    ways = [edge for edge in shown.edges if edge.between]
+    drawn = {edge.ends for edge in shown.edges if not edge.between}
+    if part and len(shown.nodes) < len(graph.nodes):
+        words += f": {part}"
+    if ways:
+        passed = {state for way in ways for state in way.between}
+        words += f". Dotted lines are ways through {counted(len(passed), 'more state')}"
+        for way in ways:
+            drawn |= {*pairwise([way.source, *way.between, way.target])}
+    left = [edge for edge in graph.edges if edge.ends not in drawn]
+    return f"{words}{_left_out(graph, left, shading)}"
 
 
-def _told_apart(same: list[Node], max_length: int) -> list[str]:
-    texts = [_words(node.state) for node in same]
-    count = Counter(word for words in texts for word in words)
-    return [_rarest(words, count, len(same), max_length) for words in texts]
-
-
-def _rarest(words: dict[str, None], count: Counter[str], size: int, max_length: int) -> str:
-    """Return the rarest words of a text that not all have, as many as there is room for."""
-    told = ""
-    for word in sorted((word for word in words if count[word] < size), key=count.__getitem__):
-        if told and len(told) + 1 + len(word) > max_length:
-            break
-        told = f"{told} {word}".lstrip()
-    lacking = [word for word in count if word not in words]
-    if not told and lacking:
-        told = f"no {max(lacking, key=count.__getitem__)}"
-    return one_line(told, max_length) if told else ""
-
-
-def _words(text: str) -> dict[str, None]:
-    """Return the different words of a text, in its order."""
-    words = _WORDS.findall(visible(text))[:_MOST_WORDS]
-    return dict.fromkeys(word.casefold() for word in words if len(word) >= _SHORTEST)
+def _left_out(graph: TaskGraph, left: Sequence[Edge], shading: Shading) -> str:
+    """Return how many transitions are left out, and with which credit; empty without any."""
+    if not left:
+        return ""
+    values = [shading.value(edge) or 0.0 for edge in left]
+    weight = sum(abs(value) * edge.visits for value, edge in zip(values, left, strict=True))
+    total = sum(abs(shading.value(edge) or 0.0) * edge.visits for edge in graph.edges)
+    share = f", {weight / total:.0%} of all credit and blame" if total else ""
+    return (
+        f". Left out: {counted(len(left), 'transition')}, from {signed(min(values))} to "
+        f"{signed(max(values))}{share}"
+    )

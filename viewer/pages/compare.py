@@ -1,10 +1,12 @@
-"""The Compare page: two estimators on the same steps, or one estimator in two iterations."""
+"""The Compare page: two estimators on the same steps, one in two iterations, or two rollouts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.viewer.pages.parts.two_rollouts import KIND, show_two_rollouts
 from graphcredit.viewer.queries import compare as queries
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.truth import MARKS, Verdict, progress_of, true_change, verdict
@@ -18,7 +20,7 @@ from graphcredit.viewer.widgets.text import one_line, show_text
 _NUM_ROWS = 200
 """Most steps to list."""
 
-_KINDS = ("Two estimators", "Two iterations")
+_KINDS = ("Two estimators", "Two iterations", KIND)
 
 
 def show() -> None:
@@ -38,13 +40,11 @@ def show() -> None:
         kind = st.segmented_control(
             "Compare", _KINDS, default=_KINDS[0], required=True, key="compare", bind="query-params"
         )
-        others = (
-            [name for name in names if name != estimator]
-            if kind == _KINDS[0]
-            else _iterations(run, iteration)
-        )
-        other = _choose_other(others, kind)
+        other = None if kind == KIND else _choose_other(run, iteration, estimator, kind, names)
     missing.doubtful_credit(run, iteration)
+    if kind == KIND:
+        show_two_rollouts(run, iteration, estimator)
+        return
     if other is None and kind == _KINDS[0]:
         missing.no_second_estimator(store, run, iteration, estimator)
     elif other is None:
@@ -62,8 +62,15 @@ def _iterations(run: str, iteration: int) -> list[str]:
     return [f"{r}/{i}" for r in runs for i in store.iterations(r) if (r, i) != (run, iteration)]
 
 
-def _choose_other(others: list[str], kind: str) -> str | None:
+def _choose_other(
+    run: str, iteration: int, estimator: str, kind: str, names: Sequence[str]
+) -> str | None:
     """Show a select box for the other side; drop a choice that belongs to the other kind."""
+    others = (
+        [name for name in names if name != estimator]
+        if kind == _KINDS[0]
+        else _iterations(run, iteration)
+    )
     if selection.current().other not in others:
         selection.select(other=others[0] if others else None)
     title = "Other estimator" if kind == _KINDS[0] else "Other iteration"

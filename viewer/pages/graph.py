@@ -1,6 +1,6 @@
 """The Graph page: a task's state graph, coloured by credit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -11,10 +11,14 @@ from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.drawing import Drawing, draw_part
 from graphcredit.viewer.graph.export import graph_html
+from graphcredit.viewer.graph.importance import important
 from graphcredit.viewer.graph.layout import layers_of
+from graphcredit.viewer.graph.matters import what_matters
 from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Shading, StateScale, TrueDistances, true_distances
-from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, parse_key
+from graphcredit.viewer.graph.svg import draw
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, node_key, parse_key
+from graphcredit.viewer.graph.words import WHAT_MATTERS, what_is_shown
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.pages.parts.graph_panel import Panel
 from graphcredit.viewer.pages.parts.graph_place import (
@@ -29,11 +33,11 @@ from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.task_names import task_names, task_title
+from graphcredit.viewer.widgets.text import show_text
 
-_MOST_REMARKABLE = 12
-"""Transitions to show first in a graph that is too large to be read as a whole."""
-_ROOM_FOR_FOUND = 60
-"""States to add to what matters, for states that were searched for and the ways to them."""
+_ROOM_FOR_FOUND = 20
+"""Most states that were searched for, of a graph that shows what matters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,24 +65,28 @@ def show() -> None:
         place = choose_place(store)
     if place is None:
         return
+    if name := ask(task_names, run_id=place.run_id, iteration=place.iteration).get(place.task_id):
+        show_text(name.instruction)
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
     truth = true_distances(steps)
     with boxes:
         chosen = _choose(place, steps, truth)
     missing.doubtful_credit(place.run_id, place.iteration)
+    missing.doubtful_group(steps)
     selected = _selected(chosen.graph, steps)
     steps, shading = _shaded(place, chosen, steps, truth)
-    states = _states(chosen, steps, selected, shading)
+    shown = _part(chosen, steps, selected, shading)
     picture, panel = st.columns([7, 3])
     with picture:
-        _picture(place, chosen, steps, shading, selected, states)
+        names = _picture(place, chosen, steps, shading, selected, shown)
     lists = Panel(
         run_id=place.run_id,
         iteration=place.iteration,
         task_id=place.task_id,
         column=f"{place.estimator}_{chosen.part}",
         graph=chosen.graph,
-        shown=chosen.graph.part(states),
+        names=names,
+        shown=chosen.graph.part(frozenset(node.state_id for node in shown.nodes)),
         steps=steps,
         shading=replace(shading, truth=truth),
         trajectory=chosen.trajectory,
@@ -91,8 +99,8 @@ def show() -> None:
 
 def _choose(place: GraphPlace, steps: pa.Table, truth: TrueDistances | None) -> _Choices:
     """Show the boxes of what of the graph is shown, and how."""
-    trajectory = choose_trajectory(steps)
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        trajectory = choose_trajectory(steps)
         part = controls.choose_part(place.estimator, steps.column_names)
         graph = read_graph(place, place.iteration, f"{place.estimator}_{part}")
         return _Choices(
@@ -126,31 +134,32 @@ def _picture(
     steps: pa.Table,
     shading: Shading,
     selected: int | Ends | None,
-    states: frozenset[int],
-) -> None:
-    """Show the drawing, what it has of the whole graph, and its export."""
-    shown = chosen.graph.part(states)
-    layers = layers_of(chosen.graph)
-    drawn = visible_part.thinned(shown, layers, {*shading.own, selected})
-    drawing = draw_part(drawn, layers, shading)
+    shown: TaskGraph,
+) -> Mapping[int, str]:
+    """Show the drawing, what it has of the whole graph, and its export; return names of states."""
+    drawn = visible_part.thinned(shown, layers_of(chosen.graph), {*shading.own, selected})
+    drawing = draw_part(drawn, chosen.graph, shading, title=_title(place))
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
     play = _play(place, steps, chosen.trajectory)
-    _say_what_is_shown(chosen.graph, shown, shading)
-    if len(drawn.edges) < len(shown.edges):
-        st.caption(
-            f"{len(drawn.edges):,} of {len(shown.edges):,} transitions between them are drawn, "
-            "the most visited; the lists have all."
-        )
     show_graph(
         drawing,
         path=path,
         selected=controls.picked_key(selected),
         found=facts.found(chosen.graph, shown, controls.words()),
         play=play,
-        on_click=controls.pick,
+        on_click=lambda key: _pick(drawn, key),
         on_find=controls.search,
     )
-    _offer_export(place, drawn, steps, shading.advantage, drawing, path, play)
+    _say_what_is_shown(chosen, drawn, shading)
+    _offer_export(place, chosen.graph, drawn, steps, shading, drawing, path, play)
+    return drawing.names
+
+
+def _pick(drawn: TaskGraph, key: str) -> None:
+    """Select what was clicked; of a way, the state in its middle."""
+    ends = parse_key(key)
+    way = next((edge.between for edge in drawn.edges if edge.between and edge.ends == ends), ())
+    controls.pick(node_key(way[len(way) // 2]) if way else key)
 
 
 def _has(graph: TaskGraph, selected: int | Ends | None) -> bool:
@@ -173,30 +182,25 @@ def _selected(graph: TaskGraph, steps: pa.Table) -> int | Ends | None:
     return facts.step_ends(steps, chosen.trajectory, chosen.step)
 
 
-def _states(
+def _part(
     chosen: _Choices, steps: pa.Table, selected: int | Ends | None, shading: Shading
-) -> frozenset[int]:
-    """Return the states to show."""
+) -> TaskGraph:
+    """Return what to show of the graph."""
     graph, view, trajectory = chosen.graph, chosen.view, chosen.trajectory
     visited = [] if trajectory is None else facts.states_on(steps, trajectory)
+    at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
     if view.name == "matters":
-        edges = facts.remarkable(graph, shading, most=_MOST_REMARKABLE)
-        shown = visible_part.what_matters(graph, visited, edges)
-        at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
-        sought = facts.states_with(graph, controls.words())
-        return visible_part.with_found(graph, shown | frozenset(at), sought, room=_ROOM_FOR_FOUND)
+        sought = facts.states_with(graph, controls.words())[:_ROOM_FOR_FOUND]
+        return what_matters(graph, [*at, *visited, *sought], important(graph, shading, steps))
     if view.name == "everything":
-        return visible_part.most_visited(graph, frozenset(node.state_id for node in graph.nodes))
-    if view.name == "trajectory" and trajectory is not None:
-        centres = visited
-    elif view.name == "around":
-        start = graph.nodes[0].state_id
-        centres = (
-            selected if isinstance(selected, tuple) else [start if selected is None else selected]
-        )
+        states = frozenset(node.state_id for node in graph.nodes)
     else:
-        centres = visible_part.best_path(graph)
-    return visible_part.most_visited(graph, visible_part.around(graph, centres, view.num_hops))
+        centres = {
+            "trajectory": visited,
+            "around": at or (graph.nodes[0].state_id,),
+        }.get(view.name) or visible_part.best_path(graph)
+        states = visible_part.around(graph, centres, view.num_hops)
+    return graph.part(visible_part.most_visited(graph, states))
 
 
 def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
@@ -211,8 +215,10 @@ def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
     return play_of(steps, texts, trajectory)
 
 
-def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> None:
-    words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
+def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> None:
+    graph = chosen.graph
+    part = WHAT_MATTERS if chosen.view.name == "matters" else ""
+    words = what_is_shown(graph, shown, shading, part=part)
     if graph.goal is None:
         words += "; no trajectory succeeded, so the goal is not among them"
     if shading.others is not None:
@@ -228,28 +234,44 @@ def _say_what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading) -> 
     st.caption(f"{words}. Click a state or a transition, or choose it on the right.")
 
 
+def _title(place: GraphPlace) -> str:
+    names = ask(task_names, run_id=place.run_id, iteration=place.iteration)
+    task = task_title(place.task_id, names.get(place.task_id))
+    return f"{task} · run {place.run_id}, iteration {place.iteration}"
+
+
 def _offer_export(
     place: GraphPlace,
+    whole: TaskGraph,
     shown: TaskGraph,
     steps: pa.Table,
-    ranked_by: str,
+    shading: Shading,
     drawing: Drawing,
     path: Sequence[str],
     play: Play,
 ) -> None:
-    st.download_button(
-        "Export as HTML",
-        data=lambda: graph_html(
-            drawing,
-            shown,
-            steps,
-            path=path,
-            play=play,
-            ranked_by=ranked_by,
-            title=f"{place.task_id} · run {place.run_id}, iteration {place.iteration}",
-        ),
-        file_name="graph.html",
-        mime="text/html",
-        on_click="ignore",
-        help="One file that needs no server. It has the graph shown here, with texts and actions.",
-    )
+    with st.container(horizontal=True):
+        st.download_button(
+            "Export as HTML",
+            data=lambda: graph_html(
+                drawing,
+                shown,
+                steps,
+                path=path,
+                play=play,
+                ranked_by=shading.advantage,
+                title=_title(place),
+            ),
+            file_name="graph.html",
+            mime="text/html",
+            on_click="ignore",
+            help="One file that needs no server. It has the graph shown here, with its texts.",
+        )
+        st.download_button(
+            "Export as SVG",
+            data=lambda: draw(shown, whole=whole, shading=shading, title=_title(place)),
+            file_name="graph.svg",
+            mime="image/svg+xml",
+            on_click="ignore",
+            help="A picture of the graph shown here, with its title and legend.",
+        )

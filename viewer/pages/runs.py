@@ -1,8 +1,5 @@
-"""The Runs page: a table of the iterations of each run, and the audit."""
+"""The Runs page: a table of the iterations of each run, the audit, and which states tell."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +7,9 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
-from graphcredit.store.parquet.snapshot import Stamp, stamp
+from graphcredit.store.parquet.snapshot import stamp
+from graphcredit.viewer.pages.parts.evidence import show_evidence
+from graphcredit.viewer.pages.parts.reports import report_of
 from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import viewed_store
@@ -73,6 +72,8 @@ def _choose_audit(store: Store) -> None:
         iteration = None if run is None else selection.choose_iteration(store, run)
     if run is not None and iteration is not None:
         _show_findings(store, run, iteration)
+    if run is not None:
+        show_evidence(store, run)
 
 
 def _show_findings(store: Store, run_id: str, iteration: int) -> None:
@@ -84,7 +85,7 @@ def _show_findings(store: Store, run_id: str, iteration: int) -> None:
         st.session_state["audited"] = asked
     if st.session_state.get("audited") != asked:
         return
-    report, complaint = _audit(*asked, stamp(store, run_id, iteration))
+    report, complaint = report_of("audit", *asked, stamp(store, run_id, iteration))
     if report is None:
         st.error("The audit failed:")
         show_code(complaint)
@@ -109,18 +110,3 @@ def _show_finding(finding: dict[str, Any]) -> None:
         more = finding["num_places"] - len(finding["places"])
         if more:
             st.caption(f"and {more:,} more")
-
-
-@st.cache_data(max_entries=50, show_spinner="Auditing …")
-def _audit(
-    root: str, run_id: str, iteration: int, files: Stamp
-) -> tuple[dict[str, Any] | None, str]:
-    """Return the report, or None and the error message; a separate process reads the steps."""
-    # -P: a module in the user's working directory must not shadow ours.
-    command = [sys.executable, "-P", "-m", "graphcredit.cli.main", "audit", root, "--json"]
-    scope = ["--run", run_id, "--iteration", str(iteration)]
-    done = subprocess.run([*command, *scope], capture_output=True, text=True, check=False)
-    # Exit code 1 means that some findings are errors.
-    if done.returncode in (0, 1) and done.stdout:
-        return json.loads(done.stdout), ""
-    return None, done.stderr

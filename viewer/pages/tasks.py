@@ -10,23 +10,33 @@ import streamlit as st
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
-from graphcredit.viewer.pages.parts.first import show_first
+from graphcredit.viewer.pages.parts.first import show_first, show_recurring
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.tables import choose_row
+from graphcredit.viewer.widgets.task_names import task_names, with_instructions
 
 _MAX_ROWS = 2000
 """Most rows to show. More would take a browser seconds; filters and orders reach the others."""
 
 _COLUMNS = (
-    *("task_id", "success_rate", "advantage_spread", "advantages", "returns", "disagreement"),
-    *("num_trajectories", "num_incomplete", "num_states", "num_merges", "singleton_share"),
-    *("mean_return", "mean_length", "invalid_share", "num_steps"),
+    *(
+        "task_id",
+        "success_rate",
+        "doubts",
+        "advantage_spread",
+        "advantages",
+        "returns",
+        "disagreement",
+    ),
+    *("num_trajectories", "num_incomplete", "num_states", "num_merges"),
+    *("singleton_share", "mean_return", "mean_length", "invalid_share", "num_steps"),
 )
 _ORDERS = {
     "widest spread": ("advantage_spread", "descending"),
@@ -55,6 +65,8 @@ def show() -> None:
     facts = ask(
         task_facts, run_id=run, iteration=iteration, estimator=estimator, others=tuple(names)
     )
+    instructions = ask(task_names, run_id=run, iteration=iteration)
+    facts = with_instructions(facts, instructions)
     num_old = tasks_of_kind(facts, OUT_OF_DATE).num_rows
     if estimator is not None and num_old:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
@@ -66,7 +78,9 @@ def show() -> None:
         show_trajectories(run, iteration, estimator, tuple(names))
         return
     if "reach" in names:
-        show_first(run, iteration, num_steps=pc.sum(facts["num_steps"]).as_py() or 0)
+        show_first(run, iteration, instructions, num_steps=pc.sum(facts["num_steps"]).as_py() or 0)
+    if names:
+        show_recurring(run, iteration)
     notes = notes_of(run, iteration)
     _table(_wanted(facts, notes))
     if estimator is not None:
@@ -91,7 +105,7 @@ def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     has_disagreement = facts["disagreement"].null_count < facts.num_rows
     with folded("filters"):
         with st.container(horizontal=True):
-            text = st.text_input("Find in names", key="find", bind="query-params")
+            text = st.text_input("Find in names and instructions", key="find", bind="query-params")
             kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
             order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
         limits = choose_limits(notes, has_disagreement=has_disagreement)
@@ -127,6 +141,7 @@ def _table(rows: pa.Table) -> None:
         + ". Select a row to see its graph; a click on a column's name sorts."
     )
     shown = rows.slice(0, _MAX_ROWS)
+    shown = shown.append_column("doubts", pa.array(doubts_of_facts(shown), pa.string()))
     row = choose_row(shown, _COLUMNS, key="tasks_table", title="Tasks")
     if row is not None:
         selection.open_page("graph", task=shown["task_id"][row].as_py())

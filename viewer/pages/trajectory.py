@@ -13,6 +13,7 @@ from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
 from graphcredit.viewer.pages.parts.tokens import tokens_of_step
+from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators, words_of
 from graphcredit.viewer.queries.graphs import task_steps
@@ -63,6 +64,9 @@ def show() -> None:
     else:
         _course(table, estimator, step)
     missing.doubtful_credit(**where)
+    if estimator is not None:
+        missing.doubtful_group(ask(task_steps, **where, task_id=current().task))
+        beside_link("From this step: beside the nearest rollout that won", step=_index(table, step))
     _buttons(table, estimator, step)
     here = None if estimator is None else _here(table, estimator, step)
     if estimator is not None and here is not None:

@@ -28,11 +28,15 @@ KINDS = {
 """Kinds of groups: title to condition on the rows of `task_facts`."""
 
 
-def tasks_of_kind(facts: pa.Table, kind: str, name: str = "") -> pa.Table:
-    """Return the rows of `task_facts` of one of the `KINDS`, with a text in the task's name."""
+def tasks_of_kind(facts: pa.Table, kind: str, text: str = "") -> pa.Table:
+    """Return the rows of `task_facts` of one of the `KINDS`, with a text in name or instruction."""
     condition = KINDS[kind]
     rows = facts if condition is None else facts.filter(condition)
-    return rows.filter(pc.match_substring(rows["task_id"], name, ignore_case=True))
+    wanted = pc.match_substring(rows["task_id"], text, ignore_case=True)
+    if "instruction" in rows.column_names:
+        asked = pc.match_substring(rows["instruction"], text, ignore_case=True)
+        wanted = pc.or_(wanted, pc.fill_null(asked, fill_value=False))
+    return rows.filter(wanted)
 
 
 def task_facts(

@@ -13,6 +13,7 @@ from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import MOST_TELLING, credit_doubts
 from graphcredit.viewer.queries.rollouts import summary_of
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.doubts import doubts_of_steps
 from graphcredit.viewer.widgets.text import show_code
 
 _MANY_STEPS = 1_000_000
@@ -38,9 +39,7 @@ def no_credit(store: Store, run_id: str, iteration: int) -> None:
         "This iteration has no credit yet, so there are no graphs and no advantages. "
         "Assign it, then reload this page."
     )
-    _command(
-        store, "credit", f"--estimator graphgpo --run {shlex.quote(run_id)} --iteration {iteration}"
-    )
+    _command(store, "credit", f"--run {shlex.quote(run_id)} --iteration {iteration}")
 
 
 def newer_steps(
@@ -67,6 +66,16 @@ def doubtful_credit(run_id: str, iteration: int) -> None:
     """Show which estimators' credit of an iteration is stale or mixed, if any."""
     for line in ask(credit_doubts, run_id=run_id, iteration=None, number=iteration):
         doubtful(line)
+
+
+def doubtful_group(steps: pa.Table) -> None:
+    """Warn of a group whose credit says little.
+
+    Args:
+        steps: Of its task, from `queries.graphs.task_steps`.
+    """
+    if said := doubts_of_steps(steps):
+        st.warning(" ".join(doubt.sentence for doubt in said))
 
 
 def doubtful(line: str) -> None:

@@ -15,6 +15,8 @@ import streamlit as st
 from graphcredit.store.layout import Store
 from graphcredit.viewer import sitemap
 from graphcredit.viewer.widgets import missing
+from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.task_names import task_names, task_title
 from graphcredit.viewer.widgets.text import code_label, label, one_line
 
 _MEMORY = "selection"
@@ -116,16 +118,18 @@ def name_bad_numbers() -> None:
             )
 
 
-def link(page: str, text: str, **changes: Any) -> None:
+def link(page: str, text: str, *, more: Mapping[str, str] | None = None, **changes: Any) -> None:
     """Show a link to a page.
 
     Args:
         page: A name in `sitemap.PAGES`.
         text: Its label; it may contain text from a log.
+        more: What else stands in the address.
         changes: Changes to the current selection; see `after`.
     """
     shown = f":primary[{label(text)}]"
-    st.page_link(sitemap.page(page), label=shown, query_params=_params(after(**changes)))
+    address = _params(after(**changes)) | dict(more or {})
+    st.page_link(sitemap.page(page), label=shown, query_params=address)
 
 
 def open_page(page: str, **changes: Any) -> None:
@@ -223,13 +227,21 @@ def choose_iteration(store: Store, run_id: str) -> int | None:
 
 
 def choose_task(tasks: Sequence[str]) -> str | None:
-    """Show a box of the first tasks and the selected one: a list of all may be too long."""
+    """Show a box of the first tasks and the selected one: a list of all may be too long.
+
+    Run and iteration must be selected.
+    """
     wanted = current().task
     offered, others = list(tasks[:_MOST_TASKS]), tasks[_MOST_TASKS:]
     if wanted is not None and wanted in others:
         offered.insert(0, wanted)
     help_ = f"The first {_MOST_TASKS:,} of {len(tasks):,}; the Tasks page finds all."
-    return choose("task", "Task", offered, help=help_ if others else None)
+    names = ask(task_names, run_id=current().run or "", iteration=current().iteration)
+
+    def show(task: str) -> str:
+        return task_title(task, names.get(task))
+
+    return choose("task", "Task", offered, show=show, help=help_ if others else None)
 
 
 def choose_estimator(estimators: Sequence[str]) -> str | None:

@@ -21,6 +21,7 @@ COLUMNS: Mapping[str, Any] = {
     "run": _TEXT("run", pinned=True),
     "iteration": _NUMBER("iteration", pinned=True),
     "task_id": _TEXT("task", pinned=True),
+    "instruction": _TEXT("asks for", width=260, help="In the first step of one of its rollouts."),
     "trajectory_id": _TEXT("trajectory"),
     "step_index": _NUMBER("step"),
     "success_rate": st.column_config.ProgressColumn(
@@ -29,6 +30,11 @@ COLUMNS: Mapping[str, Any] = {
         max_value=1.0,
         format="percent",
         help="Share of complete trajectories.",
+    ),
+    "doubts": _TEXT(
+        "doubts",
+        help="Why not to rely on its credit: a group of one, nobody won, equal returns, steps that "
+        "are alone in their state, credit that is out of date.",
     ),
     "mean_return": _NUMBER("return", format="%.3f", help="Mean return."),
     "mean_length": _NUMBER("length", format="%.1f", help="Mean length in steps."),

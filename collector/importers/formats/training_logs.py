@@ -102,6 +102,7 @@ def _rllm_messages(steps: Sequence[Any]) -> Iterator[Message]:
             thought=text_of_content(step.get("thought")),
             action=action or None,
             reward=as_number(step.get("reward"), "a step's reward"),
+            sampling=LoggedSampling(policy_version=as_text(step.get("weight_version"))),
             source=without(step, ("chat_completions",)),
         )
 

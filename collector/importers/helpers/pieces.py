@@ -93,7 +93,7 @@ def _read(piece: Piece, options: ImportOptions) -> PieceRead:
         imported
         for record in records_of_block(piece.file.path, block, options.record_bytes)
         for imported in trajectories_of_record(
-            renamed(record, options.names), piece.file, row, rules, tally
+            renamed(record, options.names, tally.columns), piece.file, row, rules, tally
         )
     )
     return PieceRead(batch=one_batch(trajectories), tally=tally)

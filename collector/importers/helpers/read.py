@@ -60,7 +60,7 @@ def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:
         EngineError: A piece was lost with four workers.
     """
     refuse_folders(log, tally)
-    with_formats = ((file, _known_in_pieces(file, log)) for file in log.files)
+    with_formats = ((file, _known_in_pieces(file, log, tally)) for file in log.files)
     for is_large, files in groupby(with_formats, lambda pair: pair[1] is not None):
         if is_large:
             yield from _in_pieces(files, log, tally)
@@ -68,12 +68,12 @@ def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:
             yield from _as_a_whole((file for file, _ in files), log, tally)
 
 
-def _known_in_pieces(file: LogFile, log: LogSource) -> Recognised | None:
+def _known_in_pieces(file: LogFile, log: LogSource, tally: Tally) -> Recognised | None:
     """Return what is known of a file that is read in pieces; None if it is read as a whole."""
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
     if not is_long or is_indented(file.path):
         return None
-    records = named(read_records(file.path, log.options.record_bytes), log.names)
+    records = named(read_records(file.path, log.options.record_bytes), log.names, tally.columns)
     known = recognised(records, log)
     is_whole = known.format is None or known.format.gather or known.field is not None
     return None if is_whole else known

@@ -20,6 +20,7 @@ BLOCK_BYTES = 1 << 20
 """Bytes of lines, after decompression, that are read at a time."""
 
 _READ_BYTES = 1 << 16
+_SHOWN_CHARACTERS = 60
 
 BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 """Bytes that may stand before a JSON text."""
@@ -37,6 +38,15 @@ def is_indented(path: Path) -> bool:
     first, _, rest = text.lstrip(BEFORE_JSON).partition(b"\n")
     # A first line that was cut off opens an object too, and whole records follow it.
     return first.strip() == b"[" or (first.strip() == b"{" and not is_lines(rest))
+
+
+def text_of_lines(path: Path) -> str:
+    """Return the beginning of a file whose first line is text and no JSON; else nothing."""
+    with path.open("rb") as raw:
+        first = decompressed(raw, path).read(_READ_BYTES).lstrip(BEFORE_JSON).split(b"\n")[0]
+    text = first.decode(errors="replace")
+    is_text = text.isprintable() and isinstance(parsed(first), RowError)
+    return text[:_SHOWN_CHARACTERS] if is_text else ""
 
 
 def lines_of(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:

@@ -9,52 +9,44 @@ Names = Mapping[str, str]
 """The name that a reader knows, to the field of the log: a name, or a path such as `info.task`."""
 
 
-def named(records: Iterator[Record], names: Names) -> Iterator[Record]:
-    """Yield records whose fields have other names; a bad row at the end if no record has one."""
-    if not names:
-        yield from records
-        return
-    missing, record = set(names.values()), None
+def named(records: Iterator[Record], names: Names, met: set[str]) -> Iterator[Record]:
+    """Yield records whose fields have other names."""
     for record in records:
-        yield renamed(record, names, missing)
-    if record is not None and 0 < len(missing) < len(names):
-        fields = ", ".join(sorted(missing))
-        reason = f"a record must have each field that --columns names: none has {fields}"
-        yield Record(path=record.path, place="", value=RowError(reason), share=1.0)
+        yield renamed(record, names, met)
 
 
-def renamed(record: Record, names: Names, missing: set[str] | None = None) -> Record:
+def renamed(record: Record, names: Names, met: set[str]) -> Record:
     """Return a record whose fields have other names, also those of objects in its lists.
 
     Args:
         record: The record.
         names: What its fields are to be called.
-        missing: Fields that no record had so far; those of this one are taken out.
+        met: Fields of `names` that records had so far; those of this one are added.
     """
     if not names or isinstance(record.value, RowError):
         return record
-    value = _renamed(record.value, names, set() if missing is None else missing)
+    value = _renamed(record.value, names, met)
     return Record(path=record.path, place=record.place, value=value, share=record.share)
 
 
-def _renamed(value: Any, names: Names, missing: set[str]) -> Any:
+def _renamed(value: Any, names: Names, met: set[str]) -> Any:
     if isinstance(value, list):
         items = cast("list[Any]", value)
         are_objects = bool(items) and isinstance(items[0], Mapping | list)
-        return [_renamed(item, names, missing) for item in items] if are_objects else items
+        return [_renamed(item, names, met) for item in items] if are_objects else items
     if not isinstance(value, Mapping):
         return value
     row = cast("Mapping[str, Any]", value)
     found = {name: (field, _at(row, field)) for name, field in names.items()}
     found = {name: (field, part) for name, (field, part) in found.items() if part is not _NONE}
-    missing.difference_update(field for field, _ in found.values())
+    met.update(field for field, _ in found.values())
     taken = {field for field, _ in found.values()}
     rest = {
-        name: _renamed(part, names, missing) if isinstance(part, list) else part
+        name: _renamed(part, names, met) if isinstance(part, list) else part
         for name, part in row.items()
         if name not in taken
     }
-    return rest | {name: _renamed(part, names, missing) for name, (_, part) in found.items()}
+    return rest | {name: _renamed(part, names, met) for name, (_, part) in found.items()}
 
 
 _NONE = object()

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import SYSTEM
-from graphcredit.collector.importers.messages.values import fields_of, first_of, parse_json
+from graphcredit.collector.importers.messages.values import as_list, fields_of, first_of, parse_json
 
 _SYSTEMS = ("system", "instructions", "system_instruction", "systemInstruction")
 _INNER = (
@@ -18,6 +18,10 @@ _INNER = (
 
 _CHOICES = ("choices", "candidates", "generations")
 """Those with several answers, of which the first is the one that counts."""
+
+
+_PROMPT = ("prompt_token_ids",)
+"""The ids of the prompt, beside a choice or in it."""
 
 
 def chat_in(value: object, role: str) -> list[Any]:
@@ -45,10 +49,20 @@ def _in_object(value: Mapping[str, Any], role: str) -> list[Any]:
         inner = value.get(name)
         found = chat_in(inner[:1] if name in _CHOICES and isinstance(inner, list) else inner, role)
         if found:
+            if name == "choices" and (tokens := _tokens(value)):
+                found = [{**fields_of(found[0]), "tokens": tokens}, *found[1:]]
             system = first_of(value, _SYSTEMS)
             given = [] if system is None or role == "assistant" else chat_in(system, SYSTEM)
             return [*given, *found]
     return []
+
+
+def _tokens(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tokens of an answer's first choice, which servers put around its message."""
+    choice = fields_of(next(iter(as_list(answer["choices"], "choices")), None))
+    own = {name: choice[name] for name in ("token_ids", "logprobs") if choice.get(name)}
+    prompt = first_of(choice, _PROMPT) or first_of(answer, _PROMPT)
+    return {**own, "prompt_token_ids": prompt} if own else {}
 
 
 def _in_list(items: Sequence[Any], role: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -173,6 +174,14 @@ def _is_finite(number: float) -> bool:
 def as_text(value: object) -> str | None:
     """Return a name as text, whether the log has it as text or as a number; None for null."""
     return None if value is None else value if isinstance(value, str) else canonical(value)
+
+
+_UNIQUE = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|[0-9a-f]{32}")
+
+
+def is_unique(name: str) -> bool:
+    """Return whether a name is one that no other log has: a UUID, or an id of a trace."""
+    return _UNIQUE.fullmatch(name) is not None
 
 
 def joined(*names: object, by: str = ":") -> str:

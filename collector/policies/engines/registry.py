@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from graphcredit.collector.policies.engines.base import SamplingEngine
 from graphcredit.store.errors import MissingDependencyError, OptionError
+from graphcredit.store.extras import how_to_install
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +63,7 @@ def require_engine(kind: str) -> None:
     if find_spec(row.library) is None:
         raise MissingDependencyError(
             f"policies {kind}:PATH need the package {row.library!r}, which is not installed: "
-            f"pip install 'graphcredit[{row.extra}]'"
+            f"{how_to_install(row.extra)}"
         )
 
 

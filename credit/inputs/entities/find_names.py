@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.steps.arrays import Bools, Ints, ranges, starts_of_runs
 from graphcredit.store.errors import MissingDependencyError
+from graphcredit.store.extras import how_to_install
 
 _TOGETHER = 1 << 12
 """Texts that are searched together: their buffers should stay in the processor's caches."""
@@ -129,7 +130,7 @@ def _automaton(names: list[bytes]) -> Any:
     except ImportError:
         raise MissingDependencyError(
             "recognising entities needs the package 'ahocorasick-rs', which is not installed: "
-            "pip install 'graphcredit[er]'"
+            f"{how_to_install('er')}"
         ) from None
     return BytesAhoCorasick(names)
 

@@ -30,6 +30,7 @@ from graphcredit.store.errors import (
     MissingDependencyError,
     OptionError,
 )
+from graphcredit.store.extras import how_to_install
 from graphcredit.store.workers.pool import RETRIES
 
 _BATCHES_PER_CPU = 2
@@ -113,7 +114,7 @@ def _ray() -> Any:
     except ImportError:
         raise MissingDependencyError(
             "--engine ray needs the package 'ray', which is not installed: "
-            "pip install 'graphcredit[ray]', or use --engine local"
+            f"{how_to_install('ray')}, or use --engine local"
         ) from None
     return ray
 

@@ -11,6 +11,7 @@ import numpy as np
 from graphcredit.credit.merging.embedding.ngram import NGRAM
 from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.store.errors import MissingDependencyError, library_errors
+from graphcredit.store.extras import how_to_install
 
 _E5 = re.compile(r"(?:^|[/_-])e5(?:[_-]|$)", re.IGNORECASE)
 
@@ -74,7 +75,7 @@ def _load(name: str) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"the embedder {name!r} needs sentence-transformers: "
-            f"pip install 'graphcredit[embed]', or use --embedder {NGRAM}"
+            f"{how_to_install('embed')}, or use --embedder {NGRAM}"
         ) from error
     rule = (
         f"the embedder must be {NGRAM}, or a sentence-transformers model in safetensors that is on "

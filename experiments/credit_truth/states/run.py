@@ -9,7 +9,6 @@ judges each log; the exact yardstick says what credit by that definition is wort
 
 import argparse
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -23,7 +22,7 @@ from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, 
 from experiments.credit_truth.states.definitions import NAMES, definitions, steps_of
 from experiments.credit_truth.states.report import tables
 from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
-from experiments.episodes import GROUP_SIZE, Floats, Ints, advantages, numbered, step_table
+from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, advantages, numbered, step_table
 from experiments.jobs import made
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
 from graphcredit.credit.evidence.visits import Rollouts
@@ -33,7 +32,7 @@ NUM_GROUPS = 24
 """Groups that evidence sees."""
 
 ESTIMATORS = ("reach", "graphgpo")
-_GROUPS_FOR_WORTH = 4 * MANY
+GROUPS_FOR_WORTH = 4 * MANY
 
 
 def main() -> None:
@@ -48,7 +47,7 @@ def main() -> None:
     chosen = units(
         tuple(DESIGN_WORLDS if options.design else WORLDS),
         num_seeds=options.seeds,
-        num_groups=_GROUPS_FOR_WORTH,
+        num_groups=GROUPS_FOR_WORTH,
         estimators=ESTIMATORS,
     )
     rows = made(options.out / "units", chosen, judge, made_by, options.workers)
@@ -67,7 +66,7 @@ def judge(unit: Unit) -> pl.DataFrame:
     every = definitions(played.world, played.rollouts, rng)
     for name, visits in zip(NAMES, every, strict=True):
         before, after = steps_of(visits, played.rollouts)
-        known = _knowledge(played, before)
+        known = knowledge(played, before)
         of_true = of_true or known
         beyond, less = known.beyond_chance(), of_true.more_than(known)
         rows.append(
@@ -81,15 +80,20 @@ def judge(unit: Unit) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What evidence sees of a unit: its first groups with different outcomes."""
-
-    rollouts: Rollouts
-    is_kept: Ints
+def knowledge(played: Played, node: Ints) -> Knowledge:
+    """Return what nodes of steps tell in the first groups of a unit."""
+    rollouts, is_seen = seen(played)
+    return knowledge_of(rollouts, in_groups(played, node)[is_seen])
 
 
-def _knowledge(played: Played, node: Ints) -> Knowledge:
+def in_groups(played: Played, node: Ints) -> Ints:
+    """Return nodes of all steps, of which no two groups share one."""
+    of_step = played.rollouts.episode // GROUP_SIZE
+    return np.unique(of_step * (int(node.max()) + 1) + node, return_inverse=True)[1]
+
+
+def seen(played: Played) -> tuple[Rollouts, Bools]:
+    """Return the first rollouts of a unit as evidence sees them, and which steps are theirs."""
     rollouts, world = played.rollouts, played.world
     outcome = world.score[rollouts.target[rollouts.is_last]].reshape(-1, GROUP_SIZE)
     span = outcome.max(1) - outcome.min(1)
@@ -97,16 +101,12 @@ def _knowledge(played: Played, node: Ints) -> Knowledge:
     units_of_group = (outcome - outcome.min(1)[:, None]) / np.where(span > 0, span, 1.0)[:, None]
     length = np.bincount(rollouts.episode).reshape(-1, GROUP_SIZE)
     group = np.repeat(np.cumsum(kept) - 1, GROUP_SIZE).reshape(-1, GROUP_SIZE)
-    of_step = rollouts.episode // GROUP_SIZE
-    numbered_nodes = np.unique(of_step * (int(node.max()) + 1) + node, return_inverse=True)[1]
-    return knowledge_of(
-        Rollouts(
-            group=group[kept].ravel(),
-            length=length[kept].ravel(),
-            outcome=units_of_group[kept].ravel(),
-        ),
-        numbered_nodes[kept[of_step]],
+    first = Rollouts(
+        group=group[kept].ravel(),
+        length=length[kept].ravel(),
+        outcome=units_of_group[kept].ravel(),
     )
+    return first, kept[rollouts.episode // GROUP_SIZE]
 
 
 def _worth(played: Played, before: Ints, after: Ints) -> dict[str, float]:
@@ -134,13 +134,14 @@ def _worth(played: Played, before: Ints, after: Ints) -> dict[str, float]:
     worth: dict[str, float] = {}
     for name, advantage in advantages(steps, judged(ESTIMATORS)).items():
         gradients = group_gradients(world, played.policy, rollouts, advantage)
-        worth[f"{name} 1"] = _mean_gain(played, gradients[:MANY]) / best
+        worth[f"{name} 1"] = mean_gain(played, gradients[:MANY]) / best
         summed = gradients.reshape(-1, MANY, *gradients.shape[1:]).sum(1)
-        worth[f"{name} {MANY}"] = _mean_gain(played, summed) / best
+        worth[f"{name} {MANY}"] = mean_gain(played, summed) / best
     return worth
 
 
-def _mean_gain(played: Played, gradients: Floats) -> float:
+def mean_gain(played: Played, gradients: Floats) -> float:
+    """Return the mean gain of the step along each of some gradients."""
     return float(np.mean([played.gain(gradient) for gradient in gradients]))
 
 

@@ -1,7 +1,7 @@
 """The worlds by name. Adding one is a function and a row here."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.chance import ladder, lift, rabbit
@@ -17,6 +17,7 @@ from experiments.credit_truth.worlds.design_tasks import (
 )
 from experiments.credit_truth.worlds.graded import basket, errands, program, quiz
 from experiments.credit_truth.worlds.grids import cliff, maze, push, vault
+from experiments.credit_truth.worlds.service import service
 from experiments.credit_truth.worlds.tasks import brew, office, safe, shop
 
 
@@ -37,7 +38,19 @@ GRADED_WORLDS = _by_name(errands, program, quiz, basket)
 """Worlds for design whose episodes have scores."""
 
 
+def _services(*specs: str) -> Mapping[str, Callable[[], World]]:
+    return {spec: partial(service, spec) for spec in specs}
+
+
+TOOL_WORLDS = _services("w1-s3", "w1-s8", "w2-s5", "w2-s6", "w2-s12", "w2-s16")
+"""Tasks of the service with tools that judge."""
+
+DESIGN_TOOL_WORLDS = _services("w1-s1", "w1-s2", "w2-s0", "w2-s2", "w2-s4")
+"""Tasks of the service that rules for states may be designed on."""
+
+
 @cache
 def world_named(name: str) -> World:
     """Return a world, of those that judge or of those for design; it is enumerated once."""
-    return {**WORLDS, **DESIGN_WORLDS, **GRADED_WORLDS}[name]()
+    graded = {**GRADED_WORLDS, **TOOL_WORLDS, **DESIGN_TOOL_WORLDS}
+    return {**WORLDS, **DESIGN_WORLDS, **graded}[name]()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import open_store
 from graphcredit.store.checks.run import check_store
-from tests.collector.importers.logs import write_lines
+from tests.collector.importers.logs import called, said, write_lines
 from tests.collector.importers.read_back import imported, steps_of
 
 AGAIN = "earlier copy of a trajectory of which the store has more"
@@ -65,6 +66,54 @@ def test_another_trajectory_of_one_id_is_refused(tmp_path: Path):
     report = imported(other, tmp_path / "store")
     assert (report.num_trajectories, report.num_different) == (0, 1)
     assert logged(tmp_path / "store") == before
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+def test_two_lengths_in_one_log_are_one_trajectory(names: tuple[str, str], tmp_path: Path):
+    for name, rows in zip(names, (SHORT, WHOLE), strict=True):
+        write_lines(tmp_path / "log" / f"{name}.jsonl", *rows)
+    imported(write_lines(tmp_path / "whole" / "log.jsonl", *WHOLE), tmp_path / "fresh")
+    report = imported(tmp_path / "log", tmp_path / "store")
+    assert not report.bad_rows
+    assert report.left_out[MOVED if names[0] == "a" else AGAIN] == 1
+    order = ("trajectory_id", "step_index")
+    one, other = (sorted(logged(tmp_path / s), key=itemgetter(*order)) for s in ("store", "fresh"))
+    assert one == other
+    assert not check_store(open_store(tmp_path / "store")).errors
+
+
+def test_of_two_that_part_in_one_log_the_second_is_refused(tmp_path: Path):
+    first, answer, *rest = session("b", 4)
+    write_lines(tmp_path / "log" / "a.jsonl", *SHORT)
+    write_lines(tmp_path / "log" / "b.jsonl", first, {**answer, "content": "another"}, *rest)
+    report = imported(tmp_path / "log", tmp_path / "store")
+    assert report.num_trajectories == 3
+    assert [row.reason.split(":")[0] for row in report.bad_rows] == [
+        "the id of a trajectory must be unique"
+    ]
+
+
+CALLED = [called("look"), said("tool", "a door"), called("open"), said("tool", "a garden")]
+
+
+def calls(num: int, **more: Any) -> list[dict[str, Any]]:
+    """Return a log of calls of one session."""
+    told = [said("user", "Leave the house."), *CALLED, said("assistant", "done")]
+    session = "00000000-0000-4000-8000-00000000000d"
+    return [
+        {"session_id": session, "request": {"messages": told[:n]}, "response": told[n], **more}
+        for n in range(1, 2 * num, 2)
+    ]
+
+
+def test_a_log_of_calls_is_completed_too(tmp_path: Path):
+    short = write_lines(tmp_path / "short" / "log.jsonl", *calls(2))
+    whole = write_lines(tmp_path / "whole" / "log.jsonl", *calls(3, reward=1))
+    imported(whole, tmp_path / "fresh")
+    imported(short, tmp_path / "store")
+    assert imported(whole, tmp_path / "store").left_out[MOVED] == 1
+    assert logged(tmp_path / "store") == logged(tmp_path / "fresh")
+    assert imported(short, tmp_path / "store").left_out[AGAIN] == 1
 
 
 _KILLED = """

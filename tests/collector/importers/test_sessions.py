@@ -38,7 +38,7 @@ class Session:
     def user(self, uuid: str, parent: str | None, content: Any, **more: Any) -> None:
         self.add(uuid, parent, "user", message=said("user", content), **more)
 
-    def answer(self, uuid: str, parent: str, id_: str, *content: Any, **more: Any) -> None:
+    def answer(self, uuid: str, parent: str | None, id_: str, *content: Any, **more: Any) -> None:
         message = {"id": id_, "role": "assistant", "model": "m", "content": list(content)}
         self.add(uuid, parent, "assistant", message=message, **more)
 
@@ -95,6 +95,17 @@ def test_what_the_user_took_back_is_no_step_and_a_compaction_goes_on(tmp_path: P
         ("The story so far.", "Done."),
     ]
     assert report.left_out["message that the user took back"] == 2
+
+
+def test_lines_that_name_no_parent_are_in_order(tmp_path: Path):
+    s = Session()
+    s.user("u1", None, "Fix it.")
+    s.answer("a1", None, "m1", text("I try."))
+    s.user("u2", None, "Again.")
+    s.answer("a2", None, "m2", text("Done."))
+    imported(write_lines(tmp_path / "a.jsonl", *s.lines), tmp_path / "store")
+    steps = [("Fix it.", "I try."), ("Again.", "Done.")]
+    assert brief(tmp_path / "store", *STEP[:2]) == steps
 
 
 def test_sessions_of_one_task_are_a_group_wherever_they_ran(tmp_path: Path):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.store.errors import OptionError
+from graphcredit.store.errors import InputError, OptionError
 from tests.collector.importers.logs import write_lines
 from tests.collector.importers.read_back import brief, imported
 
@@ -186,6 +186,9 @@ def test_columns_have_the_names_that_the_user_says(tmp_path: Path):
     assert [bad.reason for bad in wrong.bad_rows] == [
         "a record must have each field that --columns names: none has pts"
     ]
+    log = write_lines(tmp_path / "usual.jsonl", *ROWS)
+    with pytest.raises(InputError, match="none of the first ones has pts or room"):
+        imported(log, tmp_path / "none", columns="state=room,reward=pts")
 
 
 def test_numbers_of_states_are_rounded_but_not_those_of_names(tmp_path: Path):

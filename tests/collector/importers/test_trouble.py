@@ -164,10 +164,21 @@ def test_a_success_that_no_record_has_is_said(tmp_path: Path):
 
 
 def test_bad_rows_that_are_not_named_are_counted(tmp_path: Path):
-    ended = run("import", write_lines(tmp_path / "w.jsonl", *WALKS, *["{"] * 14), tmp_path / "s")
+    broken = ["{" + " " * (number % 12) for number in range(14)]
+    log = write_lines(tmp_path / "w.jsonl", *WALKS, *broken)
+    ended = run("import", log, tmp_path / "s")
+    assert f"bad: {log}, line 4 and 1 more: it must be JSON" in ended.err  # 4 and 16 are alike
     assert ended.err.count("bad: ") == 10
-    assert "14 bad rows, not imported; 4 of them not named here: --json names 100" in ended.out
+    assert "14 bad rows, not imported; 2 of them not named here: --json names 100" in ended.out
     assert ended.exit_code == 1
+
+
+def test_a_file_of_text_lines_is_refused_by_one_sentence(tmp_path: Path):
+    log = write_lines(tmp_path / "w.jsonl", *["[START] task=easy", "[STEP] action=go reward=1"] * 9)
+    report = imported(log, tmp_path / "store")
+    [(where, reason)] = [(bad.where, bad.reason) for bad in report.bad_rows]
+    assert where == str(log)
+    assert "none of the first 18 is, and the file begins with '[START] task=easy'" in reason
 
 
 def test_other_options_for_the_same_store_are_said_in_one_sentence(tmp_path: Path):

@@ -141,4 +141,4 @@ def test_runs_with_the_same_names_are_kept_apart(log: Path):
     for run in ("one", "two"):
         import_log(log, log.parent / "both", ImportOptions(run=run))
     assert effects_in(log.parent / "both") == effects_in(log.parent / "both", run_id="one")
-    assert effects_in(log.parent / "both") == ("close",)
+    assert effects_in(log.parent / "both").tools == ("close",)

@@ -33,6 +33,7 @@ _FACTS = 'order_id O7.items = ["a", "b"]\norder_id O7.order_id = "O7"\norder_id 
     ("rule", "states"),
     [
         ("calls", [NOTHING, NOTHING, _GET, _GET, _GET, f"{_CANCEL}\n{_GET}\n{_NOTE}"]),
+        ("calls:get,note", [NOTHING, NOTHING, _GET, _GET, _GET, f"{_GET}\n{_NOTE}"]),
         ("effects:cancel,book", [NOTHING] * 5 + [_CANCEL]),
         ("last-tool", [NOTHING, NOTHING, "after get", "after get", "after get", "after note"]),
         (

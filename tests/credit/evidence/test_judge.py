@@ -8,7 +8,8 @@ import pytest
 
 import graphcredit
 from graphcredit.credit.evidence import judge
-from graphcredit.credit.evidence.judge import Definition, evidence
+from graphcredit.credit.evidence.definition import Definition
+from graphcredit.credit.evidence.judge import evidence
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store.errors import InputError
 from tests.cli.in_process import run
@@ -27,11 +28,10 @@ def rooms(folder: Path, *, num_groups: int = 24, noise: bool = False, told: bool
             for step, text in enumerate(texts):
                 number = f" at 12:{rng.integers(10, 60)}" if noise else ""
                 is_last = step == 2
-                rows.append(
-                    {"task": f"t{group}", "episode": f"{group}-{rollout}", "t": step}
-                    | {"obs": text + number, "action": f"go {step}", "reward": float(won & is_last)}
-                    | {"done": is_last, "success": won if is_last else None}
-                )
+                row: dict[str, object] = {"task": f"t{group}", "episode": f"{group}-{rollout}"}
+                row |= {"t": step, "obs": text + number, "action": f"go {step}"}
+                row |= {"reward": float(won & is_last), "done": is_last}
+                rows.append(row | {"success": won if is_last else None})
     graphcredit.record(pl.DataFrame(rows), folder)
     return folder
 

@@ -10,7 +10,7 @@ from graphcredit.credit.evidence.visits import (
     PSEUDO_VISITS,
     Rollouts,
     said_by_others,
-    swapped,
+    swaps,
 )
 from graphcredit.credit.steps.arrays import Ints
 
@@ -92,9 +92,17 @@ def test_every_visit_is_as_the_slow_reference_says(paths: Paths):
 @given(_PATHS)
 def test_swaps_keep_each_state_in_its_group_and_at_its_time(paths: Paths):
     made, node = rollouts(paths)
-    changed = swapped(made, node, np.random.default_rng(len(paths)))
     key = np.stack([made.group[made.of_step], made.time])
-    assert sorted(zip(*key, node, strict=True)) == sorted(zip(*key, changed, strict=True))
+    for givers in swaps(made, 3):
+        changed = node[givers]
+        assert sorted(zip(*key, node, strict=True)) == sorted(zip(*key, changed, strict=True))
+
+
+def test_who_gives_a_state_gives_the_next_ones_too():
+    made, _ = rollouts([(0, 0.0, [0] * 5)] * 6)
+    for givers in swaps(made, 3):
+        steps = givers.reshape(6, 5)
+        assert (np.diff(steps, axis=1) == 1).all()
 
 
 def knowledge(paths: Paths) -> Knowledge:

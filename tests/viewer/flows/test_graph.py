@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from graphcredit.store import Store
-from graphcredit.viewer.widgets.colours import colour_limit, diverging
+from graphcredit.viewer.widgets.colours import SignedScale
 from tests.viewer.flows.screen import (
     acted,
     ask,
@@ -31,8 +31,8 @@ def _colours(store: Store, estimator: str) -> dict[str, str]:
         FROM enriched WHERE iteration = 1 AND task_id = 't0' GROUP BY ALL
     """
     means = {row["key"]: row["mean"] for row in ask(store, sql).to_pylist()}
-    limit = colour_limit(means.values())
-    return {key: diverging(mean, limit) for key, mean in means.items()}
+    scale = SignedScale.of(means.values())
+    return {key: scale.colour(mean) for key, mean in means.items()}
 
 
 def _drawn_colours(page: Page) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from importlib.resources import files
 
 _SCRIPTS = (
-    *("styles.js", "legend.js", "slices.js", "find.js", "minimap.js", "play.js", "graph.js"),
+    *("styles.js", "legend.js", "slices.js", "find.js", "goal.js", "minimap.js", "picture.js"),
+    *("play.js", "graph.js"),
 )
 """In one scope, one after the other: a component of Streamlit has one script, as the export has."""
 

@@ -9,10 +9,12 @@ const PLAY = "graphcredit-play";
 const MANY = 600;
 const PADDING = 36;
 const LARGEST_AT_FIRST = 1.3;
+const LEAST_HEIGHT = 560;
+const SETTLED_MS = 500;
 const NOTHING = { words: "", keys: [], total: 0 };
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, legend, signature}. What is marked comes by an event of its own, so that a
+ *  data: {nodes, edges, legend, focus, signature}. What is marked comes by an event of its own, so that a
  *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
  *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
 export default function drawGraph(component) {
@@ -64,27 +66,38 @@ function build(root, data) {
     pixelRatio: many ? 1 : "auto",
   });
   const showMap = minimap(root, cy);
+  pointAtGoal(root, cy);
   let inView = null;
   /** The drawing has more or less room: fit it again, unless somebody has moved it. */
   const onRoom = () => {
     cy.resize();
     const now = { zoom: cy.zoom(), pan: cy.pan() };
-    if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data.nodes);
+    if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data);
   };
   const play = player(root, cy, { onMove: showMap, onRoom });
   const find = finder(root, cy, (words) => root[DRAWN].ask(words));
   let isWhole = false;
+  let isNew = true;
   const onMarks = () => {
     if (!isWhole) return;
     const marks = globalThis[MARKS];
     mark(cy, marks);
+    if (isNew && marks?.selected) bringIntoView(cy, cy.getElementById(marks.selected));
+    isNew = false;
     find.take(marks?.found ?? NOTHING);
     showMap();
   };
   const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
-  listen(root, cy);
+  listen(root, cy, data.legend);
   showLegend(root, data.legend);
-  onRoom();
+  const onWindow = () => {
+    if (cy.destroyed()) return;
+    fillHeight(root);
+    onRoom();
+  };
+  onWindow();
+  // The page above may still be on its way.
+  setTimeout(onWindow, SETTLED_MS);
   delete root.dataset.picture;
   delete root.dataset.ready;
   const all = [...data.nodes, ...data.edges];
@@ -109,7 +122,7 @@ function markPaint(name) {
 }
 
 /** Answer to the pointer and to the keyboard. */
-function listen(root, cy) {
+function listen(root, cy, legend) {
   // Cytoscape does not see that a page around it has scrolled or moved it.
   root.querySelector(".canvas").onpointerdown = () => cy.resize();
   const tip = root.querySelector(".tip");
@@ -120,7 +133,7 @@ function listen(root, cy) {
   });
   cy.on("mouseout", "node,edge", () => (tip.hidden = true));
   root.querySelector(".fit").onclick = () => cy.animate({ fit: { padding: PADDING }, duration: 150 });
-  root.querySelector(".png").onclick = () => savePicture(root, cy);
+  root.querySelector(".png").onclick = () => savePicture(root, cy, legend);
   root.onkeydown = (event) => onKey(root, cy, event);
 }
 
@@ -164,10 +177,16 @@ function mark(cy, marks) {
   });
 }
 
-function savePicture(root, cy) {
-  const paper = getComputedStyle(root).getPropertyValue("--st-background-color").trim();
-  const link = document.createElement("a");
-  link.href = cy.png({ full: true, scale: 2, maxWidth: 8000, maxHeight: 8000, bg: paper || "#fff" });
-  link.download = "graph.png";
-  link.click();
+/** A selection of the address may lie outside of what is shown first. */
+function bringIntoView(cy, element) {
+  const view = cy.extent();
+  const { x1, x2, y1, y2 } = element.boundingBox({ includeLabels: false });
+  if (x1 < view.x1 || x2 > view.x2 || y1 < view.y1 || y2 > view.y2) centre(cy, element, false);
+}
+
+/** In the app, reach down to the end of the window; a page of its own says how high the graph is. */
+function fillHeight(root) {
+  if (getComputedStyle(root).getPropertyValue("--graph-height").trim()) return;
+  const top = root.getBoundingClientRect().top + (root.closest("[data-testid=stMain]")?.scrollTop ?? 0);
+  root.style.height = `${Math.max(LEAST_HEIGHT, Math.round(globalThis.innerHeight - top - 20))}px`;
 }

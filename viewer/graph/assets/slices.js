@@ -3,7 +3,7 @@
 const SLICE_MS = 40;
 const FIRST_SLICE = 120;
 const LARGEST_SLICE = 600;
-const SMALLEST_OF_BOXES = 0.45;
+const WORDS_AT_FIRST = 10.5;
 
 /** Add elements in their order, as many at a time as take about SLICE_MS. The drawing is painted
  *  when the first `numFirst` are there, and when all are: to paint takes longer than to add a slice.
@@ -28,9 +28,9 @@ async function addInSlices(cy, elements, numFirst, afterEach) {
   }
 }
 
-/** Show all of a drawing that has these nodes, of which only some may be there by now. If the words
- *  of boxes could not be read then, show its beginning: the small map has the rest. Returns what is in view. */
-function fitTo(cy, nodes) {
+/** Show all of a drawing, of which only some may be there by now. If its words could not be read
+ *  then, open at its focus: the small map and the goal's sign have the rest. Returns what is in view. */
+function fitTo(cy, { nodes, edges, focus }) {
   const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
   for (const { position, data } of nodes) {
     box.left = Math.min(box.left, position.x - data.width / 2);
@@ -38,21 +38,31 @@ function fitTo(cy, nodes) {
     box.top = Math.min(box.top, position.y - data.height / 2);
     box.bottom = Math.max(box.bottom, position.y + data.height / 2);
   }
-  const room = { width: cy.width() - 2 * PADDING, height: cy.height() - 2 * PADDING };
-  const whole = Math.min(
-    room.width / (box.right - box.left),
-    room.height / (box.bottom - box.top),
-    LARGEST_AT_FIRST,
-  );
-  const isLegible = whole >= SMALLEST_OF_BOXES || !nodes.every(({ data }) => data.box);
-  const zoom = isLegible ? whole : SMALLEST_OF_BOXES;
-  const start = nodes.find(({ data }) => data.kind === "start") ?? nodes[0];
-  const isHigh = zoom * (box.bottom - box.top) > room.height;
+  const room = { x: cy.width() - 2 * PADDING, y: cy.height() - 2 * PADDING };
+  const whole = Math.min(room.x / (box.right - box.left), room.y / (box.bottom - box.top), LARGEST_AT_FIRST);
+  const zoom = whole * LETTERS >= LEAST_LETTERS ? whole : WORDS_AT_FIRST / LETTERS;
+  const at = focusOf(nodes, edges, focus, { x: room.x / zoom, y: room.y / zoom });
   const middle = {
-    x: isLegible ? (box.left + box.right) / 2 : box.left + room.width / 2 / zoom,
-    y: isHigh && !isLegible ? start.position.y : (box.top + box.bottom) / 2,
+    x: between(at.x, box.left, box.right, room.x / zoom),
+    y: between(at.y, box.top, box.bottom, room.y / zoom),
   };
   const pan = { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y };
   cy.viewport({ zoom, pan });
   return { zoom, pan };
+}
+
+/** The middle of a window that shows a place and nothing beyond the ends. */
+function between(place, low, high, size) {
+  if (high - low <= size) return (low + high) / 2;
+  return Math.min(Math.max(place, low + size / 2), high - size / 2);
+}
+
+/** The middle of a transition; its end, if it is longer than the window. */
+function focusOf(nodes, edges, focus, window) {
+  const place = (id) => nodes.find(({ data }) => data.id === id)?.position;
+  const edge = edges.find(({ data }) => data.id === focus)?.data;
+  const end = place(edge?.target ?? focus) ?? nodes[0].position;
+  const start = place(edge?.source) ?? end;
+  const isLong = Math.abs(start.x - end.x) > window.x || Math.abs(start.y - end.y) > window.y;
+  return isLong ? end : { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 };
 }

@@ -1,5 +1,9 @@
 // How states and transitions look, in the theme's colours.
 
+const LETTERS = 15;
+/** Words that would be smaller on the screen are not drawn. */
+const LEAST_LETTERS = 9;
+
 /** The theme's colours of text and of ground. */
 function inks(root) {
   const theme = getComputedStyle(root);
@@ -18,8 +22,8 @@ function styles(root) {
         label: "data(label)",
         width: "data(width)",
         height: "data(height)",
-        "font-size": 14,
-        "min-zoomed-font-size": 6,
+        "font-size": LETTERS,
+        "min-zoomed-font-size": LEAST_LETTERS,
         "text-valign": "bottom",
         "text-margin-y": 3,
         "background-color": paper,
@@ -37,7 +41,7 @@ function styles(root) {
         "text-margin-y": 0,
         "text-wrap": "wrap",
         "text-outline-width": 0,
-        "font-size": 16,
+        "font-size": LETTERS,
         "line-height": 1.15,
       },
     },
@@ -65,8 +69,8 @@ function styles(root) {
       style: {
         color: ink,
         label: "data(label)",
-        "font-size": 12,
-        "min-zoomed-font-size": 6,
+        "font-size": LETTERS,
+        "min-zoomed-font-size": LEAST_LETTERS,
         "text-margin-x": "data(dx)",
         "text-margin-y": "data(dy)",
         "text-background-color": paper,
@@ -88,8 +92,9 @@ function styles(root) {
       style: { "curve-style": "bezier", "loop-direction": "0deg", "control-point-step-size": 40, "arrow-scale": 0.6 },
     },
     // Blame is told by a bar across its tip too, not by colour alone.
-    { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee" } },
+    { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee", "arrow-scale": 1.3 } },
     { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
+    { selector: "edge[?way]", style: { "line-style": "dotted" } },
     {
       selector: "edge[?flipped]",
       style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },

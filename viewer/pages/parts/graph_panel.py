@@ -16,13 +16,15 @@ from graphcredit.viewer.graph.facts import (
     choices,
     edge_steps,
     ranked_steps,
-    remarkable,
 )
+from graphcredit.viewer.graph.importance import remarkable
 from graphcredit.viewer.graph.shading import Shading, signed
+from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
-from graphcredit.viewer.graph.words import distance_words, state_name
+from graphcredit.viewer.graph.words import distance_words
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.pages.parts.similar_states import show_similar_states
+from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
@@ -50,6 +52,8 @@ class Panel:
     """The whole graph."""
     shown: TaskGraph
     """The part that is drawn."""
+    names: Mapping[int, str]
+    """Number and name of each state."""
     steps: pa.Table
     """Steps of the task, from `queries.graphs.task_steps`, with what is `SHOWN`."""
     shading: Shading
@@ -79,7 +83,7 @@ class Panel:
         show_table(steps.select(shown), column_config=dict.fromkeys(parts, number))
 
     def _choose_state(self, selected: int | Ends | None) -> None:
-        names = {node_key(node.state_id): state_name(node) for node in self.shown.nodes}
+        names = {node_key(node.state_id): self.names[node.state_id] for node in self.shown.nodes}
         key = controls.picked_key(selected)
         st.session_state["graph_state"] = key if key in names else None
         st.selectbox(
@@ -99,11 +103,12 @@ class Panel:
             else "Its steps, the most credited first"
         )
         selection.link("trajectory", "Step by step", trajectory=trajectory_id)
+        beside_link("Beside the nearest rollout that won", trajectory=trajectory_id)
         with st.container(gap=None, height=_LIST_HEIGHT):
             for step in ranked_steps(self.steps, trajectory_id, SHOWN):
                 ends = step["state_id"], step["next_state_id"]
                 self._button(
-                    f"step {step['step_index']}: {step['action']}  "
+                    f"step {step['step_index']}: {action_words(step['action'], 90)}  "
                     f"({ends[0]} → {self._target(ends[1])})",
                     edge_key(ends),
                     f"step{step['step_index']}",
@@ -170,10 +175,9 @@ class Panel:
 
     def _transition(self, ends: Ends) -> None:
         edge = next(edge for edge in self.graph.edges if edge.ends == ends)
-        names = {node.state_id: state_name(node) for node in self.graph.nodes}
         with st.container(gap=None):
             for title, state_id in zip(("from", "to"), ends, strict=True):
-                self._button(f"{title} {names[state_id]}", node_key(state_id), title)
+                self._button(f"{title} {self.names[state_id]}", node_key(state_id), title)
         show_text(self._edge_facts(edge))
         steps = edge_steps(self.steps, ends)
         st.caption("Open a step in its trajectory:")
@@ -211,7 +215,7 @@ class Panel:
     def _edge_button(self, edge: Edge) -> None:
         flip = "⇄ " if self.shading.is_flipped(edge) else ""
         said = MARKS[self.shading.verdict(edge)]
-        action, *others = edge.actions
+        action, *others = (action_words(action, 90) for action in edge.actions)
         more = f" and {len(others)} more" if others else ""
         self._button(
             f"{action}{more}  ({edge.source} → {self._target(edge.target)})",
@@ -222,7 +226,7 @@ class Panel:
 
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
         self._button(
-            f"{choice.action} → {self._target(choice.target)}  "
+            f"{action_words(choice.action, 70)} → {self._target(choice.target)}  "
             f"({choice.visits}×, {choice.success_rate:.0%} succeeded)",
             edge_key((state_id, choice.target)),
             f"action{number}",

@@ -119,7 +119,7 @@ def choose_trajectory(steps: pa.Table) -> str | None:
         return f"{trajectory} · {outcome(succeeded)} · {counted(length, 'step')}"
 
     return selection.choose(
-        "trajectory", "Trajectory laid over it", list(lengths), nothing="none", show=show
+        "trajectory", "Trajectory laid over it", list(lengths), nothing="none", show=show, width=230
     )
 
 

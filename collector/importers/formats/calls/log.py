@@ -41,12 +41,14 @@ from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCES
 from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.json_text import content_digest
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
     field_at,
     fields_of,
+    is_unique,
     without,
 )
 
@@ -156,9 +158,22 @@ def read(record: Record) -> Rollouts:
         return
     if value["num_others"]:
         yield Omission(reason=_BRANCH, count=value["num_others"])
-    for chain in cast("list[Chain]", value["conversations"]):
+    conversations = cast("list[Chain]", value["conversations"])
+    ids = [_id_of(chain, value["calls"]) for chain in conversations]
+    for chain, id_ in zip(conversations, ids, strict=True):
         outer = without(value, ("calls", "conversations", "num_others"))
-        yield rollout_of_chain(replace(chain, facts=[*chain.facts, outer]))
+        rollout = rollout_of_chain(replace(chain, facts=[*chain.facts, outer]))
+        yield replace(rollout, trajectory_id=id_ if ids.count(id_) == 1 else None)
+
+
+def _id_of(chain: Chain, rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return an id that a longer copy of the log gives, too: of the session and how it begins."""
+    session = session_of(rows[0]) if rows else None
+    if session is None or not is_unique(session):
+        return None
+    first = next((n for n, message in enumerate(chain.messages) if message.is_answer), 0)
+    begins = [[m.role, m.text, *map(str, m.tool_calls)] for m in chain.messages[: first + 1]]
+    return f"{session}-{content_digest(begins)[:8]}"
 
 
 class _Calls:

@@ -159,7 +159,7 @@ def _reason_of(line: Line) -> str | None:
 
 def _taken_back(lines: Sequence[Line]) -> Callable[[Line], bool]:
     """Return the test for lines that are on a branch that the user left."""
-    if not any("parentUuid" in line for line in lines):
+    if not any(map(_parent, lines)):  # the lines are in order, as in `stream-json`
         return lambda line: False
     way = _way_to_last(lines)
     on_way = [line for line in lines if line.get("uuid") in way]

@@ -1,6 +1,5 @@
 """Files with a message a line: one conversation, or several that the lines name."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,13 @@ from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.roles import content_of, opened, role_of
 from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.collector.importers.messages.shapes import is_call, is_result, is_thought
-from graphcredit.collector.importers.messages.values import as_text, fields_of, first_of, without
+from graphcredit.collector.importers.messages.values import (
+    as_text,
+    fields_of,
+    first_of,
+    is_unique,
+    without,
+)
 
 _SESSIONS = (
     *("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"),
@@ -26,9 +31,6 @@ _SESSIONS = (
 _OF_MESSAGES = frozenset(
     {"role", "type", "content", "name", "text", "id", "parentId", "timestamp", "model"}
 )
-
-_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-"""The name of a session that no other log has."""
 
 _NO_MESSAGE = "line that is no message"
 
@@ -96,7 +98,7 @@ def read(record: Record) -> Rollouts:
     lines = lines_of(record)
     session = as_text(fields_of(record.value).get("session")) or None
     row = {**_said_once(lines), "rollout_id": session, **without(fields_of(record.value), ())}
-    own = session if session and _UUID.fullmatch(session) else None
+    own = session if session and is_unique(session) else None
     yield from rollouts_of(replace(record, value=row), _joined(lines), own)
 
 

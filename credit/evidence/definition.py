@@ -1,0 +1,36 @@
+"""What is judged: definitions of a state."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from graphcredit.credit.merging.table import MergeSettings
+from graphcredit.credit.steps.arrays import Ints
+from graphcredit.store.layout import LOGGED_STATE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Definition:
+    """A definition of a state: which text it has, and which texts are one."""
+
+    name: str
+    state: str = LOGGED_STATE
+    """Which states of the store it takes."""
+    merge: MergeSettings = field(default_factory=MergeSettings)
+    columns: tuple[str, ...] = ()
+    """Step columns that its texts are made of, besides those of every credit run."""
+    restate: Callable[[pa.Table], pa.Table] = lambda table: table
+    """Returns the steps of whole groups with its texts as `state` and `next_state`."""
+    parts: "LearnedParts | None" = None
+    """What its states may have besides, if that tells more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnedParts:
+    """Parts of a state, of which those stay that tell something."""
+
+    of: Callable[[pa.Table], Mapping[str, Ints]]
+    """Returns [num_rows] each part of the steps of whole groups."""
+    name: Callable[[Sequence[str]], str]
+    """Returns the name of the definition with some of the parts."""

@@ -1,0 +1,1 @@
+"""The service with tools in the exact yardstick: what rules for states are worth on its logs."""

@@ -1,0 +1,365 @@
+# pyright: reportMissingImports=false
+"""Each adapter on its framework's current classes, where they are installed.
+
+Two rollouts of one task, x: hall -east-> kitchen -take-> worth 1, y: hall -west-> worth 0. By
+GiGPO x and y differ by one in their episode and at the hall, so each part is ±1/√2, and the
+kitchen, seen once, has the episode's part only.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from graphcredit.integrations import StepCredit, art, nemo_rl, prime_rl, rllm, skyrl, slime
+from graphcredit.store.errors import InputError
+
+pytestmark = [pytest.mark.integrations, pytest.mark.filterwarnings("ignore")]
+
+MODEL = Path(__file__).parents[2] / "experiments/textworld/kept/warm/general-0"
+HALF = 2**-0.5
+EAST, TAKE, WEST = 2 * HALF, HALF, -2 * HALF
+GIGPO = StepCredit(estimator="gigpo")
+
+WORDS = ["<pad>", "find", "hall", "east", "kitchen", "take", "west"]
+
+
+def ids(text: str) -> list[int]:
+    return [WORDS.index(word) for word in text.split()]
+
+
+class Tokenizer:
+    """A word is a token."""
+
+    pad_token_id = 0
+
+    def decode(self, tokens: list[int], **_: Any) -> str:
+        return " ".join(WORDS[token] for token in tokens)
+
+
+@pytest.fixture
+def verl_trainer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return what makes advantages of the outputs of agent loops by verl's v1 trainer."""
+    pytest.importorskip("verl.trainer.ppo.v1.trainer_base", reason="verl is not installed")
+    from omegaconf import OmegaConf
+    from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
+    from verl.trainer.ppo.v1 import trainer_base
+    from verl.trainer.ppo.v1.agent_loop_tq import list_of_dict_to_tensordict
+
+    KVBatchMeta = trainer_base.KVBatchMeta  # noqa: N806
+    from graphcredit.integrations import verl_plugin  # noqa: F401 (registers, as verl's import does)
+
+    def computed(estimator: str, outputs: dict[str, Any], **options: Any) -> Any:
+        fields = []
+        for key, (prompt, response, mask, reward, extra) in outputs.items():
+            output = AgentLoopOutput(
+                prompt_ids=ids(prompt),
+                response_ids=ids(response),
+                response_mask=mask,
+                reward_score=reward,
+                metrics=AgentLoopMetrics(),
+                extra_fields=extra,
+            )
+            fields.append(output.as_dict() | {"uid": key.rsplit("_", 2)[0]})
+        kept: dict[str, Any] = {}
+
+        def kv_batch_put(keys: Any, partition_id: str, fields: Any) -> Any:
+            kept.update(fields.items())
+            return KVBatchMeta(partition_id=partition_id, keys=keys, tags=[{}] * len(keys))
+
+        def kv_batch_get(keys: Any, partition_id: str, select_fields: list[str]) -> Any:
+            names = [name for name in select_fields if name in fields[0]]
+            return list_of_dict_to_tensordict(fields).select(*names)
+
+        queue = SimpleNamespace(kv_batch_get=kv_batch_get, kv_batch_put=kv_batch_put)
+        monkeypatch.setattr(trainer_base, "tq", queue)
+        trainer: Any = object.__new__(trainer_base.get_trainer_cls("sync"))
+        algorithm = {
+            "adv_estimator": estimator,
+            "use_kl_in_reward": False,
+            "gamma": 1.0,
+            "lam": 1.0,
+            "graphcredit": options,
+        }
+        trainer.config = OmegaConf.create(
+            {"algorithm": algorithm, "actor_rollout_ref": {"rollout": {"n": 2}}}
+        )
+        trainer.tokenizer = Tokenizer()
+        batch = KVBatchMeta(partition_id="train", keys=list(outputs), tags=[{}] * len(outputs))
+        trainer._compute_advantage(batch, metrics={})
+        return [row.tolist() for row in kept["advantages"].unbind()]
+
+    return computed
+
+
+def test_verl_rows_with_many_turns(verl_trainer: Callable[..., Any]):
+    found = verl_trainer(
+        "graphcredit.gigpo",
+        {
+            "a_b_0_0": ("find hall", "east kitchen take", [1, 0, 1], 1.0, {}),
+            "a_b_1_0": ("find hall", "west", [1], 0.0, {}),
+        },
+    )
+    assert found == [pytest.approx([EAST, 0, TAKE], rel=1e-4), pytest.approx([WEST], rel=1e-4)]
+
+
+def test_verl_a_row_for_each_turn(verl_trainer: Callable[..., Any]):
+    found = verl_trainer(
+        "graphcredit.gigpo",
+        {  # moved by balancing, the second turn first
+            "t_0_1": ("find hall east kitchen", "take take", [1, 1], 1.0, {}),
+            "t_1_0": ("find hall", "west", [1], 0.0, {}),
+            "t_0_0": ("find hall", "east", [1], 1.0, {}),
+        },
+    )
+    expected = [[TAKE] * 2, [WEST], [EAST]]
+    assert found == [pytest.approx(values, rel=1e-4) for values in expected]
+
+
+def test_skyrl(monkeypatch: pytest.MonkeyPatch):
+    """A row is a turn; SkyRL pads the batch with a copy of its first row."""
+    # SkyRL is for Python 3.12: a type of it that the test does not use needs that of pydantic.
+    monkeypatch.setattr("pydantic._internal._generate_schema._SUPPORTS_TYPEDDICT", True)
+    pytest.importorskip("skyrl.train.trainer", reason="SkyRL is not installed")
+    from skyrl.backends.skyrl_train.training_batch import (
+        TrainingInputBatch,
+        pad_training_input_batch,
+    )
+    from skyrl.train.dataset.preprocess import convert_prompts_responses_to_batch_tensors
+    from skyrl.train.trainer import RayPPOTrainer
+
+    prompts = [ids("find hall"), ids("find hall east kitchen"), ids("find hall")]
+    responses = [ids("east"), ids("take take"), ids("west")]
+    ones = [[1] * len(response) for response in responses]
+    rewards = [[0.0], [0.0, 1.0], [0.0]]
+    sequences, seen, is_response, rewarded, mask, _, _ = convert_prompts_responses_to_batch_tensors(
+        Tokenizer(), prompts, responses, rewards, ones
+    )
+    batch = TrainingInputBatch(
+        {
+            "sequences": sequences,
+            "attention_mask": seen,
+            "response_mask": is_response,
+            "rewards": rewarded,
+            "loss_mask": mask,
+            "values": None,
+        }
+    )
+    batch.metadata = {
+        "uids": ["t"] * 3,
+        "is_last_step": [False, True, True],
+        "avg_response_length": 1.0,
+    }
+    batch = pad_training_input_batch(batch, 1)
+    trainer: Any = object.__new__(skyrl.with_credit(RayPPOTrainer, GIGPO))
+    algorithm = SimpleNamespace(
+        advantage_estimator="grpo", gamma=1.0, lambd=1.0, grpo_norm_by_std=True
+    )
+    trainer.cfg = SimpleNamespace(
+        generator=SimpleNamespace(step_wise_trajectories=True),
+        trainer=SimpleNamespace(algorithm=algorithm),
+    )
+    trainer.tokenizer, trainer.all_metrics, trainer.global_step = Tokenizer(), {}, 1
+    found = trainer.compute_advantages_and_returns(batch)
+    expected = torch.tensor([[0, EAST], [TAKE, TAKE], [0, WEST], [0, 0]])
+    torch.testing.assert_close(found["advantages"], expected, rtol=1e-4, atol=1e-6)
+    assert found["returns"] is found["advantages"] or found["returns"].equal(found["advantages"])
+    assert "loss/avg_final_rewards" in trainer.all_metrics
+
+
+def said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def told(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+X = [told("hall"), said("east"), told("kitchen"), said("take")]
+Y = [told("hall"), said("west")]
+
+
+def test_prime_rl():
+    """Its own algorithm, with the episodes that `score_group` has."""
+    pytest.importorskip("prime_rl.orchestrator.algo.grpo", reason="prime-rl is not installed")
+    from prime_rl.configs.algorithm import GRPOAlgoConfig
+    from prime_rl.orchestrator.algo.grpo import GRPOAlgorithm
+    from prime_rl.orchestrator.algo.routing import scalar_advantage
+
+    from tests.api.test_verifiers import episodes, played
+
+    x, y = played()
+    algorithm = prime_rl.with_credit(GRPOAlgorithm, GIGPO)(GRPOAlgoConfig(), policy_pool=None)
+    asyncio.run(algorithm.finalize_group(episodes(x, y)))
+    assert scalar_advantage(x) == pytest.approx((EAST + TAKE) / 2, rel=1e-4)
+    assert scalar_advantage(y) == pytest.approx(WEST, rel=1e-4)
+    y.ok = False
+    asyncio.run(algorithm.finalize_group(episodes(x, y)))
+    assert scalar_advantage(x) == 0.0
+
+
+def test_rllm():
+    """The hook of its trainer, then its check of advantages that are there already."""
+    pytest.importorskip("rllm.trainer.algorithms.transform", reason="rLLM is not installed")
+    from rllm.trainer.algorithms import (
+        AlgorithmConfig,
+        TransformConfig,
+        collect_reward_and_advantage_from_trajectory_groups,
+        transform_episodes_to_trajectory_groups,
+    )
+    from rllm.trainer.algorithms.transform import _default_traj_grouping_hook
+    from rllm.types import Episode, Step, Trajectory
+
+    def episode(name: str, reward: float, *chats: list[dict[str, str]]) -> Any:
+        steps = [Step(chat_completions=chat, response_ids=[7, 8]) for chat in chats]
+        trajectory = Trajectory(name="solver", steps=steps, reward=reward)
+        return Episode(id=f"t:{name}", trajectories=[trajectory])
+
+    x, y = episode("0", 1.0, X[:2], X), episode("1", 0.0, Y)
+    hook = rllm.with_credit(_default_traj_grouping_hook, GIGPO)
+    groups, _ = transform_episodes_to_trajectory_groups(
+        [x, y], TransformConfig(), traj_grouping_hook=hook
+    )
+    config = AlgorithmConfig(use_precomputed_advantage=True)
+    metrics = collect_reward_and_advantage_from_trajectory_groups(groups, config)
+    found = [step.advantage for each in (x, y) for step in each.trajectories[0].steps]
+    assert found == [pytest.approx([value] * 2, rel=1e-4) for value in (EAST, TAKE, WEST)]
+    assert metrics["advantage/solver/max"] == pytest.approx(EAST, rel=1e-4)
+    x.trajectories[0].steps[0].chat_completions = X[:1]
+    with pytest.raises(InputError, match=r"step 0 of trajectory .* must have an answer"):
+        rllm.set_advantages(groups)
+
+
+def test_slime(monkeypatch: pytest.MonkeyPatch):
+    """Samples of one rollout are turns of one trajectory, or one sample has them all."""
+    pytest.importorskip("slime.utils.types", reason="slime is not installed")
+    from slime.utils.types import Sample
+
+    monkeypatch.setattr(slime, "_tokenizer", lambda path: Tokenizer())
+
+    def sample(index: int, prompt: str, response: str, reward: float, **more: Any) -> Any:
+        tokens = ids(prompt) + ids(response)
+        length = len(ids(response))
+        more = {"rollout_id": index, **more}
+        return Sample(
+            group_index=3, index=index, tokens=tokens, response_length=length, reward=reward, **more
+        )
+
+    args = SimpleNamespace(
+        custom_advantage_function_path="graphcredit.integrations.slime.advantages",
+        hf_checkpoint="m",
+        reward_key=None,
+    )
+    y = sample(1, "find hall", "west", 0.0)
+    turns = [
+        sample(0, "find hall", "east", 1.0),
+        sample(0, "find hall east kitchen", "take take", 1.0),
+        y,
+    ]
+    rewards, values = slime.post_process(args, turns, GIGPO)
+    assert rewards == [1.0, 1.0, 0.0]
+    expected = [[EAST], [TAKE, TAKE], [WEST]]
+    assert values == [pytest.approx(value, rel=1e-4) for value in expected]
+    x = sample(0, "find hall", "east kitchen take", 1.0, loss_mask=[1, 0, 1])
+    _, values = slime.post_process(args, [x, y], GIGPO)
+    assert values == [pytest.approx([EAST, 0, TAKE], rel=1e-4), pytest.approx([WEST], rel=1e-4)]
+    batch: dict[str, Any] = {"kl": [torch.zeros(3), torch.zeros(1)], "rewards": values}
+    slime.advantages(args, batch)
+    assert [row.tolist() for row in batch["returns"]] == [pytest.approx(v) for v in values]
+    assert batch["rewards"] == pytest.approx([(EAST + TAKE) / 3, WEST], rel=1e-4)
+    with pytest.raises(InputError, match=r"must have 3 tokens here.*: found 2"):
+        slime.advantages(args, {"kl": [torch.zeros(2)], "rewards": [values[0]]})
+    args.custom_advantage_function_path = None
+    with pytest.raises(InputError, match="slime must take advantages of tokens"):
+        slime.post_process(args, turns)
+
+
+def test_nemo_rl():
+    """The batch is as `grpo_train` at 7ea279a has it; NeMo-RL itself is not imported."""
+    made = SimpleNamespace(
+        _create_advantage_estimator=lambda config: "theirs",
+    )
+    nemo_rl.install(made)
+
+    def estimator(name: str) -> Any:
+        adv = SimpleNamespace(name=name)
+        return made._create_advantage_estimator(
+            SimpleNamespace(grpo=SimpleNamespace(adv_estimator=adv))
+        )
+
+    def log(messages: list[dict[str, str]]) -> list[dict[str, Any]]:
+        roles = {"user": "environment", "assistant": "assistant"}
+        return [
+            {
+                "role": roles[message["role"]] if number else "user",
+                "content": message["content"],
+                "token_ids": torch.tensor([1, 2]),
+            }
+            for number, message in enumerate(messages)
+        ]
+
+    assert estimator("grpo") == "theirs"
+    mask = torch.tensor([[0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]])
+    options = {
+        "prompt_ids": torch.tensor([[5, 6], [5, 6]]),
+        "rewards": torch.tensor([1.0, 0.0]),
+        "mask": mask,
+        "logprobs_policy": None,
+    }
+    found = estimator("graphcredit.gigpo").compute_advantage(
+        repeated_batch={"message_log": [log(X), log(Y)]}, **options
+    )
+    expected = torch.tensor([[0, 0, EAST, EAST, 0, 0, TAKE, TAKE], [0, 0, WEST, WEST, 0, 0, 0, 0]])
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+    with pytest.raises(InputError, match=r"message_log.: found total_reward. grpo_train"):
+        estimator("graphcredit.reach").compute_advantage(
+            repeated_batch={"total_reward": 1}, **options
+        )
+
+
+def test_art():
+    """ART's own tokeniser of groups; its sequences are packed with one advantage each."""
+    pytest.importorskip("art.preprocessing.tokenize", reason="openpipe-art is not installed")
+    from art.preprocessing.tokenize import tokenize_trajectory_groups
+    from art.trajectories import Trajectory, TrajectoryGroup
+    from openai.types.chat.chat_completion import Choice
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    tokenizer.chat_template = (
+        "{% for m in messages %}{{ m.role }} {{ m.content }}{{ eos_token }}{% endfor %}"
+    )
+
+    def trajectory(messages: list[dict[str, str]], reward: float) -> Any:
+        def choice(message: dict[str, str]) -> Any:
+            tokens = tokenizer.encode(message["content"], add_special_tokens=False)
+            parts = [
+                {"token": f"token_id:{token}", "logprob": -1.0, "top_logprobs": []}
+                for token in tokens
+            ]
+            return Choice.model_validate(
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": message,
+                    "logprobs": {"content": parts, "refusal": None},
+                }
+            )
+
+        said = [choice(m) if m["role"] == "assistant" else m for m in messages]
+        return Trajectory(messages_and_choices=said, reward=reward)
+
+    group = TrajectoryGroup([trajectory(X, 1.0), trajectory(Y, 0.0)])
+    theirs = list(tokenize_trajectory_groups(tokenizer, [group], True, True))
+    tokenized = art.with_credit(tokenize_trajectory_groups, GIGPO)
+    parts = list(tokenized(tokenizer, [group], True, True))
+    assert sorted(part.advantage for part in parts) == pytest.approx([WEST, TAKE, EAST], rel=1e-4)
+    for result in theirs:
+        of_result = [part for part in parts if part.trajectory is result.trajectory]
+        masks = [part.assistant_mask for part in of_result]
+        assert [sum(column) for column in zip(*masks, strict=True)] == result.assistant_mask
+        assert {part.weight for part in of_result} == {result.weight}

@@ -1,0 +1,78 @@
+"""The site: strict links, no name of another host, and all that is generated."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphcredit.cli.table import COMMANDS
+from graphcredit.credit.estimators.table import ESTIMATORS
+from graphcredit.store import connect, open_store
+from graphcredit.store.provenance.freshness import freshness_table
+from graphcredit.store.sql.derived_columns import DERIVED_COLUMNS
+from graphcredit.store.sql.views import duckdb_type
+from tests.worlds import worked_example, write_store
+from tools.estimator_pages import estimator_pages
+from tools.reference_pages import reference_pages
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.slow
+def test_the_site_is_built_with_strict_links_and_loads_nothing_from_another_host(tmp_path: Path):
+    pytest.importorskip("material", reason="the extra docs is not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site"]
+    built = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    pages = list((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > len(COMMANDS) + len(ESTIMATORS)
+    for page in pages:
+        loaded = re.findall(
+            r"<(?:script|link|img|source|iframe)[^>]+(?:src|srcset|href)=\"([^\"]+)\"",
+            page.read_text(encoding="utf-8"),
+        )
+        assert loaded
+        assert [address for address in loaded if "//" in address] == [], page
+
+
+@pytest.mark.slow
+def test_every_command_has_a_page():
+    pages = reference_pages()
+    assert {f"commands/{name}.md" for name in COMMANDS} < pages.keys()
+    assert "| `--state <str>` |" in pages["commands/import.md"]
+    assert "## trajectories" in pages["columns.md"]
+
+
+@pytest.mark.slow
+def test_every_estimator_has_a_page_with_the_same_group():
+    pictured = estimator_pages()
+    assert {f"estimators/{row.name}.md" for row in ESTIMATORS} < pictured.keys()
+    # All steps of a won rollout have (1 - 1/2) / sd of the returns 1, 1, 0, 0, and sd is 0.577.
+    assert "take +0.87" in pictured["estimators/grpo.md"]
+
+
+def test_computed_views_have_the_columns_that_are_told(tmp_path: Path):
+    store = write_store(tmp_path / "store", worked_example())
+    with connect(open_store(store.root)) as connection:
+        described = {
+            view: connection.sql(f"DESCRIBE {view}").fetchall()
+            for view in ("trajectories", "groups")
+        }
+    told = {
+        view: [(column.name, duckdb_type(column.type)) for column in columns]
+        for view, columns in DERIVED_COLUMNS.items()
+    }
+    assert told.pop("credit_state") == [
+        (field.name, duckdb_type(field.type)) for field in freshness_table([]).schema
+    ]
+    assert told == {view: [row[:2] for row in rows] for view, rows in described.items()}

@@ -1,0 +1,128 @@
+"""The reference of the site that follows from the code: commands, columns, Python functions."""
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic_core import PydanticUndefined
+
+import graphcredit
+from graphcredit.cli.table import COMMANDS, load
+from graphcredit.loop.config import CollectTable, CreditTable, EvaluateTable, LoopConfig
+from graphcredit.store import schema
+from graphcredit.store.sql.derived_columns import DERIVED_COLUMNS
+
+_TABLES = {
+    "steps": (schema.STEP_COLUMNS, "A row for each step."),
+    "states": (schema.STATES_COLUMNS, "States by a rule, row for row beside the steps."),
+    "credit": (schema.CREDIT_COLUMNS, "Row for row beside the steps, with `<estimator>_<part>`."),
+    "nodes": (schema.NODE_COLUMNS, "States of a group's graph."),
+    "edges": (schema.EDGE_COLUMNS, "Transitions of a group's graph."),
+    "summary/trajectories": (schema.SUMMARY_TRAJECTORY_COLUMNS, "Sums for the viewer; no view."),
+    "summary/advantages": (schema.SUMMARY_ADVANTAGE_COLUMNS, "Sums for the viewer; no view."),
+    "state_scores": (schema.STATE_SCORE_COLUMNS, "Visits and successes of a run's states."),
+    "replay": (schema.REPLAY_COLUMNS, "Decisions that were played on from."),
+    "notes": (schema.NOTE_COLUMNS, "What people noted."),
+    "training": (schema.TRAINING_COLUMNS, "Metrics of a training, by optimizer step."),
+    "er_graph/entities": (schema.ENTITY_COLUMNS, "Entities of tasks; no view."),
+    "er_graph/relations": (schema.RELATION_COLUMNS, "Their relations; no view."),
+}
+
+
+def reference_pages() -> dict[str, str]:
+    """Return the path of each page, below reference/, and its Markdown."""
+    commands = {f"commands/{name}.md": _command(name) for name in COMMANDS}
+    rows = [(f"[`{name}`]({name}.md)", sentence) for name, sentence in COMMANDS.items()]
+    commands["commands/index.md"] = f"# Commands\n\n{_table(('command', 'what it does'), rows)}\n"
+    commands["loop.md"] = loop_page()
+    return commands | {"columns.md": columns_page(), "python.md": _python()}
+
+
+def _command(name: str) -> str:
+    command = load(name)
+    context = command.make_context(name, [], resilient_parsing=True)
+    sections: dict[str, list[tuple[str, ...]]] = {}
+    for parameter in command.get_params(context):
+        if record := parameter.get_help_record(context):
+            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            title = getattr(parameter, "rich_help_panel", None) or kind
+            sections.setdefault(title, []).append((f"`{record[0]}`", record[1]))
+    paragraphs = inspect.cleandoc(command.help or "").replace("Example:", "Example:\n")
+    parts = [f"# graphcredit {name}\n\n{paragraphs}"]
+    for title, rows in sections.items():
+        parts.append(f"## {title}\n\n{_table(('option', 'meaning'), rows)}")
+    if further := getattr(command.callback, "help_section", None):
+        title, rows = further
+        parts.append(
+            f"## {title}\n\n{_table(('', ''), [(f'`{key}`', text) for key, text in rows])}"
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def loop_page() -> str:
+    """Return the options of a loop's file, as Markdown."""
+    parts = ["# Options of the loop", "Of the file that [`graphcredit loop`](../loop.md) reads."]
+    tables = {
+        "": LoopConfig,
+        "collect": CollectTable,
+        "credit": CreditTable,
+        "evaluate": EvaluateTable,
+    }
+    for name, table in tables.items():
+        rows = [
+            (f"`{key}`", _shown(field.default), " ".join((field.description or "").split()))
+            for key, field in table.model_fields.items()
+            if key not in {*tables, "train"}
+        ]
+        parts.append(f"## {f'[{name}]' if name else 'At the top'}")
+        parts.append(_table(("option", "default", "meaning"), rows))
+    parts.append(
+        "## [train]\n\nThe options of [`graphcredit train`](commands/train.md), with underscores."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(default: Any) -> str:
+    if default is PydanticUndefined or default is None:
+        return ""
+    if isinstance(default, tuple):
+        return ", ".join(default)
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def columns_page() -> str:
+    """Return the tables of all columns, as Markdown."""
+    parts = ["# Columns", "The views of SQL, and the files below them ([the store](../store.md))."]
+    derived = {
+        name: (columns, "Computed from the steps.") for name, columns in DERIVED_COLUMNS.items()
+    }
+    for name, (columns, what) in (_TABLES | derived).items():
+        rows = [
+            (f"`{c.name}`", str(c.type), "yes" if c.nullable else "no", c.meaning) for c in columns
+        ]
+        parts.append(
+            f"## {name}\n\n{what}\n\n" + _table(("column", "type", "null", "meaning"), rows)
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _python() -> str:
+    parts = [
+        "# Python",
+        "All that `import graphcredit` has; [a guide](../python.md) shows it at work.",
+    ]
+    for name in sorted(set(graphcredit.__all__) - {"__version__"}, key=str.lower):
+        thing = getattr(graphcredit, name)
+        head = f"{name}{inspect.signature(thing)}"
+        text = inspect.getdoc(thing) or ""
+        parts.append(f"## {name}\n\n```python\n{head}\n```\n\n```text\n{text}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(titles)]
+    lines += [
+        ["---"] * len(lines[0]),
+        *([cell.replace("|", "\\|") for cell in row] for row in rows),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

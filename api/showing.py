@@ -18,6 +18,7 @@ from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps
 from graphcredit.viewer.queries.views import answer
 from graphcredit.viewer.steps.html_export import trajectory_page
+from graphcredit.viewer.why.of_steps import why_of_task
 
 _TRAJECTORIES = "SELECT DISTINCT trajectory_id FROM steps"
 
@@ -131,5 +132,8 @@ def _trajectory(
     if estimator is not None and f"{estimator}_advantage" not in table.column_names:
         raise InputError(f"{store.root} has no credit by {estimator!r} for {trajectory_id!r}")
     title = f"run {run}, iteration {iteration}"
-    html = trajectory_page(table, title=title, estimator=estimator)
+    task_id = table["task_id"][0].as_py()
+    whys = why_of_task(store, run_id=run, iteration=iteration, task_id=task_id)
+    why = whys.get(trajectory_id)
+    html = trajectory_page(table, title=title, estimator=estimator, why=why)
     return Page(html=html, title=f"{title}, {trajectory_id}", needs_scripts=False)

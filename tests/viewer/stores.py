@@ -48,7 +48,8 @@ def hostile() -> list[dict[str, Any]]:
     return [
         {**row, "task_id": HOSTILE, "trajectory_id": row["trajectory_id"] + HOSTILE}
         | {name: row[name] + HOSTILE for name in ("state", "next_state", "action")}
-        | {"thought": HOSTILE, "observation": HOSTILE}
+        # A terminal's text is no Markdown; a thought without its codes is.
+        | {"thought": HOSTILE.replace("\x1b[", ""), "observation": HOSTILE}
         for row in worked_example()
     ]
 

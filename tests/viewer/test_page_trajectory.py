@@ -16,6 +16,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store.schema import REPLAY_COLUMNS
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.steps.charts import course, distances
 from graphcredit.viewer.steps.facts import has_scores
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.store.whole_store import replay_key, replay_row, write_rows
@@ -398,3 +399,33 @@ def test_the_most_of_a_trajectory_that_gets_only_blame_is_no_credit(
     assert run_trusted_query(store, sql).table[0][0].as_py() < 0
     names = [button.label.partition(":")[0] for button in app.button]
     assert names[2:4] == ["Least blame", "Most blame"]
+
+
+def test_charts_of_a_trajectory_share_one_axis_and_gaps_are_gaps():
+    rows = trajectory("x", "A a B b C c D d E")
+    table = step_table([row for row in rows if row["step_index"] != 2])
+    for name, values in (("goal_distance", [2.0, None, 1.0]), ("oracle_distance", [None] * 3)):
+        column = pa.array(values, pa.float32())
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        table = table.append_column(name, column)
+    table = table.append_column("reach_advantage", pa.array([0.5, -0.5, 0.1]))
+    both = [
+        course(table, column="reach_advantage", selected=1, limit=1.0).to_dict(),
+        distances(table, selected=1).to_dict(),
+    ]
+    axes = [
+        layer["encoding"]["x"]
+        for chart in both
+        for layer in chart["layer"]
+        if layer["encoding"].get("x")
+    ]
+    assert [axis["scale"]["domain"] for axis in axes if "scale" in axis] == [[0, 1, 2, 3]] * 5
+    drawn = both[1]["data"]["values"]
+    assert [(row["step"], row["distance"]) for row in drawn] == [
+        (0, 2.0),
+        (1, None),
+        (2, None),
+        (3, 1.0),
+    ]
+    assert {row["kind"] for row in drawn} == {"seen distance"}

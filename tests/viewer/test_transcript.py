@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.viewer.chat.logged import kind_of, parts_of_message
-from graphcredit.viewer.chat.texts import Part, calls_of, parts_of
+from graphcredit.viewer.chat.measures import measures
+from graphcredit.viewer.chat.texts import Code, Part, calls_of, parts_of, pretty_json
 from graphcredit.viewer.chat.transcript import Message, transcript
 from graphcredit.viewer.steps import chat_data
 from tests.worlds import step_table, trajectory
@@ -92,7 +93,15 @@ def test_no_line_of_a_text_is_lost(text: str):
 def test_the_calls_of_an_action_are_listed_and_other_text_is_none():
     action = 'python({"code": "a = 1\\nb = 2", "n": 3})\nstop({})'
     assert calls_of(action) == [
-        Part(text="code: \na = 1\nb = 2\nn: 3", title="Calls python", is_code=True),
+        Part(
+            text="code: \na = 1\nb = 2\nn: 3",
+            title="Calls python",
+            is_code=True,
+            code=(
+                Code(start=6, end=18, language="python"),
+                Code(start=22, end=23, language="json"),
+            ),
+        ),
         Part(text="", title="Calls stop", is_code=True),
     ]
     assert calls_of("say(hello)") == calls_of("go east") == calls_of("f([1])") == []
@@ -162,3 +171,50 @@ def test_the_texts_of_other_steps_are_cut_when_a_conversation_is_long(
     data = chat_data.drawn_messages(transcript(table), table, step=1, estimator=None)
     texts = [(m["parts"][0]["text"], m["parts"][0]["numLeft"]) for m in data["messages"]]
     assert texts == [("AAAAA", 15), ("aaaaa", 15), ("B" * 20, 0), ("b", 0), ("C", 0)]
+
+
+def test_a_long_text_that_is_told_again_says_where_it_was_told_first():
+    rules = {"role": "system", "content": "rule " * 50}
+    steps = trajectory("x", "A a B b C")
+    for index, row in enumerate(steps):
+        message = {"role": "assistant", "content": "ok"}
+        row["extra"] = json.dumps(
+            {"seen": [rules, {"role": "user", "content": "hi"}], "message": message}
+        )
+        row["step_index"] = index
+    messages = [m for m in transcript(step_table(steps)) if not m.is_step]
+    assert [m.same_as for m in messages] == [None, None, 0, None]
+
+
+def test_crlf_is_a_line_end_and_json_has_real_ones():
+    (part,) = parts_of("a\r\nb")
+    assert part.text == "a\nb"
+    assert pretty_json('{"a": "x\\r\\ny \\"q\\" \\\\n"}') == '{\n  "a": "x\n    y \\"q\\" \\\\n"\n}'
+
+
+@pytest.mark.parametrize(
+    ("message", "wanted"),
+    [
+        ({"role": "tool", "content": "fine"}, False),
+        ({"role": "tool", "content": "x", "is_error": True}, True),
+        ({"role": "user", "content": [{"type": "tool_result", "is_error": True}]}, True),
+        ({"role": "tool", "content": "x", "extra": {"returncode": 2}}, True),
+        ({"role": "tool", "content": "x", "exit_code": 0, "error": None}, False),
+        ({"role": "tool", "content": "NameError: x"}, True),
+        ({"role": "tool", "content": "No errors: fine"}, False),
+        ({"role": "assistant", "content": "Error: x"}, False),
+    ],
+)
+def test_errors_of_tools_are_marked(message: Any, wanted: bool):
+    extra = json.dumps({"seen": [message], "message": {"role": "assistant"}})
+    first = transcript(step_table(trajectory("x", "A a B", extra=extra)))[0]
+    assert first.is_error is wanted
+
+
+def test_tokens_time_and_money_are_those_of_the_log():
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 1_000, "output_tokens": 7}
+    message = {"role": "assistant", "usage": usage, "extra": {"cost": 0.0123}}
+    said = measures(message, sampled=None, microseconds=2_340_000)
+    assert said == ("1,010 → 7 tokens", "2.3 s", "$0.012")
+    assert measures(message, sampled=(3, 4), microseconds=0)[0] == "3 → 4 tokens"
+    assert measures({"usage": "no", "cost": True}, sampled=None, microseconds=-5) == ()

@@ -1,5 +1,5 @@
 // What Streamlit's tables and addresses lack. Installed once per tab: a click anywhere on a
-// row and Enter select it, Tab leaves a table, a change within a page is no step of the way back.
+// row and Enter select it, Tab leaves a table and skips choices, a change within a page is no step of the way back.
 
 const INSTALLED = Symbol.for("graphcredit.browser_fixes");
 const TABLE = "[class*=st-key-rows] [data-testid=stDataFrame]";
@@ -14,6 +14,7 @@ export default function () {
   keepOneEntryPerPage(globalThis.history);
   globalThis.addEventListener("keydown", onKey, true);
   globalThis.addEventListener("click", onClick, true);
+  globalThis.addEventListener("click", skipChoices, true);
   foldWhereNarrow();
 }
 
@@ -45,6 +46,19 @@ function onClick(event) {
   const isInRow = event.clientY - top > HEADER && event.clientX - left > MARKERS;
   // The table learns of the click after this, and moves there.
   if (isInRow) setTimeout(() => selectRow(table), 60);
+}
+
+/** Let Streamlit's first stop of Tab lead past the menu and the first choices, to what they show. */
+function skipChoices(event) {
+  if (!event.target.closest?.("[data-testid=stSkipToContent]")) return;
+  const parts = [...document.querySelectorAll("[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] > *")];
+  const choices = parts.find((part) => part.querySelector("input, textarea"));
+  const shown = choices?.nextElementSibling;
+  if (!shown) return;
+  event.stopImmediatePropagation();
+  event.preventDefault();
+  shown.tabIndex = -1;
+  shown.focus();
 }
 
 /** Press the table's own key for "select this row". */

@@ -39,6 +39,7 @@ from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps_of_task
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.html_export import trajectory_page
+from graphcredit.viewer.why.of_steps import why_of_task
 from graphcredit.viewer.widgets.note_words import words_of_trajectory
 from graphcredit.viewer.widgets.text import one_line
 
@@ -65,14 +66,16 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
         page = _task_page(store, chapter, task_id, trajectories, estimator)
         _write(target / task_file(file_number), page)
         files = [trajectory_file(file_number, number) for number in range(len(trajectories))]
-        for index, steps in enumerate(trajectories.values()):
+        whys = why_of_task(store, **here, task_id=task_id)
+        for index, (name, steps) in enumerate(trajectories.items()):
             page = trajectory_page(
                 steps,
                 title=chapter.name,
                 estimator=chapter.estimator,
                 above=_navigation(file_number, task_id, files, index),
                 is_brief=True,
-                notes=words_of_trajectory(notes, steps["trajectory_id"][0].as_py()),
+                notes=words_of_trajectory(notes, name),
+                why=whys.get(name),
             )
             _write(target / files[index], page)
         yield {

@@ -4,12 +4,11 @@ Logs differ in the names of their fields. Of each message the text is shown; one
 found is shown as JSON, so that none is missing.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from graphcredit.store.files.parse import parse_json
-from graphcredit.viewer.chat.texts import Part, arguments_text, code_part, parts_of
+from graphcredit.viewer.chat.texts import Part, as_json, call_part, code_part, parts_of
 
 Kind = Literal["system", "user", "agent", "result"]
 
@@ -63,7 +62,7 @@ def _parts(message: Any) -> tuple[Part, ...]:
     text = _text_of(message)
     calls = _calls_of(message)
     if text is None and not calls:
-        return (code_part(_as_json(message), _NOT_UNDERSTOOD),)
+        return (code_part(as_json(message), _NOT_UNDERSTOOD, language="json"),)
     spoken = parts_of(text or "")
     return (*spoken, *calls)
 
@@ -100,9 +99,5 @@ def _call(call: Any) -> Part:
         except ValueError:
             return code_part(str(arguments), f"Calls {name}")
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
-        return code_part(_as_json(call), "Calls a tool")
-    return code_part(arguments_text(arguments), f"Calls {name}")
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
+        return code_part(as_json(call), "Calls a tool", language="json")
+    return call_part(name, arguments)

@@ -1,14 +1,21 @@
 """Tell the steps of a trajectory as a conversation: what the agent was told, and what it did."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store
+from graphcredit.viewer.chat.errors import begins_with_error, is_error
 from graphcredit.viewer.chat.logged import Kind, kind_of, parts_of_message, tool_of
+from graphcredit.viewer.chat.measures import measures
 from graphcredit.viewer.chat.texts import Part, calls_of, code_part, parts_of
 from graphcredit.viewer.queries.trajectory import steps
 
@@ -34,6 +41,12 @@ class Message:
     parts: tuple[Part, ...]
     is_step: bool = False
     """Whether it is the agent's message of the step."""
+    is_error: bool = False
+    """Whether it reports an error."""
+    measures: tuple[str, ...] = ()
+    """What the step took, in words."""
+    same_as: int | None = None
+    """Row of the step before which the same long text was told first."""
 
 
 def conversation(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> list[Message]:
@@ -54,11 +67,52 @@ def transcript(table: pa.Table) -> list[Message]:
     rows = table.select(_COLUMNS).to_pylist()
     logged = [_logged(row["extra"]) for row in rows]
     is_imported = any(isinstance(extra.get("seen"), list) for extra in logged)
+    took = [
+        measures(extra.get("message"), sampled=sampled, microseconds=microseconds)
+        for extra, sampled, microseconds in zip(logged, _sampled(table), _times(table), strict=True)
+    ]
     told: list[Message] = []
     for step, (row, extra) in enumerate(zip(rows, logged, strict=True)):
         is_last = step == len(rows) - 1
-        told += _step(step, row, extra if is_imported else {}, is_last=is_last)
-    return told
+        told += (
+            replace(message, measures=took[step]) if message.is_step else message
+            for message in _step(step, row, extra if is_imported else {}, is_last=is_last)
+        )
+    return list(_with_repeats(told))
+
+
+def _sampled(table: pa.Table) -> list[tuple[int, int] | None]:
+    """Return the number of tokens of each prompt and answer; None where they are not logged."""
+    read, written = (
+        pc.list_value_length(table[name]).to_pylist() for name in ("prompt_ids", "response_ids")
+    )
+    return [
+        (before or 0, after) if after else None for before, after in zip(read, written, strict=True)
+    ]
+
+
+def _times(table: pa.Table) -> list[int | None]:
+    """Return the microseconds between each step and the one before; times may be beyond dates."""
+    times = pc.cast(table["logged_at"], pa.int64()).to_pylist()
+    gaps: list[int | None] = [None] * bool(times)
+    return gaps + [
+        None if None in (before, after) else after - before for before, after in pairwise(times)
+    ]
+
+
+_LONG = 200
+"""Characters from which a text is folded where it is told again."""
+
+
+def _with_repeats(told: list[Message]) -> Iterator[Message]:
+    """Yield the messages; one that repeats a long text says where it was told first."""
+    first: dict[tuple[Part, ...], int] = {}
+    for message in told:
+        if not message.is_step and sum(len(part.text) for part in message.parts) >= _LONG:
+            row = first.setdefault(message.parts, message.step)
+            if row != message.step:
+                message = replace(message, same_as=row)
+        yield message
 
 
 def _step(
@@ -79,8 +133,14 @@ def _step(
 
 def _told(step: int, text: str | None) -> Message:
     """Return what an environment says, in the font of code: it may be a map or a table."""
-    parts = (code_part(_text(text)),)
-    return Message(kind="result", speaker="Environment", step=step, parts=parts)
+    said = _text(text)
+    return Message(
+        kind="result",
+        speaker="Environment",
+        step=step,
+        parts=(code_part(said),),
+        is_error=begins_with_error(said),
+    )
 
 
 def _acted(step: int, row: Mapping[str, Any], action: tuple[Part, ...]) -> Message:
@@ -99,7 +159,11 @@ def _messages(step: int, logged: Any) -> Iterator[Message]:
         kind = kind_of(message)
         tool = tool_of(message) if kind == "result" else None
         speaker = _SPEAKERS[kind] if tool is None else f"Result of {tool}"
-        yield Message(kind=kind, speaker=speaker, step=step, parts=parts_of_message(message))
+        parts = parts_of_message(message)
+        failed = kind != "agent" and is_error(message)
+        if kind == "result" and parts:
+            failed |= begins_with_error(parts[0].text)
+        yield Message(kind=kind, speaker=speaker, step=step, parts=parts, is_error=failed)
 
 
 def _logged(extra: str | None) -> Mapping[str, Any]:

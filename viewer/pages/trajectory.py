@@ -31,6 +31,7 @@ from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.reasons import GroupSteps, reasons
 from graphcredit.viewer.why.decisions import decision_of
+from graphcredit.viewer.why.of_steps import why_of_task
 from graphcredit.viewer.why.sentences import sentence
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -75,7 +76,14 @@ def show() -> None:
     with text:
         name = table["trajectory_id"][0].as_py()
         messages = ask(conversation, **where, trajectory_id=name)
-        drawn = drawn_messages(messages, table, step=step, estimator=estimator, notes=noted)
+        drawn = drawn_messages(
+            messages,
+            table,
+            step=step,
+            estimator=estimator,
+            notes=noted,
+            as_markdown=st.toggle("Markdown", key="as_markdown", help="Links stay text."),
+        )
         show_chat(drawn, on_step=lambda row: select(step=row))
         show_seen(**where, trajectory_id=name, step_index=_index(table, step))
         _state(table, step)
@@ -147,7 +155,13 @@ def _headline(table: pa.Table, estimator: str | None, noted: NoteWords) -> None:
         st.download_button(
             "As HTML",
             data=lambda: trajectory_page(
-                table, title=f"{run}, iteration {iteration}", estimator=estimator, notes=noted
+                table,
+                title=f"{run}, iteration {iteration}",
+                estimator=estimator,
+                notes=noted,
+                why=ask(why_of_task, **_place(), task_id=current().task).get(
+                    table["trajectory_id"][0].as_py()
+                ),
             ),
             file_name="trajectory.html",
             mime="text/html",
@@ -227,9 +241,12 @@ def _why(table: pa.Table, step: int, estimator: str) -> None:
             trajectory_id=current().trajectory,
             step_index=table["step_index"][step].as_py(),
         )
-    if decision is not None:
-        show_text(sentence(decision))
-    show_text("\n".join(lines))
+    if decision is None:
+        show_text("\n".join(lines))
+        return
+    show_text(sentence(decision))
+    with st.expander(f"How {estimator} computes it", key="formula"):
+        show_text("\n".join(lines))
 
 
 def _state(table: pa.Table, step: int) -> None:

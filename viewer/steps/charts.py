@@ -16,16 +16,35 @@ from graphcredit.viewer.widgets.text import one_line
 
 Chart = alt.LayerChart | alt.FacetChart
 
-_STEP = alt.X(
-    "step:O",
-    title=None,
-    axis=alt.Axis(labelAngle=0, labelOverlap=True),
-    scale=alt.Scale(type="band", paddingInner=0.1, paddingOuter=0.05),
-)
+_MOST_MISSING = 1_000
+"""Steps between those of a trajectory that have a place on the axis, though they are not there."""
+
+
+def _steps_of(table: pa.Table) -> list[int]:
+    """Return the steps of the axis that all charts of a trajectory share, missing ones too."""
+    indices = table["step_index"].to_pylist()
+    places = range(indices[0], indices[-1] + 1) if indices else range(0)
+    return list(places) if len(places) <= len(indices) + _MOST_MISSING else indices
+
+
+def _axis_of(table: pa.Table) -> alt.X:
+    return alt.X(
+        "step:O",
+        title=None,
+        axis=alt.Axis(labelAngle=0, labelOverlap=True),
+        scale=alt.Scale(type="band", domain=_steps_of(table), paddingInner=0.1, paddingOuter=0.05),
+    )
+
+
 _AXIS = alt.Axis(minExtent=48, maxExtent=48)
 
 _DISTANCES = {"seen distance": "goal_distance", "true distance": "oracle_distance"}
 """Name to column."""
+_LOOK: dict[str, tuple[str, list[int], str]] = {
+    "seen distance": (NEUTRAL, [4, 3], "circle"),
+    "true distance": ("#b8860b", [1, 0], "diamond"),
+}
+"""Name to colour, dashes and shape."""
 
 
 def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Chart:
@@ -50,7 +69,7 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
         for index, row in enumerate(_told(table))
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=_STEP,
+        x=_axis_of(table),
         tooltip=[
             alt.Tooltip("step:O"),
             alt.Tooltip("action:N"),
@@ -80,36 +99,47 @@ def _told(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def distances(table: pa.Table, *, selected: int) -> Chart:
-    """Return the seen and the true distance to the goal before each step of a trajectory."""
-    rows = [
-        {"step": index, "distance": distance, "kind": kind}
+    """Return the seen and the true distance to the goal before each step of a trajectory.
+
+    The steps are those of `course`. Where no distance is known, the line has a gap.
+    """
+    indices = table["step_index"].to_pylist()
+    known = {
+        kind: dict(zip(indices, table[column].to_pylist(), strict=True))
         for kind, column in _DISTANCES.items()
-        for index, distance in zip(
-            table["step_index"].to_pylist(), table[column].to_pylist(), strict=True
-        )
-        if distance is not None
+        if table[column].null_count < table.num_rows
+    }
+    rows = [
+        {"step": index, "distance": distances.get(index), "kind": kind}
+        for kind, distances in known.items()
+        for index in _steps_of(table)
     ]
-    kinds = list(_DISTANCES)
+    kinds = list(known)
+    look = [_LOOK[kind] for kind in kinds]
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=_STEP,
+        x=_axis_of(table),
         y=alt.Y("distance:Q", title="to goal", axis=_AXIS, scale=alt.Scale(zero=True)),
         color=alt.Color(
             "kind:N",
             title=None,
-            scale=alt.Scale(domain=kinds, range=[NEUTRAL, "#b8860b"]),
-            legend=alt.Legend(orient="top", padding=0, offset=2),
+            scale=alt.Scale(domain=kinds, range=[colour for colour, _, _ in look]),
+            legend=alt.Legend(orient="top", padding=0, offset=2, symbolDash=[1, 0]),
         ),
         tooltip=[alt.Tooltip("step:O"), alt.Tooltip("kind:N"), alt.Tooltip("distance:Q")],
     )
-    here = alt.datum.step == selected
+    here = alt.datum.step == indices[selected]
     line = base.mark_line(interpolate="linear").encode(
         strokeDash=alt.StrokeDash(
-            "kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[[4, 3], [1, 0]])
+            "kind:N",
+            legend=None,
+            scale=alt.Scale(domain=kinds, range=[dash for _, dash, _ in look]),
         )
     )
     points = base.mark_point(filled=True, opacity=1).encode(
         shape=alt.Shape(
-            "kind:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"])
+            "kind:N",
+            legend=None,
+            scale=alt.Scale(domain=kinds, range=[shape for _, _, shape in look]),
         ),
         size=alt.condition(here, alt.value(110), alt.value(30)),
     )

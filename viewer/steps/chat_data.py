@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.viewer.chat.markdown import tree_of
+from graphcredit.viewer.chat.runs import runs_of
 from graphcredit.viewer.chat.texts import Part
 from graphcredit.viewer.chat.transcript import Message
 from graphcredit.viewer.steps.facts import largest, value_of
 from graphcredit.viewer.widgets.colours import diverging
-from graphcredit.viewer.widgets.text import visible
+from graphcredit.viewer.widgets.text import one_line, visible
 
 MOST_CHARACTERS = 400_000
 """Characters of a conversation that go to the browser with every step; of a longer one, the texts
@@ -27,6 +29,7 @@ def drawn_messages(
     step: int,
     estimator: str | None,
     notes: Mapping[int | None, str] | None = None,
+    as_markdown: bool = False,
 ) -> dict[str, Any]:
     """Return the data of the component.
 
@@ -36,6 +39,7 @@ def drawn_messages(
         step: Row of the step that is shown.
         estimator: Whose advantages stand beside the steps; None for none.
         notes: Index of a step to what people noted on it.
+        as_markdown: Whether prose is rendered as Markdown.
     """
     length = sum(len(part.text) for message in messages for part in message.parts)
     limit = 0.0 if estimator is None else largest(table, [estimator])
@@ -47,11 +51,17 @@ def drawn_messages(
             "kind": message.kind,
             "speaker": visible(message.speaker),
             "row": message.step,
-            "parts": [_part(part, most) for part in message.parts],
+            "parts": [_part(part, most, as_markdown=as_markdown) for part in message.parts],
         }
+        if message.is_error:
+            told["isError"] = True
+        if message.same_as is not None:
+            told["sameAs"] = indices[message.same_as]
         if message.is_step:
             index = indices[message.step]
             told["step"] = index
+            told["about"] = one_line(table["action"][message.step].as_py())
+            told["measures"] = " · ".join(message.measures)
             told |= _credit(table, message.step, estimator, limit)
             if note := (notes or {}).get(index):
                 told["note"] = visible(note)
@@ -60,19 +70,32 @@ def drawn_messages(
     return {"messages": drawn, "row": step, "signature": signature}
 
 
-def _part(part: Part, most: int | None) -> dict[str, Any]:
-    text = visible(part.text)
-    shown = text if most is None else text[:most]
-    return {
+def _part(part: Part, most: int | None, *, as_markdown: bool) -> dict[str, Any]:
+    num_left = 0 if most is None else max(len(part.text) - most, 0)
+    text = part.text[: len(part.text) - num_left]
+    drawn: dict[str, Any] = {
         "title": visible(part.title),
-        "text": shown,
+        "text": visible(text),
         "isCode": part.is_code,
-        "numLeft": len(text) - len(shown),
+        "numLeft": num_left,
     }
+    tree = tree_of(text) if as_markdown and not part.is_code else None
+    runs = () if num_left else runs_of(text, part.code)
+    if tree is not None:
+        drawn["tree"] = tree
+    elif any(colour for _, colour in runs):
+        # The text goes to the browser once; it counts in UTF-16.
+        drawn["text"] = "".join(shown for shown, _ in runs)
+        drawn["runs"] = [[len(shown.encode("utf-16-le")) // 2, colour] for shown, colour in runs]
+    return drawn
 
 
 def _credit(table: pa.Table, step: int, estimator: str | None, limit: float) -> dict[str, Any]:
     value = None if estimator is None else value_of(table, f"{estimator}_advantage", step)
     if value is None:
         return {}
-    return {"advantage": f"{value:+.3f}", "colour": diverging(value, limit)}
+    return {
+        "advantage": f"{value:+.3f}",
+        "colour": diverging(value, limit),
+        "share": round(value / limit, 3) if limit else 0.0,
+    }

@@ -7,8 +7,10 @@ from html import escape
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
+from graphcredit.viewer.chat.runs import Run, runs_of
 from graphcredit.viewer.chat.transcript import Message, transcript
 from graphcredit.viewer.steps import facts
+from graphcredit.viewer.why.of_steps import Why
 from graphcredit.viewer.widgets.note_words import NoteWords
 from graphcredit.viewer.widgets.text import one_line, visible
 
@@ -32,6 +34,14 @@ td:nth-child(2) { width: 18rem; position: relative; padding: 0; border: solid #7
 td:nth-child(2) i { position: absolute; top: 15%; bottom: 15%;
   left: calc(50% + min(0, var(--v)) * .5%); width: calc(max(var(--v), 0 - var(--v)) * .5%) }
 td:nth-child(n+4) { opacity: .8 }
+pre b { font-weight: inherit; color: color-mix(in srgb, var(--hue) 55%, CanvasText) }
+.comment, .black, .white { --hue: #7f8792 }
+.keyword, .magenta { --hue: #a626c4 }
+.string, .green, .inserted { --hue: #1f8f3a }
+.number, .yellow { --hue: #b07400 }
+.name, .blue { --hue: #1b6fd0 }
+.deleted, .red { --hue: #d0302a }
+.cyan { --hue: #0b8a99 }
 i { background: #1b5ea8 }
 i.n { background: #c04f15 }
 @media (prefers-color-scheme: dark) { i { background: #7db4ea } i.n { background: #e58a55 } }
@@ -49,6 +59,7 @@ def trajectory_page(
     above: str = "",
     is_brief: bool = False,
     notes: NoteWords | None = None,
+    why: Why | None = None,
 ) -> str:
     """Return the page.
 
@@ -60,6 +71,7 @@ def trajectory_page(
         is_brief: Draw bars for that estimator only, and give the numbers of the others in a line:
             a third of the size.
         notes: What people noted.
+        why: The words for the steps; the numbers then stand behind a click.
     """
     noted = notes or {}
     names = facts.estimators(table)
@@ -72,7 +84,8 @@ def trajectory_page(
         f"The trajectory {ending} after {counted(table.num_rows, 'step')} with return {rewards}. "
         "Steps have reward 0 and cost 1 unless they say otherwise."
     )
-    body = "\n".join(filter(None, _steps(table, names, 1 if is_brief else len(names), noted)))
+    steps = _steps(table, names, 1 if is_brief else len(names), noted, why)
+    body = "\n".join(filter(None, steps))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -106,7 +119,9 @@ def _overview(table: pa.Table, estimator: str) -> str:
     )
 
 
-def _steps(table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords) -> Iterator[str]:
+def _steps(
+    table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords, why: Why | None
+) -> Iterator[str]:
     """Yield the steps; the first estimators get bars, the others a line."""
     limit, number = facts.largest(table, names) or 1.0, facts.number
     told = _Told(table)
@@ -122,10 +137,16 @@ def _steps(table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords) 
             f'<section id="step-{row["step_index"]}"><h2>Step {row["step_index"]}: '
             f"{_text(one_line(row['action'], _LONGEST_HEADING))}</h2>{'' if is_usual else earned}"
         )
+        words = None if why is None else why.sentences.get(row["step_index"])
+        if words is not None and why is not None:
+            formula = f"<p>{_text(why.formula)}</p>" if why.formula else ""
+            yield f"<p>{_text(words)}</p><details><summary>Numbers</summary>{formula}"
         if bars := facts.bars(table, index, names[:num_drawn]):
             yield f"<table>{''.join(_rows(bars, limit))}</table>"
         if bars := facts.bars(table, index, names[num_drawn:]):
             yield f"<p>{'; '.join(_words(bars))}</p>"
+        if words is not None:
+            yield "</details>"
         yield _block("Note", noted.get(row["step_index"]))
         for message in told.before[index]:
             yield from _parts(message)
@@ -155,7 +176,14 @@ def _parts(message: Message, action: str | None = None) -> Iterator[str]:
     """Yield the parts of a message; an action that is whole in the heading is left out."""
     for part in message.parts:
         if part.text != action or one_line(action, _LONGEST_HEADING) != action:
-            yield _block(part.title or message.speaker, part.text)
+            runs = runs_of(part.text, part.code)
+            title = f"{part.title or message.speaker}{', an error' if message.is_error else ''}"
+            yield f"<h3>{_text(title)}</h3><pre>{''.join(map(_run, runs))}</pre>" if runs else ""
+
+
+def _run(run: Run) -> str:
+    text, colour = run
+    return f'<b class="{colour}">{escape(text)}</b>' if colour else escape(text)
 
 
 def _block(title: str, text: str | None) -> str:

@@ -80,6 +80,9 @@ _MOST_IMPORTANT = _COMPARED.format(
 _OF_A_STEP = _COMPARED.format(
     wanted="task_id = $1", chosen="", shown="WHERE trajectory_id = $2 AND step_index = $3"
 )
+_OF_A_TASK = _COMPARED.format(
+    wanted="task_id = $1", chosen="", shown="ORDER BY trajectory_id, step_index"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,6 +154,13 @@ def decision_of(
     """Return the decision of a step, shown by this step; None if it has no credit by `reach`."""
     asked = [task_id, trajectory_id, step_index]
     return next(iter(_ask(open_store(store), _OF_A_STEP, asked, run_id, iteration)), None)
+
+
+def decisions_of_task(
+    store: AnyStore, *, run_id: str, iteration: int, task_id: str
+) -> list[Decision]:
+    """Return the decision of every step of a task that has credit by `reach`."""
+    return _ask(open_store(store), _OF_A_TASK, [task_id], run_id, iteration)
 
 
 def _ask(

@@ -50,6 +50,8 @@ def _distance(decision: Decision) -> str:
 
 def _counterfactual(decision: Decision) -> str:
     took = counted(decision.num_took, "rollout")
+    if decision.others is None and decision.num_took == 1:
+        return "no other rollout was here: nothing to compare it with"
     if decision.others is None:
         return f"all {took} that were here did so: nothing to compare it with"
     if decision.is_graded:

@@ -27,10 +27,10 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 def visible(text: str | None) -> str:
     """Return text with visible substitutes for control and invisible characters.
 
-    Line feeds and tabs stay. ESC becomes ␛, a character that reorders text becomes ⟨U+202E⟩. Null,
+    Line ends and tabs stay. ESC becomes ␛, a character that reorders text becomes ⟨U+202E⟩. Null,
     which an unchecked log may have in place of text, becomes ⟨null⟩.
     """
-    return "⟨null⟩" if text is None else _HIDDEN.sub(_picture, text)
+    return "⟨null⟩" if text is None else _HIDDEN.sub(_picture, text.replace("\r\n", "\n"))
 
 
 def one_line(text: str | None, max_length: int = 80) -> str:

@@ -1,5 +1,7 @@
 """A trajectory as a conversation, in the browser."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -35,6 +37,10 @@ def test_text_of_a_log_stays_text_and_a_long_one_folds(page: Page):
     told = chat.locator("article.result").first
     expect(told.locator(".text")).to_contain_text("<script>alert(1)</script> ![x](https://")
     assert chat.locator("script, img, a").count() == 0
+    page.get_by_text("Markdown", exact=True).click()
+    thought = chat.locator("article.step").first.locator(".markdown")
+    expect(thought).to_contain_text("<script>alert(1)</script> ![x](https://")
+    assert chat.locator("script, img, a").count() == 0
     text = told.locator(".fold")
     folded = text.bounding_box()
     told.get_by_role("button", name="Show all").click()
@@ -44,6 +50,21 @@ def test_text_of_a_log_stays_text_and_a_long_one_folds(page: Page):
     assert unfolded["height"] > 1.2 * folded["height"]
     told.get_by_role("button", name="Show less").click()
     expect(told.get_by_role("button", name="Show all")).to_be_visible()
+
+
+def test_words_are_searched_and_letters_are_no_keys_there(page: Page):
+    open_page(page, "trajectory", **_HERE)
+    box = page.get_by_label("Search in this trajectory")
+    box.click()
+    page.keyboard.type("jd")
+    expect(page.locator(".tools .count")).to_have_text("0 places")
+    expect(page.locator(".chat [aria-current=step]").get_by_role("button")).to_have_text("Step 0")
+    box.fill("d")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tools .count")).to_have_text(re.compile(r"^1 of \d+ places$"))
+    page.locator(".outline summary").click()
+    page.locator(".outline .line").nth(2).click()
+    expect_at(page, "trajectory", step=2)
 
 
 def test_the_page_does_without_the_highlighter_of_code(page: Page):

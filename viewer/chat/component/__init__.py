@@ -21,7 +21,7 @@ def show_chat(drawn: Mapping[str, Any], *, on_step: Callable[[int], None]) -> No
         drawn: The result of `drawn_messages`.
         on_step: Called with the row of the step that was clicked.
     """
-    _component(_CHAT)(
+    _component(_CHAT, '<div class="tools"></div>')(
         key=_CHAT,
         data=dict(drawn),
         on_step_change=lambda: on_step(int(st.session_state[_CHAT]["step"])),
@@ -30,14 +30,14 @@ def show_chat(drawn: Mapping[str, Any], *, on_step: Callable[[int], None]) -> No
 
 def show_tokens(drawn: Mapping[str, Any]) -> None:
     """Show tokens as a text; `drawn` is the result of `drawn_tokens`."""
-    _component("tokens")(key="tokens", data=dict(drawn))
+    _component("tokens", "")(key="tokens", data=dict(drawn))
 
 
 @cache
-def _component(name: str) -> Callable[..., Any]:
+def _component(name: str, above: str) -> Callable[..., Any]:
     return component(
         f"graphcredit_{name}",
-        html=f'<div class="{name}"></div>',
+        html=f'{above}<div class="{name}"></div>',
         css=_asset(f"{name}.css"),
         js=_asset(f"{name}.js"),
     )

@@ -1,24 +1,32 @@
 // A trajectory as a conversation. Text of a log is only ever set as textContent: it cannot become
-// markup.
+// markup. Elements of Markdown are those of TAGS, and have no attributes from a log.
 
 const SHOWN = Symbol.for("graphcredit.chat");
+const HITS = "graphcredit-hits";
+const TAGS = new Set(
+  "p h1 h2 h3 h4 h5 h6 em strong s ul ol li blockquote table thead tbody tr th td pre code span hr".split(" "),
+);
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
  *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?, note?}], row,
- *  signature}; `row` is the step that is shown; a message that is a step has its index. */
+ *  signature}; `row` is the step that is shown; a message that is a step has its index. Of a part,
+ *  `runs` are the lengths and colours of its text, `tree` is its Markdown. */
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".chat");
   const shown = (root[SHOWN] ??= {});
   shown.go = (row) => setTriggerValue("step", row);
   if (shown.signature !== data.signature) {
     root.replaceChildren(...data.messages.map((message) => article(message, shown)));
+    parentElement.querySelector(".tools").replaceChildren(outline(data, shown), ...search(root, shown));
     root.tabIndex = 0;
     root.setAttribute("role", "region");
     root.setAttribute("aria-label", "Conversation");
     for (const box of root.querySelectorAll(".fold")) foldIfLong(box);
+    shown.find();
   }
   if (shown.signature !== data.signature || shown.row !== data.row) {
     mark(root, data.row);
+    markOutline(parentElement, data.row);
     shown.signature = data.signature;
     shown.row = data.row;
   }
@@ -40,10 +48,17 @@ function article(message, shown) {
     head.append(element("span", "advantage", `advantage ${message.advantage}`));
     whole.style.setProperty("--credit", message.colour);
   }
+  if (message.measures) head.append(element("span", "measures", message.measures));
+  if (message.isError) {
+    whole.classList.add("error");
+    head.append(element("strong", "failed", "error"));
+  }
+  const isRepeat = message.sameAs !== undefined;
+  if (isRepeat) head.append(element("span", "measures", `the same as before step ${message.sameAs}`));
   if (message.note) head.append(element("span", "note", `Note: ${message.note}`));
   // What the agent was told folds as a whole. A step's parts fold one by one: its action is the last.
   const isStep = message.step !== undefined;
-  const body = element("div", isStep ? "body" : "body fold");
+  const body = element("div", isStep ? "body" : isRepeat ? "body fold same" : "body fold");
   body.append(...message.parts.map((part) => partOf(part, isStep)));
   if (!message.parts.length) body.append(element("div", "title", "(no text)"));
   whole.append(head, body);
@@ -53,12 +68,129 @@ function article(message, shown) {
 function partOf(part, isFolded) {
   const whole = element("div", part.isCode ? "part code" : "part prose");
   if (part.title) whole.append(element("div", "title", part.title));
-  whole.append(element("pre", isFolded ? "text fold" : "text", part.text));
+  const text = element(part.tree ? "div" : "pre", part.tree ? "text markdown" : "text");
+  if (isFolded) text.classList.add("fold");
+  if (part.tree) text.append(...part.tree.map(node));
+  else if (part.runs) text.append(...coloured(part));
+  else text.textContent = part.text;
+  whole.append(text);
   if (part.numLeft) {
     const rest = `${part.numLeft.toLocaleString("en")} more characters: go to this step to read them.`;
-    whole.append(element("div", "title", rest));
+    whole.append(element("div", "title cut", rest));
   }
   return whole;
+}
+
+function coloured(part) {
+  let end = 0;
+  return part.runs.map(([length, colour]) => {
+    const text = part.text.slice(end, (end += length));
+    return colour ? element("span", `c-${colour}`, text) : document.createTextNode(text);
+  });
+}
+
+/** An element of Markdown, `[tag, nodes, number or colour]`, or a text. */
+function node(told) {
+  if (typeof told === "string") return document.createTextNode(told);
+  const [tag, inside, more] = told;
+  const made = element(TAGS.has(tag) ? tag : "span", tag === "span" && more ? `c-${more}` : "");
+  if (tag === "ol" && Number.isSafeInteger(more) && more !== 0) made.start = more;
+  made.append(...inside.map(node));
+  return made;
+}
+
+/** All steps with their credit, a click away. */
+function outline(data, shown) {
+  const whole = element("details", "outline");
+  const steps = data.messages.filter((message) => message.step !== undefined);
+  whole.append(element("summary", "", `Outline: ${steps.length.toLocaleString("en")} steps`));
+  const list = element("div", "list");
+  for (const step of steps) {
+    const button = element("button", "line");
+    button.type = "button";
+    button.dataset.row = step.row;
+    const bar = element("i", "");
+    bar.style.setProperty("--share", step.share ?? 0);
+    bar.style.setProperty("--credit", step.colour ?? "transparent");
+    const said = step.advantage === undefined ? "" : step.advantage;
+    button.append(element("span", "index", step.step), element("span", "advantage", said), bar);
+    button.append(element("span", "about", step.about));
+    button.addEventListener("click", () => shown.go(step.row));
+    list.append(button);
+  }
+  whole.append(list);
+  whole.open = shown.isOutlineOpen ?? false;
+  whole.addEventListener("toggle", () => (shown.isOutlineOpen = whole.open));
+  return whole;
+}
+
+function markOutline(parent, row) {
+  for (const line of parent.querySelectorAll(".outline .line")) {
+    line.toggleAttribute("aria-current", line.dataset.row === String(row));
+  }
+}
+
+/** A box whose words are marked in the conversation; Enter leads to the next place. */
+function search(root, shown) {
+  const box = element("input", "search");
+  box.type = "search";
+  box.placeholder = "Search in this trajectory";
+  box.setAttribute("aria-label", box.placeholder);
+  box.value = shown.wanted ?? "";
+  const count = element("span", "count");
+  count.setAttribute("role", "status");
+  let [ranges, place] = [[], -1];
+  const say = () => {
+    const isCut = root.querySelector(".cut") ? "; texts of other steps are cut" : "";
+    const at = place < 0 ? "" : `${place + 1} of `;
+    count.textContent = box.value ? `${at}${ranges.length.toLocaleString("en")} places${isCut}` : "";
+  };
+  shown.find = () => {
+    shown.wanted = box.value;
+    [ranges, place] = [rangesOf(root, box.value.toLowerCase()), -1];
+    globalThis.CSS.highlights?.set(HITS, new Highlight(...ranges));
+    say();
+  };
+  box.addEventListener("input", shown.find);
+  // Keys of the page, such as those to the next step, are letters here.
+  box.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key !== "Enter" || !ranges.length) return;
+    const way = event.shiftKey ? -1 : 1;
+    place = (Math.max(place, way < 0 ? 0 : -1) + way + ranges.length) % ranges.length;
+    show(ranges[place], root);
+    say();
+  });
+  return [box, count];
+}
+
+function rangesOf(root, wanted) {
+  const ranges = [];
+  if (!wanted) return ranges;
+  const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (!text.parentElement.closest(".text")) continue;
+    const small = text.data.toLowerCase();
+    // A letter may be longer in lower case: then places are not those of the text.
+    if (small.length !== text.data.length) continue;
+    for (let at = small.indexOf(wanted); at >= 0; at = small.indexOf(wanted, at + wanted.length)) {
+      const range = new Range();
+      range.setStart(text, at);
+      range.setEnd(text, at + wanted.length);
+      ranges.push(range);
+    }
+  }
+  return ranges;
+}
+
+/** Unfold what hides a place, and bring it into view. */
+function show(range, root) {
+  const start = range.startContainer.parentElement;
+  for (let box = start.closest(".fold"); box; box = box.parentElement.closest(".fold")) {
+    if (!box.classList.contains("open")) box.nextElementSibling?.matches(".unfold") && box.nextElementSibling.click();
+  }
+  root.scrollTop += range.getBoundingClientRect().top - root.getBoundingClientRect().top - root.clientHeight / 3;
 }
 
 /** What is long shows its beginning until its button is pressed. */

@@ -8,7 +8,7 @@
 
 Where a store is wanted, its path will do. Each name is imported when it is first used, so that
 `import graphcredit` costs nothing. `graphcredit.estimators` has the options of the estimators,
-`graphcredit.integrations` the adapters for training frameworks.
+`graphcredit.integrations` the adapters for training frameworks, `graphcredit.plot` charts.
 """
 
 from importlib import import_module
@@ -82,6 +82,8 @@ _HOMES = {
 }
 """Name to the module that has it, and its name there."""
 
+_MODULES = ("estimators", "integrations", "plot")
+
 
 if not TYPE_CHECKING:  # so that a type checker reports a name that is not there
 
@@ -90,6 +92,8 @@ if not TYPE_CHECKING:  # so that a type checker reports a name that is not there
             from importlib.metadata import version
 
             return version("graphcredit")
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module, attribute = _HOMES[name]

@@ -308,6 +308,7 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("tokens_per_second", "num_tokens / seconds"),
     metric_column("mfu", "share of the device's peak arithmetic; null where the peak is unknown"),
     metric_column("peak_memory", "bytes on the device; null without one"),
+    metric_column("evaluation", "number that `--evaluate-with` printed; null between checkpoints"),
 )
 """One row per optimizer step, in `training/`. Files may have more metrics: those that an objective
 adds (such as `dual_clipped`) need not be listed here."""

@@ -114,8 +114,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "trainer": (
-        *("options", "config", "fingerprint", "data", "messages", "batching"),
-        *("model", "loss", "engine", "cloning", "output", "training_run", "training", "preview"),
+        *("options", "config", "fingerprint", "data", "batching"),
+        *("model", "messages", "loss", "engine", "cloning", "output"),
+        *("training_run", "training", "preview"),
     ),
     "viewer": (
         *("config", "sitemap", "origin", "queries", "why", "browser_fixes", "widgets"),

@@ -50,6 +50,10 @@ class TrainConfig(
             raise OptionError(
                 f"a reference ({self.reference}) is used only with kl_coefficient above 0: found 0"
             )
+        if self.lora_dropout > 0 and self.lora_rank == 0:
+            raise OptionError(
+                f"lora_dropout ({self.lora_dropout:g}) is of adapters: give lora_rank too, found 0"
+            )
         if self.min_learning_rate > self.learning_rate:
             raise OptionError(
                 "min_learning_rate must not exceed learning_rate: got "
@@ -165,6 +169,7 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         # What is computed again is the same to the bit.
         gradient_checkpointing=False,
         checkpoint_every=1,
+        evaluate_with=None,
         mismatch_tolerance=1.0,
     )
 

@@ -207,6 +207,8 @@ class ModelOptions(TrainOptions):
     """Rank of LoRA adapters; 0 trains all weights."""
     lora_alpha: Positive = 32.0
     """LoRA's alpha."""
+    lora_dropout: Decay = 0.0
+    """Share of an adapter's inputs that is dropped at random while gradients are made."""
     lora_targets: str = "all-linear"
     """Modules that get adapters, separated by commas, or all-linear."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -225,6 +227,9 @@ class RunOptions(TrainOptions):
 
     checkpoint_every: AtLeastOne = 10
     """Optimizer steps between checkpoints."""
+    evaluate_with: str | None = None
+    """A command of the shell that judges the policy at each checkpoint: it has the policy's
+    directory in GRAPHCREDIT_POLICY, and ends its output with a number, the metric `evaluation`."""
     mismatch_tolerance: Positive = 0.1
     """Greatest mean gap between logged and recomputed log-probabilities, in nats."""
 

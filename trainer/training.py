@@ -16,7 +16,6 @@ from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
-from graphcredit.trainer.data.token_source import TokenSource, logged_columns
 from graphcredit.trainer.data.validation import signal_notices
 from graphcredit.trainer.engine.distributed import (
     choose_device,
@@ -26,7 +25,7 @@ from graphcredit.trainer.engine.distributed import (
 from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
-from graphcredit.trainer.messages.tokens import MessageTokens, tokens_of_messages
+from graphcredit.trainer.messages.source import open_tokens, source_notices
 from graphcredit.trainer.model.source import find_model, load_eyes
 from graphcredit.trainer.model.vision import FAMILIES
 from graphcredit.trainer.options import SFT
@@ -108,13 +107,18 @@ def plan_training(
     config = effective_config(config)
     store = open_store(config.store)
     run_id, iteration = _which_iteration(store, config)
-    source = _token_source(store, run_id, iteration, config, on_progress)
+    source = open_tokens(store.shards(run_id, iteration), config.model, on_progress)
     if not source.has_logprobs:
         config = _without_sampler(config)
     index, report = read_index(
         store, run_id, iteration, column=config.column, filters=_filters(config), source=source
     )
-    report = replace(report, notices=(*_source_notices(source, config), *report.notices))
+    instead = (
+        "those of the model at the start stand for them"
+        if config.compares_with_start
+        else f"{config.objective} takes none"
+    )
+    report = replace(report, notices=(*source_notices(source, instead), *report.notices))
     _check_images(index, config)
     plan = make_plan(
         index,
@@ -175,18 +179,6 @@ def _which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
     return run_id, iterations[-1]
 
 
-def _token_source(
-    store: Store, run_id: str, iteration: int, config: TrainConfig, on_progress: OnProgress
-) -> TokenSource:
-    """Return where the tokens are from; messages are tokenised now if no step has token ids."""
-    shards = store.shards(run_id, iteration)
-    has_ids, has_logprobs = logged_columns(shard.path for shard in shards)
-    if has_ids or not shards:
-        return TokenSource(has_logprobs=has_logprobs or not shards)
-    made = tokens_of_messages(shards, find_model(config.model), on_progress=on_progress)
-    return TokenSource(made=made, has_logprobs=False)
-
-
 def _without_sampler(config: TrainConfig) -> TrainConfig:
     """Return a configuration that takes no log-probabilities of the sampler.
 
@@ -199,22 +191,6 @@ def _without_sampler(config: TrainConfig) -> TrainConfig:
             "of the log has any: leave --correction out, and ratios are to the model at the start"
         )
     return config.changed(correction="none")
-
-
-def _source_notices(source: TokenSource, config: TrainConfig) -> list[str]:
-    """Return where tokens are from, and what stands for log-probabilities that are missing."""
-    made = source.made.notices if isinstance(source.made, MessageTokens) else ()
-    if source.has_logprobs:
-        return [*made]
-    instead = (
-        "those of the model at the start stand for them"
-        if config.compares_with_start
-        else f"{config.objective} takes none"
-    )
-    return [
-        *made,
-        f"no step has log-probabilities of its sampler: {instead}, and there is no correction",
-    ]
 
 
 def _filters(config: TrainConfig) -> Filters:

@@ -17,7 +17,6 @@ from graphcredit.integrations.step_credit import StepCredit
 from graphcredit.store.errors import InputError
 
 _numbers = count()
-"""Of the groups of this process, so that no two have the same name."""
 
 
 def install(backend: Any, credit: StepCredit | None = None) -> None:
@@ -30,11 +29,7 @@ def with_credit(
 ) -> Callable[..., Iterator[Any]]:
     """Return ART's `tokenize_trajectory_groups` with advantages of turns.
 
-    Of the options, `scale_rewards` counts no more.
-
-    Raises:
-        InputError: A trajectory has additional histories, or a result another number of turns; or
-            see `StepCredit`.
+    `scale_rewards` counts no more. Additional histories are refused.
     """
 
     @wraps(tokenize)
@@ -75,8 +70,6 @@ def _chats(groups: Iterable[Any]) -> Iterator[Chat]:
 def _parts(result: Any, values: list[float]) -> Iterator[Any]:
     """Yield a result for each advantage, with the mask of its turns alone."""
     starts = result.choice_offsets
-    if len(starts) != len(values):
-        raise InputError(f"a result must have {len(values)} turns: found {len(starts)}")
     stops = [*starts[1:], len(result.token_ids)]
     for value in dict.fromkeys(values):
         part = copy(result)

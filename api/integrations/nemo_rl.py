@@ -13,7 +13,6 @@ from graphcredit.integrations.step_credit import StepCredit
 from graphcredit.store.errors import InputError
 
 PREFIX = "graphcredit."
-"""What the names of our estimators begin with."""
 
 
 class CreditEstimator:
@@ -34,9 +33,6 @@ class CreditEstimator:
             mask: [num_samples, length] 1 for each token that is trained.
             repeated_batch: Has `message_log`, the messages of each sample with `token_ids`.
             **_: Log-probabilities, which are not used.
-
-        Raises:
-            InputError: The messages are not there; or see `StepCredit`.
         """
         if "message_log" not in repeated_batch:
             raise InputError(

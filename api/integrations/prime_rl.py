@@ -1,6 +1,6 @@
 """prime-rl: an algorithm that credits each turn of the group's episodes.
 
-prime-rl's configuration names its algorithms, so one of them is replaced where they are listed:
+One of its algorithms is replaced where they are listed:
 
     ALGORITHM_CLASSES["grpo"] = prime_rl.with_credit(GRPOAlgorithm)
 """
@@ -27,13 +27,9 @@ def with_credit(algorithm: Any, credit: StepCredit | None = None) -> Any:
 def score_group(episodes: Sequence[Any], credit: StepCredit | None = None) -> None:
     """Give every sampled token of a group's `Episode`s of verifiers the advantage of its turn.
 
-    The traces of one agent, by its name, are compared with each other: those that may be trained,
-    had no error and have sampled tokens. A turn is a message that the policy sampled; its state is
-    made of the messages on the way to it since the turn before. Turns of other branches
-    (compaction, subagents) are steps of the same trajectory, in the order of the nodes.
-
-    Raises:
-        InputError: A node's parent is no earlier node, or a message is none; or see `StepCredit`.
+    The trainable traces of one agent that had no error are compared with each other. A turn is a
+    message that the policy sampled; its state is made of the messages on the way to it since the
+    turn before. Turns of other branches are steps of the same trajectory.
     """
     traces = [
         (episode, trace)

@@ -55,13 +55,14 @@ def rows_of(data: Any, step: int) -> list[Row]:
         ids = data["sequences"][number]
         is_seen = data["attention_mask"][number].bool()
         is_response = data["response_mask"][number].bool()
+        mask = data["loss_mask"][number]  # 0 for a row that SkyRL filters: its reward still counts
         rows.append(
             Row(
                 task_id=str(uids[number]),
                 trajectory_id=f"{step}-{num_before[number]}",
                 prompt=ids[is_seen][: -int(is_response.sum())].tolist(),
                 response=ids[-length:][is_response].tolist(),
-                mask=data["loss_mask"][number][is_response].tolist(),
+                mask=(mask if mask.any() else is_response)[is_response].tolist(),
                 reward=float(data["rewards"][number].sum()),
             )
         )

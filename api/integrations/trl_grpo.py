@@ -13,30 +13,23 @@ from graphcredit.integrations.token_rows import Row, spread, token_advantages
 from graphcredit.store.errors import missing_extras
 
 with missing_extras():
-    from trl import (  # pyright: ignore[reportMissingImports]
-        GRPOTrainer,  # pyright: ignore[reportPrivateImportUsage]
-    )
+    import trl  # pyright: ignore[reportMissingImports]
 
-_Trainer: Any = GRPOTrainer
+_Trainer: Any = trl.GRPOTrainer  # pyright: ignore[reportPrivateImportUsage]
+_Completion = tuple[list[int], list[int], list[int]]
+"""Prompt, completion, and the completion's mask: 1 where the policy sampled."""
 
 
 class StepCreditGRPOTrainer(_Trainer):
     """A GRPOTrainer whose tokens have the advantage of their turn, not of their completion.
 
     A turn is a run of tokens that the policy sampled; tool results and observations lie between
-    (`tools`, `environment_factory`, or `env_mask` of a `rollout_func`). Its state is the text since
-    the turn before, for the first turn the prompt. A completion without tools is one turn. A
-    completion that no function gave a reward has advantage 0.
+    (`tools`, `environment_factory`, or `env_mask` of a `rollout_func`). A completion without tools
+    is one turn. A completion that no function gave a reward has advantage 0.
     """
 
     def __init__(self, *args: Any, step_credit: StepCredit | None = None, **options: Any) -> None:
-        """Open the trainer.
-
-        Args:
-            *args: As GRPOTrainer takes them.
-            step_credit: How turns are credited.
-            **options: As GRPOTrainer takes them.
-        """
+        """Open the trainer with what GRPOTrainer takes, and how turns are credited."""
         super().__init__(*args, **options)
         self._step_credit = step_credit or StepCredit()
         self._rewards: Any = None
@@ -49,35 +42,28 @@ class StepCreditGRPOTrainer(_Trainer):
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         mask = output["completion_mask"]
-        sampled = mask * output["tool_mask"] if "tool_mask" in output else mask
+        sampled = (mask * output["tool_mask"] if "tool_mask" in output else mask).tolist()
         prompts = zip(output["prompt_ids"], output["prompt_mask"].bool(), strict=True)
-        tokens: list[tuple[list[int], list[int], list[int]]] = list(
-            zip(
-                [ids[is_seen].tolist() for ids, is_seen in prompts],
-                output["completion_ids"].tolist(),
-                sampled.tolist(),
-                strict=True,
-            )
-        )
-        every: list[tuple[list[int], list[int], list[int]]] = gather_object(tokens)
+        prompts = [ids[is_seen].tolist() for ids, is_seen in prompts]
+        here = list(zip(prompts, output["completion_ids"].tolist(), sampled, strict=True))
+        every: list[_Completion] = gather_object(here)
         values = self._values(every)
-        first = self.accelerator.process_index * len(tokens)
+        first = self.accelerator.process_index * len(here)
         like = mask.new_zeros(mask.shape, dtype=output["advantages"].dtype)
-        output["advantages"] = spread(values[first : first + len(tokens)], like)
-        self._logs["advantages"].extend(
-            sum(v) / max(sum(s), 1) for v, (_, _, s) in zip(values, every, strict=True)
-        )
+        output["advantages"] = spread(values[first : first + len(here)], like)
+        means = (sum(v) / max(sum(m), 1) for v, (*_, m) in zip(values, every, strict=True))
+        self._logs["advantages"].extend(means)
         return output
 
-    def _values(self, completions: list[tuple[list[int], list[int], list[int]]]) -> Any:
+    def _values(self, completions: list[_Completion]) -> list[list[float]]:
         """Return the advantage of each token of the completions of all processes."""
         size = self.num_generations if self.model.training else self.num_generations_eval
         weights = self.reward_weights.to(self._rewards.device)
         totals = (self._rewards * weights).nansum(dim=1).tolist()
         is_scored = (~self._rewards.isnan().all(dim=1)).tolist()
         step = self.state.global_step
-        rows = [
-            Row(
+        rows = {
+            number: Row(
                 task_id=f"{step}-{number // size}",
                 trajectory_id=f"{step}-{number}",
                 prompt=prompt,
@@ -87,9 +73,8 @@ class StepCreditGRPOTrainer(_Trainer):
             )
             for number, (prompt, completion, sampled) in enumerate(completions)
             if is_scored[number]
-        ]
-        values = iter(token_advantages(rows, self.processing_class.decode, self._step_credit))
-        return [
-            next(values) if is_scored[number] else [0.0] * len(completion)
-            for number, (_, completion, _) in enumerate(completions)
-        ]
+        }
+        decode = self.processing_class.decode
+        values = token_advantages(list(rows.values()), decode, self._step_credit)
+        of_row = dict(zip(rows, values, strict=True))
+        return [of_row.get(n, [0.0] * len(c)) for n, (_, c, _) in enumerate(completions)]

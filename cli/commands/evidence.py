@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from graphcredit.credit.evidence.signal import Signal
 
 
+FINER = "as good as the most evidence, with more states"
+
+
 def evidence(
     store: StorePath,
     run: Run = None,
@@ -72,7 +75,8 @@ def _show(report: "EvidenceReport") -> None:
 
 def recommended(report: "EvidenceReport") -> "Iterator[str]":
     """Yield, before an import, which states tell most, and whether to believe it."""
-    best, told = next(iter(report.knowledge.items()))
+    best = report.best or next(iter(report.knowledge))
+    told = report.knowledge[best]
     part = "" if report.is_whole else "first "
     yield (
         f"in the {part}{counted(report.num_mixed, 'group')} with different outcomes, "
@@ -105,7 +109,8 @@ def _show_signal(signal: "list[Signal]") -> None:
 
 def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
     if report.best is not None:
-        yield f"most evidence, and beyond chance: {report.best}"
+        most = "most evidence" if report.best == next(iter(report.knowledge)) else FINER
+        yield f"{most}, and beyond chance: {report.best}"
     else:
         yield "no definition of a state tells more than chance does. This log supports credit for"
         yield "whole outcomes (grpo, rloo, discounted). What helps: more rollouts of each task, an"

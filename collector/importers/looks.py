@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.row_messages import ANSWERS, LISTS, PROMPTS
-from graphcredit.collector.importers.formats.step_shapes import fields_for
+from graphcredit.collector.importers.formats.step_shapes import STEP_LISTS, fields_for
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.values import fields_of, short
@@ -63,14 +63,11 @@ def _advice(row: Mapping[str, Any], record: Record) -> str:
             f"A log may be in `{inner}`: `jq -c '{inner}' FILE > records.jsonl` takes it out. The "
             "reward and the task belong beside it"
         )
-    for name in LISTS:
-        items = row.get(name)
-        if isinstance(items, list) and items:
-            first = short(cast("list[object]", items)[0])
-            return (
-                f"`{name}` must be a list of messages with a role and a content, or of steps with "
-                f"a state and an action: its first item is {first}. --columns names other fields"
-            )
+    lists = [name for name in row if isinstance(row[name], list) and row[name]]
+    known = [name for name in (*LISTS, *STEP_LISTS) if name in lists]
+    named = known or [name for name in lists if _has_a_part(row[name][0])]
+    if named:
+        return _advice_on_list(named[0], row[named[0]][0], is_known=bool(known))
     has_prompt, has_answer = (any(row.get(n) for n in names) for names in (PROMPTS, ANSWERS))
     if has_answer and not has_prompt:
         return (
@@ -95,8 +92,33 @@ def _advice(row: Mapping[str, Any], record: Record) -> str:
         )
     return (
         "It has no messages, no prompt with its answer, and no state with its action; fields of "
-        f"these with other names can be named: --columns messages=FIELD. {_FORMATS}"
+        "these with other names can be named: --columns messages=FIELD, or --columns "
+        f"state=FIELD,action=FIELD,trajectory_id=FIELD. {_FORMATS}"
     )
+
+
+def _has_a_part(item: object) -> bool:
+    row = fields_of(item)
+    return any(fields_for(row, name) for name in ("state", "observation", "action"))
+
+
+def _advice_on_list(name: str, first: object, *, is_known: bool) -> str:
+    """Return what the items of a list lack to be messages or steps."""
+    must = (
+        f"`{name}` must be a list of messages with a role and a content, or of steps with a state "
+        "and an action: its"
+    )
+    if not isinstance(first, Mapping):
+        return f"{must} first item is {short(first)}. --columns names other fields"
+    row = cast("Mapping[str, Any]", first)
+    has_state = fields_for(row, "state") or fields_for(row, "observation")
+    missing = ["state"] * (not has_state) + ["action"] * (not fields_for(row, "action"))
+    options = [f"steps={name}"] * (not is_known) + [f"{part}=FIELD" for part in missing]
+    said = f"{must} items have {', '.join(list(row)[:_SHOWN])}"
+    if not missing:
+        return f"{said}. As steps they lack a reward, or their episode a reward or a verdict"
+    lacks = " and the ".join(missing)
+    return f"{said}. As steps they lack the {lacks}: --columns {','.join(options)} names it"
 
 
 def _is_conversation(value: object) -> bool:

@@ -133,6 +133,8 @@ class Observed:
         numbers, returns = self._numbers, self.returns
         judged = numbers["won"] + numbers["lost"]
         middle = median(returns) if returns else 0.0
+        if returns and middle == min(returns):  # a threshold that parts them
+            middle = min((each for each in returns if each > middle), default=middle)
         outside = returns and (max(returns) > 1 or min(returns) < 0)
         if numbers["by_reward"] and outside:
             yield (

@@ -270,7 +270,7 @@ class Tally:
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "
-                f"--verdicts a file with them; numbers of these records: {numbers}"
+                f"--verdicts a file with them; numbers and flags of these records: {numbers}"
             )
         if counts["reward_of_success"]:
             notes.append(

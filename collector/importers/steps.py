@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -91,7 +91,9 @@ def trajectory_of(
         content=_content(task_id, columns) if rollout.trajectory_id else b"",
         num_steps=len(turns.turns),
         verdict=verdict,
-        candidates=() if verdict.success is not None else tuple(rollout.rewards),
+        candidates=()
+        if verdict.success is not None
+        else (*rollout.rewards, *_flags(rollout.record)),
         total=sum(rewards) if verdict.success is not None else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
@@ -117,6 +119,14 @@ def _left_out(rollout: LoggedRollout) -> Mapping[str, int]:
     num_unread = sum(message.num_unread for message in rollout.messages)
     unread = {"part of a message that no reader knows: a mark stands for it": num_unread}
     return {**rollout.left_out, **unread} if num_unread else rollout.left_out
+
+
+def _flags(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fields of a record, and of the objects in it, that are true or false."""
+    for name, value in record.items():
+        inner = value.items() if isinstance(value, Mapping) else ()
+        flags = [(name, value), *((f"{name}.{each}", flag) for each, flag in inner)]
+        yield from (each for each, flag in flags if isinstance(flag, bool))
 
 
 def _begun(columns: Mapping[str, list[Any]], turns: Turns, *, is_steps: bool) -> Begun:

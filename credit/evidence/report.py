@@ -1,11 +1,38 @@
 """What each definition of a state tells, and what to make of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphcredit.credit.evidence.knowledge import Estimate, Knowledge
+from graphcredit.credit.steps.arrays import Bools
+from graphcredit.store.text_table import text_table
+
+TIE = 0.25
+"""Standard errors by which a definition may have less evidence than another and still be as good.
+Chosen on the design worlds of `experiments/credit_truth`."""
+
+
+def recommended(knowledge: Mapping[str, Knowledge], groups: Bools | slice = slice(None)) -> str:
+    """Return the definition with the most states of those that are as good as the best.
+
+    Uniting what differs costs more than keeping apart what is alike, the more so the more groups a
+    batch has.
+
+    Args:
+        knowledge: Definition to what it tells.
+        groups: By which groups; by default by all.
+    """
+    best = max(knowledge.values(), key=lambda each: each.evidence(groups).value)
+
+    def is_as_good(each: Knowledge) -> bool:
+        less = best.more_than(each, groups)
+        return each is best or less.value <= TIE * less.error < np.inf
+
+    good = {name: each for name, each in knowledge.items() if is_as_good(each)}
+    return max(good, key=lambda name: good[name].num_states)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,9 +54,11 @@ class EvidenceReport:
 
     @property
     def best(self) -> str | None:
-        """The definition with the most evidence, if that is beyond chance."""
-        name = next(iter(self.knowledge), None)
-        return name if name and self.knowledge[name].beyond_chance().is_positive else None
+        """The recommended definition, if its evidence is beyond chance; else that with the most."""
+        for name in (recommended(self.knowledge), next(iter(self.knowledge))):
+            if self.knowledge[name].beyond_chance().is_positive:
+                return name
+        return None
 
     @property
     def chosen(self) -> Estimate | None:
@@ -45,7 +74,7 @@ class EvidenceReport:
         return Estimate(value=sum(each.value for each in seen) / 2, error=error)
 
     def _chosen_on(self, groups: Any) -> Knowledge:
-        return max(self.knowledge.values(), key=lambda each: each.evidence(groups).value)
+        return self.knowledge[recommended(self.knowledge, groups)]
 
     @property
     def groups_needed(self) -> int | None:
@@ -56,6 +85,14 @@ class EvidenceReport:
         if seen.value <= 0:
             return None
         return int(np.ceil(self.num_mixed * (2 * seen.error / seen.value) ** 2))
+
+    def __repr__(self) -> str:
+        """Return a table of the definitions."""
+        rows: list[list[str]] = []
+        for name, each in self.knowledge.items():
+            told = (each.information(), each.guidance(), each.evidence())
+            rows.append([name, f"{each.company:.0%}", *map(_shown, told)])
+        return text_table(("definition", "company", "information", "guidance", "evidence"), rows)
 
     def as_json(self) -> dict[str, Any]:
         """Return everything, for programs."""
@@ -88,3 +125,7 @@ def _as_json(estimate: Estimate | None) -> dict[str, float | None] | None:
         return None
     error = estimate.error if np.isfinite(estimate.error) else None
     return {"value": estimate.value, "error": error}
+
+
+def _shown(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f} ± {2 * estimate.error:.2f}"

@@ -8,6 +8,7 @@ kitchen, seen once, has the episode's part only.
 
 import asyncio
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,8 @@ from typing import Any
 import pytest
 import torch
 
-from graphcredit.integrations import StepCredit, art, nemo_rl, prime_rl, rllm, skyrl, slime
-from graphcredit.store.errors import InputError
+from graphcredit.integrations import StepCredit, art, nemo_rl, prime_rl, rllm, skyrl, slime, verl
+from graphcredit.store.errors import InputError, OptionError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.filterwarnings("ignore")]
 
@@ -51,7 +52,7 @@ def verl_trainer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     from verl.trainer.ppo.v1.agent_loop_tq import list_of_dict_to_tensordict
 
     KVBatchMeta = trainer_base.KVBatchMeta  # noqa: N806
-    from graphcredit.integrations import verl_plugin  # noqa: F401 (registers, as verl's import does)
+    import_module("graphcredit.integrations.verl_plugin")  # as verl's import does
 
     def computed(estimator: str, outputs: dict[str, Any], **options: Any) -> Any:
         fields = []
@@ -105,6 +106,19 @@ def test_verl_rows_with_many_turns(verl_trainer: Callable[..., Any]):
         },
     )
     assert found == [pytest.approx([EAST, 0, TAKE], rel=1e-4), pytest.approx([WEST], rel=1e-4)]
+
+
+def test_verl_takes_states_of_the_rollout_and_options(verl_trainer: Callable[..., Any]):
+    outputs = {
+        "a_0_0": ("find", "east take", [1, 1], 1.0, {"states": ["hall"]}),
+        "a_1_0": ("hall", "west", [1], 0.0, {"states": ["hall"]}),
+    }
+    found = verl_trainer("graphcredit.gigpo", outputs, merge="segments")
+    assert found == [pytest.approx([EAST] * 2, rel=1e-4), pytest.approx([WEST], rel=1e-4)]
+    with pytest.raises(OptionError, match="--merge must be one of"):
+        verl_trainer("graphcredit.gigpo", outputs, merge="nonsense")
+    with pytest.raises(InputError, match=r"set trainer.use_v1=True"):
+        verl.advantages("reach", token_level_rewards=torch.ones(1, 1), response_mask=None)
 
 
 def test_verl_a_row_for_each_turn(verl_trainer: Callable[..., Any]):

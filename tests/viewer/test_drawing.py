@@ -170,6 +170,14 @@ def test_blame_is_not_told_by_colour_alone(graph: TaskGraph):
     assert 0 < len(blamed) < len(drawn)
 
 
+def test_the_legend_names_the_marks_that_are_there(graph: TaskGraph):
+    marks = _draw(graph).legend["marks"]
+    assert {"goal: double border", "bar at the tip: below 0", "dashed: pruned"} <= {*marks}
+    assert not any("dotted" in mark or "yellow" in mark for mark in marks)
+    alone = _draw(graph.part(frozenset({1}))).legend["marks"]
+    assert not any(mark.startswith(("goal", "bar", "dashed: pruned")) for mark in alone)
+
+
 def test_labels_without_room_are_counted(graph: TaskGraph, monkeypatch: pytest.MonkeyPatch):
     assert not any("without room" in note for note in _draw(graph).legend["marks"])
     monkeypatch.setattr(module, "_ROOM_FOR_ACTIONS", 0)

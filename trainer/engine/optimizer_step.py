@@ -87,7 +87,8 @@ class Updater:
             count = len(self._mine(number))
             mine, choices = self._counted_choices(islice(batches, count))
             mine = _counted(mine, number, count, on_part)
-            seen, flops = self._gradient(mine, choices, is_first=number == 0)
+            with self._engine.dropping(f"{self._config.seed}/{number}"):
+                seen, flops = self._gradient(mine, choices, is_first=number == 0)
             norm = self._engine.update(rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {

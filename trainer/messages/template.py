@@ -164,8 +164,8 @@ class ChatTemplate:
         return Answered(text[: mine[-1][1]], mine[0][0])
 
     def _compared(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> Answered:
-        self._probe(messages[:-1], tools)
         prompt = self._prompt(messages[:-1], tools)
+        self._probe(messages[:-1], tools, prompt)
         text, _ = self._render(messages, tools)
         if not text.startswith(prompt):
             raise UnusableError(
@@ -191,9 +191,10 @@ class ChatTemplate:
             raise UnusableError("their answer follows no message")
         return self._render(messages, tools, add_generation_prompt=True)[0]
 
-    def _probe(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> None:
+    def _probe(
+        self, messages: Sequence[Mapping[str, Any]], tools: Chat | None, prompt: str
+    ) -> None:
         """Refuse a template that begins an answer with a text that is not the policy's."""
-        prompt = self._prompt(messages, tools)
         # After a result of a tool, a template may go on in another way than after a user's words.
         role = messages[-1]["role"]
         if role in self._probed:

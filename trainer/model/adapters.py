@@ -32,7 +32,7 @@ def with_adapters(model: Any, options: ModelOptions, seed: str) -> Any:
         r=options.lora_rank,
         lora_alpha=options.lora_alpha,  # pyright: ignore[reportArgumentType]
         target_modules=targets[0] if targets == ["all-linear"] else targets,
-        lora_dropout=0.0,
+        lora_dropout=options.lora_dropout,
     )
     try:
         with torch.random.fork_rng(), quiet_peft():

@@ -13,6 +13,7 @@ from graphcredit.viewer.graph.layout import (
     layout_of,
     middle_of,
 )
+from graphcredit.viewer.graph.scales import Scales
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, edge_key, node_key
@@ -25,7 +26,7 @@ from graphcredit.viewer.graph.words import (
     node_tip,
     state_line,
 )
-from graphcredit.viewer.widgets.colours import SignedScale, ink_on, sequential
+from graphcredit.viewer.widgets.colours import ink_on, sequential
 from graphcredit.viewer.widgets.text import one_line
 
 Element = Mapping[str, Any]
@@ -63,46 +64,6 @@ class Drawing:
         }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scales:
-    """What the ends of the scales of colour and width stand for."""
-
-    credit: SignedScale
-    most: int
-    """Visits of the widest transition."""
-    low: float
-    high: float
-    """The least and the greatest number by which states are coloured."""
-
-    @classmethod
-    def of(cls, graph: TaskGraph, shading: Shading) -> "Scales":
-        """Return scales that fit a graph."""
-        values = [
-            *map(shading.value, graph.edges),
-            *(step.value for own in shading.own.values() for step in own),
-        ]
-        shades = [shade for shade in map(shading.states.of, graph.nodes) if shade is not None]
-        return cls(
-            credit=SignedScale.of(values),
-            most=max((edge.visits for edge in graph.edges), default=1),
-            low=min(shades, default=0.0),
-            high=max(shades, default=0.0),
-        )
-
-    def shade(self, node: Node, shading: Shading) -> float | None:
-        """Return how deep a state is coloured: deeper means nearer to the goal, or worth more."""
-        value = shading.states.of(node)
-        if value is None:
-            return None
-        share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return 1 - share if shading.states.is_cost else share
-
-    def state_ends(self, shading: Shading) -> list[str]:
-        """Return the ends of the scale of states as text, the pale one first."""
-        ends = (self.high, self.low) if shading.states.is_cost else (self.low, self.high)
-        return [f"{end:.3g}" for end in ends]
-
-
 def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: str = "") -> Drawing:
     """Return the drawing of a graph.
 
@@ -125,6 +86,9 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: st
     at = label_places(graph.edges, layout, labels, sizes=sizes, order=order)
     labels = ["" if place is None else label for place, label in zip(at, labels, strict=True)]
     names = state_names(whole)
+    notes = legend_notes(graph, shading, are_boxes=are_boxes)
+    if left_out := labels.count(""):
+        notes.append(f"{counted(left_out, 'action')} without room: point at the edge")
     start = min(layers, key=layers.__getitem__)
     return Drawing(
         nodes=[
@@ -144,8 +108,7 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: st
             }
             for index, edge in enumerate(graph.edges)
         ],
-        legend={"title": one_line(title, 120)}
-        | _legend(shading, scales, are_boxes=are_boxes, left_out=labels.count("")),
+        legend={"title": one_line(title, 120)} | _legend(shading, scales, notes),
         focus=_focus(graph, shading, start),
         names={node.state_id: state_line(node, names[node.state_id]) for node in whole.nodes},
     )
@@ -240,12 +203,8 @@ def _route(layout: Layout, index: int, edge: Edge, at: Point | None, height: int
     return route
 
 
-def _legend(shading: Shading, scales: Scales, *, are_boxes: bool, left_out: int) -> dict[str, Any]:
-    """Return what colours and marks mean; `left_out` actions had no room."""
-    notes = ["in boxes: seen distance, visits"] if are_boxes else []
-    notes += legend_notes(shading)
-    if left_out:
-        notes.append(f"{counted(left_out, 'action')} without room: point at the edge")
+def _legend(shading: Shading, scales: Scales, notes: Sequence[str]) -> dict[str, Any]:
+    """Return what colours and marks mean."""
     return {
         "advantage": shading.advantage,
         "edge_ends": scales.credit.ends(),
@@ -253,5 +212,5 @@ def _legend(shading: Shading, scales: Scales, *, are_boxes: bool, left_out: int)
         "state": shading.states.title,
         "state_scale": [sequential(step / 4) for step in range(5)],
         "state_ends": scales.state_ends(shading),
-        "marks": notes,
+        "marks": list(notes),
     }

@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.store.files.parse import parse_json
@@ -63,8 +64,9 @@ def action_words(action: str, max_length: int = TITLE) -> str:
     return one_line(" ".join([call[1], *values[:1]]), max_length)
 
 
-def state_names(graph: TaskGraph) -> dict[int, StateName]:
-    """Return the name of each state of a whole graph, in which one finds what led to it."""
+@lru_cache(maxsize=4)
+def state_names(graph: TaskGraph) -> Mapping[int, StateName]:
+    """Return the name of each state of a whole graph, which tells what led to it."""
     came_by = _came_by(graph)
     titles = {
         node.state_id: "GOAL" if node.is_goal else _title(node, came_by.get(node.state_id))

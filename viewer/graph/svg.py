@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from graphcredit.viewer.graph.drawing import Scales
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
+from graphcredit.viewer.graph.scales import Scales
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph

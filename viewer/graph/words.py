@@ -36,10 +36,23 @@ def distance_words(node: Node, truth: TrueDistances | None) -> str:
     return f"{seen} · {known}" if known else seen
 
 
-def legend_notes(shading: Shading) -> list[str]:
-    """Return the notes of the legend about marks on transitions."""
-    notes = ["colours go by the square root"]
-    notes += ["⇄ yellow: the signs differ"] if shading.others is not None else []
+def legend_notes(graph: TaskGraph, shading: Shading, *, are_boxes: bool) -> list[str]:
+    """Return the notes of the legend about marks, of those alone that are there."""
+    nodes, edges = graph.nodes, graph.edges
+    no_way = "dashed border" if are_boxes else "◇"
+    marks = {
+        "in boxes: seen distance, visits": are_boxes,
+        f"goal: {'double border' if are_boxes else '☆'}": any(node.is_goal for node in nodes),
+        "start: thick border": True,
+        f"{no_way}: no way to the goal seen": any(node.goal_distance is None for node in nodes),
+        "width: visits": True,
+        "bar at the tip: below 0": any((shading.drawn_value(edge) or 0.0) < 0 for edge in edges),
+        "dashed: pruned": any(edge.is_pruned for edge in edges),
+        "dotted: a way through states not drawn": any(edge.between for edge in edges),
+        "colours go by the square root": True,
+        "⇄ yellow: the signs differ": shading.others is not None,
+    }
+    notes = [words for words, is_there in marks.items() if is_there]
     if shading.truth is not None:
         notes.append("✓ ✗: the mean advantage has the sign of the true progress, or not")
     if shading.own:

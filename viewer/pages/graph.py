@@ -1,6 +1,6 @@
 """The Graph page: a task's state graph, coloured by credit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -9,17 +9,16 @@ import streamlit as st
 from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
-from graphcredit.viewer.graph.drawing import Drawing, draw_part
-from graphcredit.viewer.graph.export import graph_html
+from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.importance import important
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.matters import what_matters
 from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Shading, StateScale, TrueDistances, true_distances
-from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, node_key, parse_key
 from graphcredit.viewer.graph.words import WHAT_MATTERS, what_is_shown
 from graphcredit.viewer.pages.parts import graph_controls as controls
+from graphcredit.viewer.pages.parts.graph_export import offer_export, title_of
 from graphcredit.viewer.pages.parts.graph_panel import Panel
 from graphcredit.viewer.pages.parts.graph_place import (
     GraphPlace,
@@ -33,7 +32,7 @@ from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.task_names import task_names, task_title
+from graphcredit.viewer.widgets.task_names import task_names
 from graphcredit.viewer.widgets.text import show_text
 
 _ROOM_FOR_FOUND = 20
@@ -138,7 +137,7 @@ def _picture(
 ) -> Mapping[int, str]:
     """Show the drawing, what it has of the whole graph, and its export; return names of states."""
     drawn = visible_part.thinned(shown, layers_of(chosen.graph), {*shading.own, selected})
-    drawing = draw_part(drawn, chosen.graph, shading, title=_title(place))
+    drawing = draw_part(drawn, chosen.graph, shading, title=title_of(place))
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
     play = _play(place, steps, chosen.trajectory)
     show_graph(
@@ -151,7 +150,7 @@ def _picture(
         on_find=controls.search,
     )
     _say_what_is_shown(chosen, drawn, shading)
-    _offer_export(place, chosen.graph, drawn, steps, shading, drawing, path, play)
+    offer_export(place, chosen.graph, drawn, steps, shading, drawing, path, play)
     return drawing.names
 
 
@@ -232,46 +231,3 @@ def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> 
             f"{verdicts.count('agrees')} of {len(verdicts)} transitions"
         )
     st.caption(f"{words}. Click a state or a transition, or choose it on the right.")
-
-
-def _title(place: GraphPlace) -> str:
-    names = ask(task_names, run_id=place.run_id, iteration=place.iteration)
-    task = task_title(place.task_id, names.get(place.task_id))
-    return f"{task} · run {place.run_id}, iteration {place.iteration}"
-
-
-def _offer_export(
-    place: GraphPlace,
-    whole: TaskGraph,
-    shown: TaskGraph,
-    steps: pa.Table,
-    shading: Shading,
-    drawing: Drawing,
-    path: Sequence[str],
-    play: Play,
-) -> None:
-    with st.container(horizontal=True):
-        st.download_button(
-            "Export as HTML",
-            data=lambda: graph_html(
-                drawing,
-                shown,
-                steps,
-                path=path,
-                play=play,
-                ranked_by=shading.advantage,
-                title=_title(place),
-            ),
-            file_name="graph.html",
-            mime="text/html",
-            on_click="ignore",
-            help="One file that needs no server. It has the graph shown here, with its texts.",
-        )
-        st.download_button(
-            "Export as SVG",
-            data=lambda: draw(shown, whole=whole, shading=shading, title=_title(place)),
-            file_name="graph.svg",
-            mime="image/svg+xml",
-            on_click="ignore",
-            help="A picture of the graph shown here, with its title and legend.",
-        )

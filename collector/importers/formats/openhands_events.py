@@ -48,12 +48,18 @@ _NO_ARGUMENTS = frozenset(
 """Fields of an older action that are none of its arguments."""
 
 
+_OF_OLDER = {"args", "source", "extras"}
+"""Fields of which an event of the older kinds has one, unless it has a content alone."""
+
+
 def is_event(value: object) -> bool:
     """Return whether a value is an event of OpenHands."""
     event = fields_of(value)
     kind = event.get("kind")
     names = (event.get("action"), event.get("observation"))
-    is_older = any(isinstance(name, str) for name in names) and "role" not in event
+    is_named = sum(isinstance(name, str) for name in names) == 1 and "role" not in event
+    is_said = "content" in event and event.get("action") in (None, "message")
+    is_older = is_named and (is_said or bool(_OF_OLDER & event.keys()))
     return is_older or (isinstance(kind, str) and kind.endswith(("Event", "Observation")))
 
 

@@ -13,7 +13,10 @@ from graphcredit.collector.importers.messages.values import (
     parse_number,
 )
 
-REWARDS = ("reward", "score", "total_reward", "final_reward", "final_score", "return", "grade")
+REWARDS = (
+    *("reward", "score", "total_reward", "final_reward", "final_score", "return", "grade"),
+    *("episode_reward", "episode_return"),
+)
 SUCCESSES = (
     *("success", "is_success", "resolved", "is_correct", "solved", "passed", "correct", "won"),
     *("outcome", "verdict"),

@@ -59,6 +59,10 @@ _REPEATED = (
     "some episodes have one reward other than 0 on all their steps, and their return is the sum. "
     "If each is the total of the episode, log it on the last step alone"
 )
+_EACH = (
+    "each step says whether it succeeded, and the last one is taken for the episode. If that is "
+    "about the step alone, --success names another field or a threshold"
+)
 
 
 def is_row(value: object, path: Path) -> bool:
@@ -93,6 +97,7 @@ def read(record: Record) -> Rollouts:
         *aligned.notes,
         *([_UNENDED] if is_open else []),
         *([_GOES_ON] if episode.get(PART) and name is not None else []),
+        *([_EACH] if _is_said_by_each(rows, success[0]) else []),
         *([_REPEATED] if len(set(rewards)) == 1 < len(rewards) and rewards[0] else []),
     )
     has_order = part(rows[0], "step_index") is not None
@@ -126,6 +131,12 @@ def _rewards(aligned: Aligned, said: Row, facts: Row) -> tuple[list[float], floa
     if total is None:
         return rewards, 0.0 if are_logged else None
     return [*rewards[:-1], total], total
+
+
+def _is_said_by_each(rows: Sequence[Row], name: str) -> bool:
+    """Return whether each step has a verdict, and already the first one is good."""
+    verdicts = [as_verdict(row.get(name)) for row in rows]
+    return len(rows) > 1 and None not in verdicts and verdicts[0] is True
 
 
 def _is_truncated(rows: Sequence[Row]) -> bool:

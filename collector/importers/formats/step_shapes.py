@@ -52,9 +52,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Part of a step to the fields that may have it, those of an episode's arrays among them."""
 
-STEP_LISTS = ("steps", "trajectory", "transitions", "episode", "rollout", "history", "frames")
+STEP_LISTS = (
+    *("steps", "trajectory", "transitions", "episode", "rollout", "history", "frames", "trace"),
+)
 """Fields of an episode that may have its steps."""
 
+_RESULTS = ("result", "tool_result", "tool_output", "tool_response", "output", "response")
 ENDS = ("done", "terminated", "truncated")
 _SIGNS = ("reward", *ENDS, "trajectory_id", "step_index", "next_state")
 """Parts without which a state and an action are no log of steps."""
@@ -124,8 +127,9 @@ def _of_lists(row: Row) -> Shape | None:
         if not isinstance(steps, list):
             continue
         others = {field: other for field, other in row.items() if field != name}
+        steps = [_with_result(fields_of(step)) for step in cast("list[Any]", steps)]
         if _are_steps(steps, others):
-            return Shape(said=others, rows=cast("list[Row]", steps))
+            return Shape(said=others, rows=steps)
     return _of_arrays(row) if _has_arrays(row) else None
 
 
@@ -134,7 +138,18 @@ def _are_steps(value: object, others: Row) -> bool:
         return False
     items = [fields_of(item) for item in cast("list[Any]", value)]
     is_judged = any(others.get(name) is not None for name in (*REWARDS, *SUCCESSES))
-    return all(map(_is_step, items)) and (is_judged or any(map(_has_sign, items)))
+    # Without a sign, a state is enough; SWE-agent's are beside what the model answered.
+    are_stated = all(has_part(item, "state") and "response" not in item for item in items)
+    return all(map(_is_step, items)) and (is_judged or are_stated or any(map(_has_sign, items)))
+
+
+def _with_result(row: Row) -> Row:
+    """Return a step whose result of a tool is the observation that it led to."""
+    is_call = first_of(row, ("tool", "tool_name")) is not None and has_part(row, "arguments")
+    if not is_call or has_part(row, "observation") or has_part(row, "state"):
+        return row
+    result = next((name for name in _RESULTS if name in row), None)
+    return row if result is None else {**row, "observation": row[result]}
 
 
 def _is_step(row: Row) -> bool:

@@ -1,6 +1,6 @@
 """Messages of one answer of the model become one message."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
 )
 from graphcredit.collector.importers.messages.shapes import is_call, is_thought
+from graphcredit.collector.importers.messages.values import as_text
 
 
 def joined_answer(first: Message, *others: Message) -> Message:
@@ -33,15 +34,20 @@ def joined_answers(messages: Sequence[Message]) -> list[Message]:
     """Return messages in which those of one answer are one, also with results between them.
 
     They share an id; or the log has reasoning and calls apart, and they follow each other as an
-    answer goes on: reasoning, text, calls.
+    answer goes on: reasoning, text, calls. A call before the result of the one before is of one
+    answer with it, too.
     """
+    results = {as_text(each.source.get("tool_call_id")) for each in messages if each.role == TOOL}
     joined: list[Message] = []
     last = -1  # where the answer is that may go on
     for message in messages:
         if message.role == ASSISTANT:
             is_next = last == len(joined) - 1
             may_go_on = last >= 0 and (is_next or "id" in message.source)
-            if may_go_on and _goes_on(joined[last], message, messages, is_next=is_next):
+            if may_go_on and (
+                _goes_on(joined[last], message, messages, is_next=is_next)
+                or (is_next and _are_parallel(joined[last], message, results))
+            ):
                 joined[last] = _with(joined[last], message)
                 continue
             last = len(joined)
@@ -68,6 +74,24 @@ def _goes_on(
         return False
     return stages[-1] < further[0] or (stages[-1] == further[0] != _SPOKEN and num_parts > 1)
 
+
+def _are_parallel(answer: Message, message: Message, results: Container[str | None]) -> bool:
+    """Return whether a message calls what the calls before it, which have results, leave open."""
+    are_apart = None not in (_id_of(answer), _id_of(message)) or tokens_of(message) is not None
+    are_judged = any(_OF_ONE & each.keys() for each in (answer.source, message.source))
+    if are_apart or are_judged or answer.is_context != message.is_context:
+        return False
+    is_said_before = answer.tool_calls or (answer.text and not message.text)
+    is_called = bool(message.tool_calls) and _has_results(message, results)
+    return bool(is_said_before) and is_called and _has_results(answer, results)
+
+
+def _has_results(message: Message, results: Container[str | None]) -> bool:
+    return all(call.id is not None and call.id in results for call in message.tool_calls)
+
+
+_OF_ONE = {"reward", "score", "weight", "loss"}
+"""Fields that judge a message as one answer."""
 
 _SPOKEN = 1
 

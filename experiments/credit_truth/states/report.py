@@ -9,7 +9,7 @@ from experiments.credit_truth.within_views import spearman_within
 from experiments.means import mean
 
 _WORTHS = ("reach 1", "reach 16", "graphgpo 1", "graphgpo 16")
-_RULES = ("evidence", "information", "guidance", "company")
+_RULES = ("recommended", "evidence", "information", "guidance", "company")
 _NEAR = ("true", "split in 2", "split in 4", "with time", "two views")
 """Definitions that unite nothing that differs."""
 

@@ -25,6 +25,7 @@ from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
 from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, advantages, numbered, step_table
 from experiments.jobs import made
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
+from graphcredit.credit.evidence.report import recommended
 from graphcredit.credit.evidence.visits import Rollouts
 from graphcredit.store.files.tables import write_table
 
@@ -62,13 +63,13 @@ def judge(unit: Unit) -> pl.DataFrame:
     played = Played.of(unit)
     rng = np.random.default_rng([crc32(unit.name.encode()), 7])
     rows: list[dict[str, Any]] = []
-    of_true: Knowledge | None = None
+    of_all: dict[str, Knowledge] = {}
     every = definitions(played.world, played.rollouts, rng)
     for name, visits in zip(NAMES, every, strict=True):
         before, after = steps_of(visits, played.rollouts)
         known = knowledge(played, before)
-        of_true = of_true or known
-        beyond, less = known.beyond_chance(), of_true.more_than(known)
+        of_all[name] = known
+        beyond, less = known.beyond_chance(), of_all["true"].more_than(known)
         rows.append(
             {"world": unit.world, "policy": unit.policy, "seed": unit.seed, "definition": name}
             | {"company": known.company, "information": known.information().value}
@@ -77,7 +78,8 @@ def judge(unit: Unit) -> pl.DataFrame:
             | {"less": less.value, "less_error": less.error}
             | _worth(played, before, after)
         )
-    return pl.DataFrame(rows)
+    is_best = [row["definition"] == recommended(of_all) for row in rows]
+    return pl.DataFrame(rows).with_columns(recommended=pl.Series(is_best).cast(pl.Float64))
 
 
 def knowledge(played: Played, node: Ints) -> Knowledge:

@@ -31,6 +31,15 @@ STEPS = [("where?", 'look({"at": 1})'), ("a hall", "left")]
         ),
         ({"a": {"b-c": [{"messages": [ASKED, LEFT]}]}}, r"`jq -c '\.a\.\"b-c\"\[\]' FILE"),
         ({"trajectory": [["go east", "a hall"]]}, r"its first item is \['go east', 'a hall'\]"),
+        (
+            {"task": "t", "days": [{"n": 1, "act": "go"}], "tags": ["a"]},
+            r"`days` must .* items have n, act\. As steps they lack the state: "
+            r"--columns steps=days,state=FIELD names it",
+        ),
+        (
+            {"success": True, "steps": [{"input": "hall"}]},
+            r"they lack the state and the action: --columns state=FIELD,action=FIELD",
+        ),
         ({"action": "go", "price": None}, r"price \(null\)\. It may be a step, and lacks a state"),
         ({"loss": 0.5, "epoch": 1}, r"loss \(number\).*Numbers alone"),
         ({"name": "x", "flags": []}, r"flags \(empty list\)\. It has no messages, no prompt"),
@@ -109,6 +118,35 @@ def test_steps_that_an_observation_opens_are_not_those_of_swe_agent(tmp_path: Pa
     report = imported(write_json(tmp_path / "x.json", row), tmp_path / "store")
     assert brief(tmp_path / "store", "state", "action") == [("hall", "east"), ("exit", "go")]
     assert report.num_success == 1
+
+
+CALLS = [
+    {"tool": "look", "args": {"at": 1}, "result": "a hall", "net": 1},
+    {"tool": "leave", "args": {}, "result": "the garden", "net": 2},
+]
+
+
+def test_the_result_of_a_tool_is_what_its_call_led_to(tmp_path: Path):
+    row = {"question": "where?", "success": True, "trace": CALLS}
+    report = imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    steps = [("where?", 'look({"at": 1})', "a hall"), ("a hall", "leave({})", "the garden")]
+    assert brief(tmp_path / "store", "state", "action", "next_state") == steps
+    assert any("taken for what its action led to" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("name", ["history", "steps"])
+def test_steps_with_an_action_and_a_text_are_not_events_of_openhands(name: str, tmp_path: Path):
+    steps = [
+        {"room": "hall", "action": "look", "thought": "hm", "path": "a", "success": True},
+        {"room": "door", "action": "leave", "content": "a note", "success": True},
+    ]
+    log = write_lines(tmp_path / "x.jsonl", {"id": 1, name: steps})
+    with pytest.raises(InputError, match="As steps they lack the state"):
+        imported(log, tmp_path / "none")
+    report = imported(log, tmp_path / "store", columns="state=room")
+    assert report.num_files == {"steps": 1}
+    assert brief(tmp_path / "store", "state", "action") == [("hall", "look"), ("door", "leave")]
+    assert any("each step says whether it succeeded" in note for note in report.notes)
 
 
 def test_thoughts_of_autogen_are_thoughts(tmp_path: Path):

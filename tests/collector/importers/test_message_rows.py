@@ -345,3 +345,24 @@ def test_two_images_are_two_states_and_two_tasks(tmp_path: Path):
     states = [state for (state,) in brief(tmp_path / "store", "state")]
     assert len(set(states)) == 2
     assert all(state.startswith("What is it?\n[image_url ") for state in states)
+
+
+@pytest.mark.parametrize("own", [{}, {"reward": 1}])
+def test_calls_before_the_results_of_those_before_are_one_answer(
+    own: dict[str, Any], tmp_path: Path
+):
+    calls = [called("look", at=1), {**called("look", at=2), **own}]
+    for number, call in enumerate(calls):
+        call["tool_calls"][0]["id"] = str(number)
+    results = [{"role": "tool", "tool_call_id": str(n), "content": f"hall {n}"} for n in range(2)]
+    row = {"messages": [said("user", "where?"), said("assistant", "I look."), *calls, *results]}
+    imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    one = [("where?", 'look({"at": 1})\nlook({"at": 2})', "I look.")]
+    parts = [("where?", 'look({"at": 1})', "I look."), ("where?", 'look({"at": 2})', None)]
+    assert brief(tmp_path / "store", "state", "action", "thought") == (parts if own else one)
+
+
+def test_calls_without_results_are_steps_of_their_own(tmp_path: Path):
+    row = {"messages": [said("user", "where?"), called("look", at=1), called("look", at=2)]}
+    imported(write_lines(tmp_path / "x.jsonl", row), tmp_path / "store")
+    assert len(brief(tmp_path / "store", "action")) == 2

@@ -318,6 +318,8 @@ def test_streams_of_gemini_cli_and_of_cursor(tmp_path: Path):
         {"type": "message", **said("assistant", "look.", delta=True)},
         {"type": "tool_use", "tool_name": "ls", "tool_id": "1", "parameters": {"dir": "."}},
         {"type": "tool_result", "tool_id": "1", "status": "success", "output": "a.py"},
+        {"type": "tool_use", "tool_name": "cat", "tool_id": "2", "parameters": {}},
+        {"type": "tool_result", "tool_id": "2", "status": "success"},
         {"type": "message", **said("assistant", "One.", delta=True)},
     ]
 
@@ -342,8 +344,9 @@ def test_streams_of_gemini_cli_and_of_cursor(tmp_path: Path):
     assert [step[1:] for step in found if step[0] == "List them."] == [
         ('ls({"dir": "."})', "I look.")
     ] * 2
+    assert ("a.py", "cat({})", None) in found
     assert sorted(step[0] for step in found if step[1] == "One.") == [
-        "a.py",
+        "success",  # all that the log has of what it printed
         '{"success": {"content": "a.py"}}',
     ]
 
@@ -381,9 +384,17 @@ def test_messages_may_stand_in_lines_of_other_kinds(tmp_path: Path):
             "Exit code: 0\nOutput:\nWall time: 1 day\n",
         ),
         ('{"output":"a.py","other":0.2}', '{"output":"a.py","other":0.2}'),
+        (
+            [
+                {"type": "input_text", "text": f"Script completed\n{clock}\nOutput:\n"}
+                for clock in ("Wall time 0.2 seconds", "Wall time 1 day")
+            ],
+            "Script completed\nOutput:\n\nScript completed\nWall time 1 day\nOutput:\n",
+        ),
+        ([], "[]"),
     ],
 )
-def test_the_time_of_a_command_is_no_part_of_a_state(output: str, state: str, tmp_path: Path):
+def test_the_time_of_a_command_is_no_part_of_a_state(output: Any, state: str, tmp_path: Path):
     lines = [
         {"type": "session_meta", "payload": {"id": "c1"}},
         item("message", role="user", content="Fix it."),

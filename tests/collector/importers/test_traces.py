@@ -143,6 +143,7 @@ def test_spans_without_answers_are_refused_in_one_sentence(tmp_path: Path):
     log = write_lines(tmp_path / "log.jsonl", span, {**span, "trace_id": "u"}, asked)
     (row,) = imported(log, tmp_path / "store").bad_rows
     assert "no span has an answer" in row.reason
+    assert row.reason.endswith("Most of their text is in `attributes.gen_ai.input.messages`")
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -66,7 +66,7 @@ def test_named_rewards_have_no_total(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", *rows)
     report = imported(log, tmp_path / "none")
     assert report.num_unjudged == 2
-    assert any("numbers of these records: exit, short" in note for note in report.notes)
+    assert any("numbers and flags of these records: exit, short" in note for note in report.notes)
     report = imported(log, tmp_path / "store", reward="exit")
     assert (report.num_success, report.num_failed) == (1, 1)
 
@@ -146,12 +146,12 @@ def test_the_verdict_is_of_the_chosen_reward(tmp_path: Path):
 
 
 def test_a_log_without_a_verdict_names_its_numbers(tmp_path: Path):
-    row = walk("a", metrics={"exact": 1}, accuracy=0.5)
+    row = walk("a", metrics={"exact": 1}, accuracy=0.5, eval={"matched": True})
     del row["reward"]
     log = write_lines(tmp_path / "w.jsonl", row)
     report = imported(log, tmp_path / "store")
     (note,) = [note for note in report.notes if "without a verdict" in note]
-    assert note.endswith("numbers of these records: accuracy, exact")
+    assert note.endswith("numbers and flags of these records: accuracy, exact, eval.matched")
     judged = imported(log, tmp_path / "other", reward="exact")
     assert (judged.num_success, judged.num_unjudged) == (1, 0)
 

@@ -44,6 +44,9 @@ def test_states_that_decide_have_evidence_and_the_report_names_them(tmp_path: Pa
     assert report.chosen is not None
     assert report.chosen.is_positive
     assert report.groups_needed is None
+    titles, row = repr(report).splitlines()
+    assert titles.split() == ["definition", "company", "information", "guidance", "evidence"]
+    assert row.startswith("logged      ")
     shown = run("evidence", store)
     assert "most evidence, and beyond chance: as logged" in shown.out
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
+from graphcredit.credit.evidence.report import recommended
 from graphcredit.credit.evidence.visits import (
     PSEUDO_VISITS,
     Rollouts,
@@ -172,3 +173,22 @@ def test_the_error_is_that_of_leaving_out_one_group_at_a_time():
     expected = (4 / 5 * ((without - without.mean()) ** 2).sum()) ** 0.5
     assert told.evidence().error == pytest.approx(expected)
     assert knowledge(chain(True, 1)).evidence().error == np.inf
+
+
+def test_of_definitions_that_are_as_good_the_one_with_most_states_is_recommended():
+    """A first step that all share, and one that each has for itself, both tell nothing."""
+    rng = np.random.default_rng(0)
+    paths: dict[str, Paths] = {"shared": [], "alone": [], "mixed": []}
+    for number in range(24 * 8):
+        good, other = (int(each) for each in rng.random(2) < 0.5)
+        outcome = float(rng.random() < (0.9 if good else 0.1))
+        for name, first, then in (
+            ("shared", 0, good),
+            ("alone", 9 + number, good),
+            ("mixed", 0, other),
+        ):
+            paths[name].append((number // 8, outcome, [first, 1 + then, 3 + good]))
+    told = {name: knowledge(of_name) for name, of_name in paths.items()}
+    assert told["shared"].evidence().value == pytest.approx(told["alone"].evidence().value)
+    assert recommended(told) == "alone"
+    assert recommended({name: told[name] for name in ("mixed", "shared")}) == "shared"

@@ -126,7 +126,7 @@ def test_the_first_view_has_credit_and_the_goal_or_its_sign_and_words_that_can_b
     box = page.locator(".graph").bounding_box()
     assert box is not None
     assert page.viewport_size is not None
-    assert box["y"] + box["height"] <= max(page.viewport_size["height"], box["y"] + 560)
+    assert box["y"] + box["height"] <= max(page.viewport_size["height"], box["y"] + 440)
     for _ in range(40):
         page.locator(".graph").press("ArrowLeft")
     expect(sign).to_have_text("GOAL ▶")

@@ -9,7 +9,7 @@ const PLAY = "graphcredit-play";
 const MANY = 600;
 const PADDING = 36;
 const LARGEST_AT_FIRST = 1.3;
-const LEAST_HEIGHT = 560;
+const LEAST_HEIGHT = 440;
 const SETTLED_MS = 500;
 const NOTHING = { words: "", keys: [], total: 0 };
 

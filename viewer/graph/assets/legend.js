@@ -8,14 +8,6 @@ function scalesOf(legend) {
   ];
 }
 
-function legendLines({ marks }) {
-  return [
-    "goal: double border or ☆  ·  start: thick border  ·  dashed border or ◇: no way to the goal seen",
-    "bar at the tip: below 0  ·  width: visits  ·  dashed: pruned  ·  dotted: a way through states not drawn",
-    ...(marks.length ? [marks.join("  ·  ")] : []),
-  ];
-}
-
 function showLegend(root, legend) {
   const scale = ([title, colours, ends]) => {
     const row = element("div", "scale");
@@ -24,9 +16,8 @@ function showLegend(root, legend) {
     row.append(title, element("i", "", ends[0]), bar, element("i", "", ends[1]));
     return row;
   };
-  const lines = legendLines(legend).map((line) => element("div", "", line));
   root.querySelector(".legend summary").replaceChildren(...scalesOf(legend).map(scale));
-  root.querySelector(".legend .means").replaceChildren(...lines);
+  root.querySelector(".legend .means").textContent = legend.marks.join("  ·  ");
 }
 
 function element(name, className, text = "") {

@@ -1,6 +1,6 @@
 // The drawing as a picture of its own: with a title, and with the legend below it.
 
-const SHEET = { edge: 24, title: 30, line: 26, bar: 120, least: 900 };
+const SHEET = { edge: 24, title: 30, line: 26, bar: 120, least: 900, notes: 4 };
 
 async function savePicture(root, cy, legend) {
   const [ink, paper] = inks(root);
@@ -9,7 +9,10 @@ async function savePicture(root, cy, legend) {
   await drawn.decode();
   const sheet = document.createElement("canvas");
   const pen = sheet.getContext("2d");
-  const lines = legendLines(legend);
+  const lines = [];
+  for (let at = 0; at < legend.marks.length; at += SHEET.notes) {
+    lines.push(legend.marks.slice(at, at + SHEET.notes).join("  ·  "));
+  }
   sheet.width = Math.max(drawn.width, SHEET.least) + 2 * SHEET.edge;
   sheet.height = drawn.height + 3 * SHEET.edge + SHEET.title + SHEET.line * (lines.length + 2);
   pen.fillStyle = paper;

@@ -6,7 +6,7 @@ A line of a rollout is an item of the Responses API, or an event that repeats on
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphcredit.collector.importers.formats.sessions.lines import (
     OF_SUBAGENT,
@@ -173,6 +173,12 @@ def read(record: Record) -> Rollouts:
 def _without_clock(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a result without the time that its command took: equal results are one state."""
     text = item.get("output")
+    if isinstance(text, list):  # a script says it in a part of its own
+        first, *rest = cast("list[Any]", text) or [{}]
+        said = fields_of(first).get("text")
+        if not isinstance(said, str):
+            return item
+        return {**item, "output": [{**first, "text": _SCRIPT.sub(r"\1", said)}, *rest]}
     if not isinstance(text, str):
         return item
     head, output, rest = text.partition("Output:\n")
@@ -189,6 +195,7 @@ _DURATION = ("duration_seconds",)
 _HEADS = ("Exit code: ", "Wall time: ", "Chunk ID: ")
 """How the lines about a command begin that stand before its output."""
 
+_SCRIPT = re.compile(r"^(Script .*\n)Wall time .*\n(?=Output:\n)")
 _CLOCK = re.compile(r"^(Wall time|Chunk ID): .*\n", re.MULTILINE)
 
 

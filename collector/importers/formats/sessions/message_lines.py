@@ -51,6 +51,8 @@ def _unwrapped(line: Line) -> Line:
     inner = line.get("message")
     if isinstance(line.get("role"), str) and isinstance(inner, Mapping):  # Cursor
         return {"role": line["role"], **inner}
+    if line.get("type") == "tool_result" and not is_result(line) and "status" in line:
+        return {**line, "output": line["status"]}  # Gemini's stream leaves out what it printed
     calls = fields_of(line.get("tool_call"))
     if line.get("type") == "tool_call" and len(calls) == 1:  # Cursor's stream
         ((name, call),) = calls.items()

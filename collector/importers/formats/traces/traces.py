@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from graphcredit.collector.importers.coverage.fields import record_field, texts_within
 from graphcredit.collector.importers.formats.calls.chains import (
     Call,
     Chain,
@@ -52,7 +53,7 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     groups, first = RecordGroups(limit), None
     scores: dict[str | None, dict[str, float]] = {}
     sessions: dict[str, str] = {}
-    has_answers = False
+    has_answers, lengths = False, Counter[str]()
     for record in records:
         if isinstance(record.value, RowError):
             yield record
@@ -66,6 +67,9 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
                 yield replace(record, value=RowError(f"it must be a span or a trace: {error!r}"))
                 continue
             first = first or record
+            if not has_answers:
+                for place, text in texts_within(record.value, record_field()):
+                    lengths[place.path] += len(text)
             for span in spans:
                 has_answers = has_answers or _has_messages(span)
                 groups.add(span["trace_id"], replace(record, value=span))
@@ -76,7 +80,9 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
             yield replace(record, value=RowError(reason))
     yield from groups.refused
     if first is not None and not has_answers:
-        yield replace(first, place="", value=RowError(NO_ANSWERS))
+        longest = next((name for name, _ in lengths.most_common(1)), None)
+        said = "" if longest is None else f". Most of their text is in `{longest}`"
+        yield replace(first, place="", value=RowError(NO_ANSWERS + said))
         return
     together: dict[tuple[bool, str], list[str]] = {}
     for trace in groups:

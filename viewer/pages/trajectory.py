@@ -7,9 +7,10 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.browser_fixes import folded, opened
+from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.transcript import conversation
+from graphcredit.viewer.pages.parts.all_steps import show_all_steps
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
 from graphcredit.viewer.pages.parts.tokens import tokens_of_step
@@ -39,7 +40,6 @@ from graphcredit.viewer.widgets.charts import show_chart
 from graphcredit.viewer.widgets.note_words import NoteWords, words_of_trajectory
 from graphcredit.viewer.widgets.notes import notes_of, show_notes
 from graphcredit.viewer.widgets.selection import after, choose_estimator, current, link, select
-from graphcredit.viewer.widgets.tables import choose_row, signed_number
 from graphcredit.viewer.widgets.text import show_box, show_text, visible
 
 
@@ -95,7 +95,7 @@ def show() -> None:
     if here is not None:
         show_others(here, table, step, go_to=_go_to)
     tokens_of_step(table, step)
-    _all_steps(table, step, _replays(table), noted)
+    show_all_steps(table, step, _replays(table), noted, go_to=_go_to)
 
 
 def _place() -> dict[str, Any]:
@@ -286,36 +286,3 @@ def _here(table: pa.Table, estimator: str, step: int) -> dict[str, Any] | None:
     if state_id is None:
         return None
     return {**_place(), "task_id": current().task, "state_id": state_id, "estimator": estimator}
-
-
-def _all_steps(table: pa.Table, step: int, replays: pa.Table, noted: NoteWords) -> None:
-    inside = opened("All steps", key="all_steps")
-    if inside is None:
-        return
-    names = step_facts.estimators(table)
-    rows = table.to_pylist()
-    columns: dict[str, Any] = {
-        "step": table["step_index"],
-        "action": table["action"],
-        "valid": table["is_action_valid"],
-        "reward": table["reward"],
-        **({"score": table["score"]} if step_facts.has_scores(table) else {}),
-        **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
-        "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
-        "true distance": pa.array([true_change(row) for row in rows], pa.string()),
-        **step_facts.replay_columns(table, replays),
-    }
-    if noted.keys() - {None}:
-        words = [noted.get(index) for index in table["step_index"].to_pylist()]
-        columns["note"] = pa.array(words, pa.string())
-    shown = pa.table(columns)
-    with inside:
-        row = choose_row(
-            shown,
-            shown.column_names,
-            key=_key("all_steps", table, step),
-            title="All steps",
-            config={f"{name} advantage": signed_number() for name in names},
-        )
-    if row is not None:
-        _go_to(step=row)

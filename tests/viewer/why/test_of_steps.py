@@ -2,6 +2,7 @@
 
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +20,11 @@ from tests.viewer.why.test_decisions import store_of
 def test_every_step_has_its_sentence_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     store = store_of(tmp_path / "store")
     (run,) = store.runs()
-    here = {"run_id": run, "iteration": 0, "task_id": "t"}
+    here: Any = {"run_id": run, "iteration": 0, "task_id": "t"}
     all_steps = decisions_of_task(store, **here)
     assert len(all_steps) == 3 * 2 + 3 + 3 * 2 + 3
     for each in all_steps:
-        step = {"trajectory_id": each.trajectory_id, "step_index": each.step_index}
+        step: Any = {"trajectory_id": each.trajectory_id, "step_index": each.step_index}
         assert decision_of(store, **here, **step) == each
     (name,) = {each.trajectory_id for each in all_steps if each.action == "sleep"}
     why = why_of_task(store, **here)[name]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def tokenised(
     path: Path, template: str | None, *rows: Mapping[str, Any], merges: Any = ()
 ) -> tuple[list[TokenSequence], list[str]]:
     chat_tokenizer(template, merges).save_pretrained(path)
-    opened, conversation = ChatTemplate(path), conversation_of(rows)
+    opened, conversation = ChatTemplate(path, date(2026, 1, 2)), conversation_of(rows)
     sequences, faults = sequences_of(
         conversation, lambda messages: opened.answered(messages, conversation.tools), opened.encode
     )
@@ -172,6 +173,12 @@ def test_an_answer_that_the_template_does_not_show_as_it_is_is_left_out(
     assert why in faults[0]
     if template == OPENED:
         assert shown(sequences[0])[1:] == ["hm</think>go out<|im_end|>"]
+
+
+def test_a_template_that_asks_for_the_date_is_told_that_of_the_log(tmp_path: Path):
+    dated = "{{ strftime_now('%d %b %Y') }}" + CHATML
+    (sequence,), _ = tokenised(tmp_path, dated, row(0, EAST, HALL))
+    assert shown(sequence)[0].startswith("02 Jan 2026<|im_start|>user")
 
 
 def test_a_token_at_the_end_of_all_texts_is_no_answer(tmp_path: Path):

@@ -1,7 +1,9 @@
 """The chat template of a model: where in its text an answer begins and ends."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -15,6 +17,7 @@ from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import UnusableError
 
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
+_CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
 _THINKING = re.compile(r"\s*(<think(ing)?>)?\s*(</think(ing)?>)?\s*")
 """What a template may begin every answer with: reasoning that is empty is the policy's, too."""
 
@@ -35,13 +38,17 @@ class Answered(NamedTuple):
 class ChatTemplate:
     """The tokenizer of a model, with its chat template."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, day: date) -> None:
         """Open the tokenizer.
+
+        Args:
+            directory: The model.
+            day: What a template that asks for the date is told, so that it is the same tomorrow.
 
         Raises:
             InputError: There is none, it has no template, or no fast implementation.
         """
-        self.directory = directory
+        self.directory, self._day = directory, day
         with library_errors(f"{directory} must hold a tokenizer that transformers knows"):
             self._tokenizer: Any = AutoTokenizer.from_pretrained(
                 directory, local_files_only=True, trust_remote_code=False
@@ -132,7 +139,8 @@ class ChatTemplate:
         )
 
     def _template(self, tools: Chat | None) -> str:
-        return self._tokenizer.get_chat_template(None, tools)
+        template = self._tokenizer.get_chat_template(None, tools)
+        return _CLOCK.sub(lambda m: json.dumps(self._day.strftime(m["format"])), template)
 
     def _render(
         self, messages: Sequence[Mapping[str, Any]], tools: Chat | None, **options: Any

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def tokens_of_messages(
             no step can be tokenised.
         SchemaError: A shard cannot be read.
     """
-    template = ChatTemplate(directory)
+    template = ChatTemplate(directory, _day(shards[0].path))
     made: dict[Path, _ShardTokens] = {}
     counts: Counter[str] = Counter()
     for number, shard in enumerate(shards):
@@ -167,11 +168,17 @@ def _shard_tokens(path: Path, template: ChatTemplate, counts: Counter[str]) -> _
     )
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def _rows(path: Path, columns: Sequence[str] = COLUMNS) -> list[dict[str, Any]]:
     with open_parquet(path) as file:
-        present = [name for name in COLUMNS if name in file.schema_arrow.names]
-        table = conform(file.read(columns=present), step_columns(COLUMNS), where=str(path))
+        present = [name for name in columns if name in file.schema_arrow.names]
+        table = conform(file.read(columns=present), step_columns(columns), where=str(path))
     return table.to_pylist()
+
+
+def _day(path: Path) -> date:
+    """Return the day on which the first step of a shard was logged."""
+    rows = _rows(path, ["logged_at"])
+    return rows[0]["logged_at"].date() if rows else date(1970, 1, 1)
 
 
 def _part(tokens: _ShardTokens, row: int, start: int, end: int) -> NDArray[np.int32]:

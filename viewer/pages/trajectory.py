@@ -148,7 +148,9 @@ def _headline(table: pa.Table, estimator: str | None, noted: NoteWords) -> None:
     if rate is not None:
         size = table["group_size"][0].as_py()
         words += f" Of its group of {size}, {rate * size:.0f} succeeded."
-    run, iteration = current().run, current().iteration
+    # The file is written after the script, where address and cache are out of reach.
+    here: Any = {**_place(), "task_id": current().task}
+    name = table["trajectory_id"][0].as_py()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(words, width="content")
         link("graph", "Its state graph")
@@ -156,12 +158,10 @@ def _headline(table: pa.Table, estimator: str | None, noted: NoteWords) -> None:
             "As HTML",
             data=lambda: trajectory_page(
                 table,
-                title=f"{run}, iteration {iteration}",
+                title=f"{here['run_id']}, iteration {here['iteration']}",
                 estimator=estimator,
                 notes=noted,
-                why=ask(why_of_task, **_place(), task_id=current().task).get(
-                    table["trajectory_id"][0].as_py()
-                ),
+                why=why_of_task(viewed_store(), **here).get(name),
             ),
             file_name="trajectory.html",
             mime="text/html",

@@ -87,7 +87,7 @@ def test_results_are_a_set_and_long_ones_are_digested():
         "regex:",
         "regex:(",
         "json:",
-        "calls:",
+        "facts:x",
         "calls+",
         "calls+window:2",
     ],

@@ -32,13 +32,13 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 ERRORS = (0.95, 0.92, 0.88, 0.85, 0.8, 0.75)
 """Share of random actions in each iteration of the games."""
 
-PLACE = {"run": "games", "iteration": 3, "estimator": "graphgpo"}
+PLACE = {"run": "games", "iteration": 3, "estimator": "reach"}
 TASK = "textworld-custom-r6o8q5-s3"
 LOST = PLACE | {"task": TASK, "trajectory": f"{TASK}:3"}
-QUERY = """SELECT task_id, trajectory_id, step_index, action, grpo_advantage, graphgpo_advantage
+QUERY = """SELECT task_id, trajectory_id, step_index, action, grpo_advantage, reach_advantage
 FROM enriched
-WHERE run_id = 'games' AND iteration = 3 AND grpo_advantage < 0 AND graphgpo_advantage > 0
-ORDER BY graphgpo_advantage DESC"""
+WHERE run_id = 'games' AND iteration = 3 AND grpo_advantage < 0 AND reach_advantage > 0
+ORDER BY reach_advantage DESC"""
 
 PICTURES = {
     "runs": ("", PLACE, 820),
@@ -47,7 +47,7 @@ PICTURES = {
     "graph": ("graph", LOST, 1120),
     "play": ("graph", LOST, 1120),
     "trajectory": ("trajectory", LOST | {"step": 5}, 1120),
-    "compare": ("compare", PLACE | {"estimator": "grpo", "other": "graphgpo"}, 1120),
+    "compare": ("compare", PLACE | {"estimator": "grpo", "other": "reach"}, 1120),
     "sql": ("sql", {"q": QUERY}, 900),
 }
 """Name to the path of a page, what is selected there, and the height in pixels."""
@@ -71,7 +71,7 @@ def make_store(store: Path) -> None:
     for iteration, share in enumerate(ERRORS):
         games = "--env textworld --games custom-r6o8q5,coin-l5,cooking --tasks 12 --oracle"
         run(f"{play} {games} --run games --iteration {iteration} --policy oracle:{share}")
-    run(f"credit {store} --run games -e grpo -e gigpo -e rewardflow -e graphgpo")
+    run(f"credit {store} --run games -e grpo -e gigpo -e graphgpo -e reach")
 
 
 def run(command: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphcredit.viewer.graph import drawing as module
 from graphcredit.viewer.graph.drawing import Drawing, draw_part
-from graphcredit.viewer.graph.shading import STATE_SCALES, Shading
+from graphcredit.viewer.graph.shading import STATE_SCALES, OwnStep, Shading
 from graphcredit.viewer.graph.task_graph import (
     TaskGraph,
     edge_key,
@@ -102,6 +102,10 @@ def test_the_picture_opens_at_the_most_credited_transition(graph: TaskGraph):
     assert _draw(graph).focus == edge_key(best.ends)
     without = replace(graph, edges=tuple(replace(e, advantage=None) for e in graph.edges))
     assert _draw(without).focus == "n0"
+    one, other = [edge for edge in graph.edges if edge is not best][:2]
+    steps = {one.ends: -0.5, other.ends: 0.25}
+    laid = {e: [OwnStep(index=0, action="go", value=value)] for e, value in steps.items()}
+    assert _draw(graph, own=laid).focus == edge_key(one.ends)
 
 
 def test_a_way_is_dotted_and_has_its_length(graph: TaskGraph):

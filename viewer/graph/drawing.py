@@ -52,7 +52,7 @@ class Drawing:
     """Number and name of each state of the whole graph."""
     focus: str
     """Key of what the picture opens at where it cannot be read as a whole: the transition with the
-    most credit, or the start."""
+    most credit (of a laid trajectory, with the most credit or blame), or the start."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
@@ -115,10 +115,11 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: st
 
 
 def _focus(graph: TaskGraph, shading: Shading, start: int) -> str:
-    credited = [edge for edge in graph.edges if (shading.drawn_value(edge) or 0.0) > 0]
-    if not credited:
-        return node_key(start)
-    return edge_key(max(credited, key=lambda edge: shading.drawn_value(edge) or 0.0).ends)
+    """Return what is most credited; of a laid trajectory, what is most credited or blamed."""
+    worth = {edge.ends: shading.drawn_value(edge) or 0.0 for edge in graph.edges}
+    of_own = {ends: abs(value) for ends, value in worth.items() if ends in shading.own}
+    worth = {ends: value for ends, value in (of_own or worth).items() if value > 0}
+    return edge_key(max(worth, key=worth.__getitem__)) if worth else node_key(start)
 
 
 def _sizes(graph: TaskGraph, *, are_boxes: bool) -> dict[int, tuple[int, int]]:

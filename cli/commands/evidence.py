@@ -112,8 +112,14 @@ def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
         most = "most evidence" if report.best == next(iter(report.knowledge)) else FINER
         yield f"{most}, and beyond chance: {report.best}"
     else:
-        yield "no definition of a state tells more than chance does. This log supports credit for"
-        yield "whole outcomes (grpo, rloo, discounted). What helps: more rollouts of each task, an"
+        names = [name for name, k in report.knowledge.items() if k.beyond_chance().is_positive]
+        if names:
+            yield f"most evidence, but not beyond chance: {next(iter(report.knowledge))}"
+            yield f"beyond chance, but one of {len(report.knowledge)} that were asked: {names[0]}"
+        else:
+            yield "no definition of a state tells more than chance does"
+        yield "What this log surely supports is credit for whole outcomes (grpo, rloo,"
+        yield "discounted). What helps: more groups, more rollouts of each task, an"
         yield "earlier iteration of the same tasks (--graph-window), scores of turns (--score)"
     if report.groups_needed is not None:
         yield f"about {report.groups_needed:,} groups with different outcomes would show it"

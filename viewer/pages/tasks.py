@@ -10,7 +10,7 @@ import streamlit as st
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
-from graphcredit.viewer.pages.parts.first import show_first, show_recurring
+from graphcredit.viewer.pages.parts.first import in_numbers, show_first, show_recurring
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
@@ -72,6 +72,7 @@ def show() -> None:
         what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
     missing.doubtful_credit(run, iteration)
+    st.text(in_numbers(facts))
     if estimator is not None:
         missing.no_summary(run, iteration, pc.sum(facts["num_steps"]).as_py() or 0)
     if _is_list_of_trajectories():

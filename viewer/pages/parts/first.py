@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
@@ -57,6 +58,30 @@ def show_first(run: str, iteration: int, names: Mapping[str, TaskName], *, num_s
                 "In no group did several rollouts visit a state, do different things there, and "
                 "end differently."
             )
+
+
+def in_numbers(facts: pa.Table) -> str:
+    """Return the iteration in a sentence.
+
+    Args:
+        facts: Its tasks, as `task_facts` returns them.
+    """
+    rows = facts.to_pylist()
+    weight = {"success_rate": "num_trajectories", "singleton_share": "num_steps"}
+    shares: dict[str, float] = {}
+    for name, of in weight.items():
+        known = [(row[name], row[of]) for row in rows if row.get(name) is not None and row[of]]
+        if known:
+            shares[name] = sum(share * n for share, n in known) / sum(n for _, n in known)
+    num_rollouts = sum(row["num_trajectories"] for row in rows)
+    words = [f"{counted(num_rollouts, 'rollout')} of {counted(len(rows), 'task')}"]
+    if "success_rate" in shares:
+        words.append(f"{shares['success_rate']:.0%} succeeded")
+    if alike := sum(bool(row["is_degenerate"]) for row in rows):
+        words.append(f"{counted(alike, 'task')} whose rollouts all ended alike")
+    if "singleton_share" in shares:
+        words.append(f"{shares['singleton_share']:.0%} of the steps alone in their state")
+    return " · ".join(words)
 
 
 def show_recurring(run: str, iteration: int) -> None:

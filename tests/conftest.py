@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 # No limits of time: a busy machine is no fault, and speed is measured in `benchmarks/`.
 _UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("fast", max_examples=12, **_UNTIMED)
-settings.register_profile("thorough", max_examples=60, **_UNTIMED)
+settings.register_profile("thorough", max_examples=100, **_UNTIMED)
 settings.load_profile("fast")
 
 

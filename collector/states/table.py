@@ -91,7 +91,10 @@ def _one(text: str) -> ToolRule:
     row = _ROW_NAMED[name]
     if not colon:
         return _unlearned if row.takes == "tools" else row.rule
-    return partial(row.rule, tools=frozenset(filter(None, map(str.strip, argument.split(",")))))
+    tools = frozenset(filter(None, map(str.strip, argument.split(","))))
+    if row.takes == "some tools" and not tools:
+        raise OptionError(f"{name}: must name tools, such as {name}:get_order,search")
+    return partial(row.rule, tools=tools)
 
 
 def _unlearned(visits: Sequence[Visit]) -> list[str]:

@@ -26,8 +26,7 @@ def test_the_table_is_what_the_query_says(shared: Shared, monkeypatch: pytest.Mo
     facts = task_facts(store, run_id="r0", iteration=0, estimator="grpo", others=names)
     assert _column(app, "task_id") == ["t0", "t1"]
     assert app.text[0].value == (
-        "5 rollouts of 2 tasks · 20% succeeded · 1 task whose rollouts all ended alike · "
-        "8% of the steps alone in their state"
+        "5 complete rollouts of 2 tasks · 20% succeeded · 1 task in which all have one return"
     )
     for name in ("success_rate", "num_states", "num_merges", "singleton_share", "disagreement"):
         assert _column(app, name) == facts[name].to_pylist(), name

@@ -97,6 +97,11 @@ def test_a_state_rule_that_is_none_is_refused(rule: str):
         state_rule(rule)
 
 
+def test_calls_of_no_tool_are_no_rule():
+    with pytest.raises(OptionError, match="calls: must name tools"):
+        state_rule("calls:")
+
+
 def _rollout(**more: object) -> LoggedRollout:
     record = {"info": {"solved": True, "level": 3, "odd": "maybe"}, "user": "u1", "bonus": 2}
     values = {"messages": chat_messages(TALK, "m"), "record": record, "task": "t", **more}

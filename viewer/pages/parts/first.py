@@ -66,21 +66,15 @@ def in_numbers(facts: pa.Table) -> str:
     Args:
         facts: Its tasks, as `task_facts` returns them.
     """
-    rows = facts.to_pylist()
-    weight = {"success_rate": "num_trajectories", "singleton_share": "num_steps"}
-    shares: dict[str, float] = {}
-    for name, of in weight.items():
-        known = [(row[name], row[of]) for row in rows if row.get(name) is not None and row[of]]
-        if known:
-            shares[name] = sum(share * n for share, n in known) / sum(n for _, n in known)
+    rows = facts.select(["num_trajectories", "success_rate", "is_degenerate"]).to_pylist()
     num_rollouts = sum(row["num_trajectories"] for row in rows)
-    words = [f"{counted(num_rollouts, 'rollout')} of {counted(len(rows), 'task')}"]
-    if "success_rate" in shares:
-        words.append(f"{shares['success_rate']:.0%} succeeded")
-    if alike := sum(bool(row["is_degenerate"]) for row in rows):
-        words.append(f"{counted(alike, 'task')} whose rollouts all ended alike")
-    if "singleton_share" in shares:
-        words.append(f"{shares['singleton_share']:.0%} of the steps alone in their state")
+    num_won = sum(row["num_trajectories"] * (row["success_rate"] or 0) for row in rows)
+    num_alike = sum(bool(row["is_degenerate"]) for row in rows)
+    words = [f"{counted(num_rollouts, 'complete rollout')} of {counted(len(rows), 'task')}"]
+    if num_rollouts:
+        words.append(f"{num_won / num_rollouts:.0%} succeeded")
+    if num_alike:
+        words.append(f"{counted(num_alike, 'task')} in which all have one return")
     return " · ".join(words)
 
 

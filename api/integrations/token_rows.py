@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
+from graphcredit.collector.importers.messages.tokens import sampled_spans
 from graphcredit.integrations.step_credit import Episode, StepCredit
 from graphcredit.store.errors import InputError
 
@@ -85,9 +86,7 @@ def _spans(row: Row) -> list[tuple[int, int]]:
             f"a row of trajectory {row.trajectory_id} must have a mask for each of "
             f"{len(row.response)} tokens: found {len(row.mask)}"
         )
-    runs = groupby(range(len(row.mask)), key=lambda position: bool(row.mask[position]))
-    sampled = [list(run) for is_sampled, run in runs if is_sampled]
-    spans = [(run[0], run[-1] + 1) for run in sampled]
+    spans = list(sampled_spans(row.mask))
     if row.states is not None and len(row.states) != len(spans):
         raise InputError(
             f"a row of trajectory {row.trajectory_id} must have a state for each of {len(spans)} "

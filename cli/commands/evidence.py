@@ -112,10 +112,12 @@ def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
         most = "most evidence" if report.best == next(iter(report.knowledge)) else FINER
         yield f"{most}, and beyond chance: {report.best}"
     else:
-        names = [name for name, k in report.knowledge.items() if k.beyond_chance().is_positive]
-        if names:
+        if others := report.others_beyond_chance:
             yield f"most evidence, but not beyond chance: {next(iter(report.knowledge))}"
-            yield f"beyond chance, but one of {len(report.knowledge)} that were asked: {names[0]}"
+            yield (
+                f"beyond chance, of {len(report.knowledge)} definitions, by luck perhaps: "
+                f"{', '.join(others)}"
+            )
         else:
             yield "no definition of a state tells more than chance does"
         yield "What this log surely supports is credit for whole outcomes (grpo, rloo,"

@@ -61,6 +61,13 @@ class EvidenceReport:
         return None
 
     @property
+    def others_beyond_chance(self) -> list[str]:
+        """Definitions that are beyond chance where `best` is None; of many, one may be by luck."""
+        if self.best is not None:
+            return []
+        return [n for n, each in self.knowledge.items() if each.beyond_chance().is_positive]
+
+    @property
     def chosen(self) -> Estimate | None:
         """Evidence beyond chance of the best on one half of the groups, seen on the other half.
 
@@ -103,6 +110,7 @@ class EvidenceReport:
             "num_steps": self.num_steps,
             "is_whole": self.is_whole,
             "best": self.best,
+            "others_beyond_chance": self.others_beyond_chance,
             "chosen": _as_json(self.chosen),
             "groups_needed": self.groups_needed,
             "definitions": {

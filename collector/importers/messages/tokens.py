@@ -114,7 +114,7 @@ def _of_record(record: Mapping[str, Any], num_answers: int) -> "list[_Tokens | s
         mask = [1] * len(ids)
     elif len(mask) == len(prompt) + len(ids):
         mask = mask[len(prompt) :]
-    spans = list(_spans(mask))
+    spans = list(sampled_spans(mask))
     if len(mask) != len(ids) or len(spans) != num_answers:
         return list[_Tokens | str]([OTHER_TURNS] * num_answers)
     if logprobs is not None and len(logprobs) == len(prompt) + len(ids):
@@ -137,8 +137,12 @@ def _checked(
     return prompt, response, logprobs
 
 
-def _spans(mask: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Yield where the runs of sampled tokens lie: the first token, and the one after the last."""
+def sampled_spans(mask: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """Yield where the runs of sampled tokens lie: the first token, and the one after the last.
+
+    Args:
+        mask: Of each token, whether the policy sampled it.
+    """
     start = 0
     for is_sampled, run in groupby(mask, key=bool):
         end = start + len(list(run))

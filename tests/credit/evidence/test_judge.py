@@ -1,5 +1,6 @@
 """Evidence on stores: of what is logged, of merges, and of states by a rule."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,22 @@ def test_a_merge_of_what_a_clock_keeps_apart_has_more_evidence(tmp_path: Path):
     told = report.knowledge
     assert told["exact"].company < 0.9 < 0.99 < told["segments"].company
     assert told["segments"].more_than(told["exact"]).is_positive
+
+
+def test_what_is_beyond_chance_without_the_most_evidence_is_said(tmp_path: Path):
+    run("import", "examples/orders.jsonl", tmp_path / "store")
+    told = json.loads(run("evidence", tmp_path / "store", "--json").out)
+    first, *_ = told["definitions"]
+    beyond = {
+        name: each["beyond_chance"]["value"] > 2 * each["beyond_chance"]["error"]
+        for name, each in told["definitions"].items()
+    }
+    assert told["best"] is None
+    assert not beyond[first]
+    assert told["others_beyond_chance"] == [name for name, is_so in beyond.items() if is_so]
+    assert "as logged" in told["others_beyond_chance"]
+    shown = run("evidence", tmp_path / "store").out
+    assert f"most evidence, but not beyond chance: {first}" in shown
 
 
 def test_a_coin_has_none_and_the_command_says_what_helps(tmp_path: Path):

@@ -56,4 +56,10 @@ def _conclusion(report: dict[str, Any]) -> str:
     groups = f"{report['num_mixed']:,} groups with different outcomes; ± are two standard errors. "
     if report["best"] is not None:
         return f"{groups}Most evidence, and beyond chance: {report['best']}"
-    return f"{groups}Nothing is beyond chance: credit for whole outcomes is what this run supports."
+    others = report["others_beyond_chance"]
+    said = (
+        f"Beyond chance, by luck perhaps: {', '.join(others)}"
+        if others
+        else "None is beyond chance"
+    )
+    return f"{groups}{said}. What this run surely supports is credit for whole outcomes."

@@ -134,16 +134,6 @@ FILE_RULES: dict[str, Rule] = {
             is_movable=False,
         ),
         _notice(
-            "iteration_padding",
-            "iteration folders are zero-padded to 6 digits",
-            "nothing needs doing: it is read anyway",
-        ),
-        _notice(
-            "shard_name",
-            "shard names are made of letters, digits, '.', '_' and '-'",
-            "nothing needs doing: it is read anyway",
-        ),
-        _notice(
             "unknown_column",
             "columns are those of the schema",
             "nothing needs doing: it is ignored; the column `extra` is for data of your own",

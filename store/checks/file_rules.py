@@ -107,12 +107,6 @@ FILE_RULES: dict[str, Rule] = {
             "--quarantine` moves all of them aside",
         ),
         Rule(
-            name="image_file",
-            holds="the files that steps name as their images must be in the store's folder images/",
-            remedy="bring them back: training needs them; `--quarantine` leaves the shard alone",
-            is_movable=False,
-        ),
-        Rule(
             name="graph_pair",
             holds="edges.parquet must have its nodes.parquet beside it",
             remedy=RECREDIT,
@@ -141,13 +135,8 @@ FILE_RULES: dict[str, Rule] = {
         _notice(
             "left_over_spool",
             "no spool is left over",
-            "if its worker is dead, `graphcredit check STORE --recover` makes a shard of it",
-        ),
-        _notice(
-            "live_spool",
-            "no process has a worker's lock",
-            "nothing needs doing while the worker records; if the worker is dead and the process "
-            "is only a child of it, end that process and run `graphcredit check STORE --recover`",
+            "nothing needs doing while its worker records; if that is dead, `graphcredit check "
+            "STORE --recover` makes a shard of it",
         ),
         _notice(
             "left_over_temporary",

@@ -8,7 +8,6 @@ from pathlib import Path
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import StoreFormatError
-from graphcredit.store.files.lock import files_in_use
 from graphcredit.store.layout import (
     ITERATION_TABLES,
     NAME,
@@ -96,24 +95,7 @@ def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
         violations += faults
         if table is not None and not any(v.is_error for v in faults):
             tables.append(table)
-    return tables, _with_holders(store, violations)
-
-
-def _with_holders(store: Store, violations: list[Violation]) -> list[Violation]:
-    """Report a spool as live, not left over, if a process has its worker's lock."""
-    left_over = {
-        (store.root / violation.file).with_suffix(".lock"): violation
-        for violation in violations
-        if violation.rule.name == "left_over_spool"
-    }
-    in_use = files_in_use(set(left_over)) if left_over else {}
-    live = {left_over[path].file: " and ".join(holders) for path, holders in in_use.items()}
-    return [
-        _path_violation("live_spool", violation.file, f"{live[violation.file]} has it")
-        if violation.file in live
-        else violation
-        for violation in violations
-    ]
+    return tables, violations
 
 
 def _table_file(path: Path, relative: str) -> tuple[TableFile | None, list[Violation]]:

@@ -129,7 +129,7 @@ def _local_files(root: Path) -> Listing:
         # Temporary files and locks come and go.
         with suppress(FileNotFoundError):
             sizes[path] = (root / path).stat().st_size
-    return Listing(sizes=sizes, links=tuple(tree.links))
+    return Listing(sizes=sizes, links=tuple(sorted(tree.links)))
 
 
 def _read(file: Any, start: int, length: int) -> bytes:

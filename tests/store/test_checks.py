@@ -275,8 +275,8 @@ def test_every_rule_has_a_store_that_breaks_it():
     }
     tested = {(rule, Severity.ERROR) for rule, _, _ in ERRORS}
     tested |= {(rule, Severity.NOTICE) for rule, _, _ in NOTICES}
-    # tests/store/test_check_age.py and tests/collector/test_kill.py break these.
-    elsewhere = ("stale_credit", "stale_summary", "old_history", "live_spool", "link")
+    # tests/store/test_check_age.py and test_links.py break these.
+    elsewhere = ("stale_credit", "stale_summary", "old_history", "link")
     tested |= {(rule, Severity.NOTICE) for rule in elsewhere}
     # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py and
     # test_images.py break these.

@@ -119,7 +119,12 @@ def credit(
             engine=opened_engine,
             on_progress=show,
         )
-    _finish(opened)
+    rebuild(opened)
+    for spool in sorted(opened.spool_dir.glob("*.arrows")):
+        tell(
+            f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
+            "worker is dead, `graphcredit check STORE --recover` brings them in"
+        )
     _show(opened, reports, settings, as_json=as_json, audit=audit)
 
 
@@ -153,13 +158,3 @@ def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[Ba
     if rest and not (rest.isdecimal() and int(rest)):
         raise OptionError(f"--engine local:N must name 1 process or more: got {text!r}")
     return open_engine(name, None, int(rest) if rest else num_workers_for(settings.merge))
-
-
-def _finish(store: "Store") -> None:
-    """Bring the catalog up to date, and name what is still waiting to become steps."""
-    rebuild(store)
-    for spool in sorted(store.spool_dir.glob("*.arrows")):
-        tell(
-            f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
-            "worker is dead, `graphcredit check STORE --recover` brings them in"
-        )

@@ -50,9 +50,9 @@ def stated_configuration(schema: pa.Schema, path: Path | str) -> dict[str, Any]:
     Raises:
         SchemaError: Its metadata do not say so as a JSON object.
     """
-    text = (schema.metadata or {}).get(CONFIGURATION_KEY)
+    text = (schema.metadata or {}).get(CONFIGURATION_KEY, b"{}")
     try:
-        configuration = {} if text is None else parse_json(text)
+        configuration = parse_json(text)
     except ValueError:
         configuration = None
     if isinstance(configuration, dict):

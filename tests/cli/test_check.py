@@ -119,7 +119,7 @@ def test_json_names_files_whose_names_are_no_text(
     assert notice["file"] == "caf\udce9"
 
 
-def test_an_argument_that_is_no_text_is_refused_in_one_line(
+def test_a_path_that_is_no_text_is_refused_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sys, "argv", ["graphcredit", "check", os.fsdecode(b"/caf\xe9")])
@@ -127,8 +127,8 @@ def test_an_argument_that_is_no_text_is_refused_in_one_line(
         main()
     assert end.value.code == 2
     assert capsys.readouterr().err.splitlines() == [
-        "graphcredit: arguments must be UTF-8: found b'/caf\\xe9'. Rename the file, or reach it by "
-        "another path"
+        "graphcredit: paths must be UTF-8: found b'/caf\\xe9'. Rename it, or reach it by another "
+        "path"
     ]
 
 

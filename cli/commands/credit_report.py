@@ -9,7 +9,6 @@ from graphcredit.store.plural import counted
 if TYPE_CHECKING:
     from graphcredit.credit.estimators.table import Estimator
     from graphcredit.credit.iteration.report import CreditReport
-    from graphcredit.store import Store
 
 
 def show_reports(
@@ -102,15 +101,3 @@ def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
             "are of one state",
         )
     ]
-
-
-def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") -> None:
-    """Print the faults of the grouping that were counted on the way, a line each."""
-    from graphcredit.credit.audit.run import counted_findings
-    from graphcredit.credit.iteration.report import merge_reports
-
-    total = merge_reports(reports.values())
-    if findings := counted_findings(total.faults, total.totals):
-        say(f"`graphcredit audit {store.root}` says more of these:")
-    for finding in findings:
-        say(f"{finding.severity}: {finding.check.name}: {finding.message}")

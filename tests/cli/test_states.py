@@ -14,7 +14,7 @@ def _store(root: Path) -> str:
         *trajectory("z", ["The hall", "fall", "evil\x1b[2J hall"]),
     ]
     store = str(write_store(root, rows).root)
-    given = ("-e", "grpo", "--set", "merge.normalise=casefold", "--no-audit")
+    given = ("-e", "grpo", "--set", "merge.normalise=casefold")
     assert graphcredit("credit", store, *given).returncode == 0
     return store
 
@@ -54,7 +54,7 @@ def test_an_unknown_task_is_wrong_use_and_near_names_are_proposed(tmp_path: Path
 def test_a_rule_that_meets_no_text_is_named(tmp_path: Path):
     store = _store(tmp_path / "s")
     (tmp_path / "s" / "states.toml").write_text("[[ignore]]\ntext = 'no such thing'\n")
-    credited = graphcredit("credit", store, "-e", "grpo", "--no-audit")
+    credited = graphcredit("credit", store, "-e", "grpo")
     assert 'no text has what these rules of states.toml mean: ignore 1: text = "no such thing"' in (
         credited.stderr
     )
@@ -74,7 +74,7 @@ def test_states_by_a_rule_are_written_and_credited(tmp_path: Path):
     assert "  only read: none" in lines
     assert lines[-1] == "`graphcredit credit` takes them with --state: effects.last-tool, calls"
     for state in ("effects+last-tool", "calls"):
-        credited = graphcredit("credit", store, "-e", "graphgpo", "--state", state, "--no-audit")
+        credited = graphcredit("credit", store, "-e", "graphgpo", "--state", state)
         assert credited.returncode == 0
     assert graphcredit("check", store).returncode == 0
     wrong = graphcredit("states", store, "--set", "calls", "--task", "t0")

@@ -342,7 +342,7 @@ def test_the_command_starts_a_cluster_of_its_own(tmp_path: Path, monkeypatch: py
     assign_credit(local, GRPO)
     monkeypatch.chdir(tmp_path)
     # Another process: this one may be of the cluster of the other tests.
-    command = ["credit", "ray", "-e", "grpo", "--engine", "ray", "--no-audit"]
+    command = ["credit", "ray", "-e", "grpo", "--engine", "ray"]
     result = subprocess.run(
         [sys.executable, "-m", "graphcredit.cli.main", *command],
         capture_output=True,

@@ -25,7 +25,8 @@ def goal_chance(
     """
     value = np.zeros(num_nodes)
     while True:
-        before, value = value, np.bincount(source, chance * value[target], num_nodes)
+        before = value
+        value = np.bincount(source, chance * before[target], num_nodes).astype(np.float64)
         value[goals] = 1.0
         if np.array_equal(value, before):
             return value

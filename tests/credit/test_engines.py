@@ -110,7 +110,8 @@ tasks = "*1"
 def test_a_cluster_writes_the_bytes_that_one_process_writes(
     tmp_path: Path, ray_engine: BatchEngine, merge: MergeSettings, rules: str
 ):
-    others = [row.name for row in ESTIMATORS if row.name != "rloo"]
+    without = {"rloo", "spo3"} if merge.goes_on else {"rloo"}
+    others = [row.name for row in ESTIMATORS if row.name not in without]
     wanted = GRPO.changed(estimators=configure(others), merge=merge, graph_window=1)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("ray", ray_engine)):
@@ -122,15 +123,15 @@ def test_a_cluster_writes_the_bytes_that_one_process_writes(
     assert written[0] == written[1]
     assert reports[0] == reports[1]
     # Three credit shards, two graph tables and two of a summary of each iteration, one history.
-    assert len(written[0]) == 15
+    assert len(written[0]) == 14 + ("spo3" in others)
     columns = set(pq.read_schema(store.shards()[0].credit_path).names)
-    assert columns >= {f"{row.name}_advantage" for row in ESTIMATORS}
+    assert columns >= {f"{name}_advantage" for name in others}
 
 
 def test_processes_write_the_bytes_that_one_process_writes(tmp_path: Path):
     """The exact merge, which learns nothing, is that of the slow tests of killed workers."""
     merge = MergeSettings(merge="segments")
-    wanted = GRPO.changed(estimators=configure(["grpo", "spo3", "graphgpo"]), merge=merge)
+    wanted = GRPO.changed(estimators=configure(["grpo", "graphgpo"]), merge=merge)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("processes", LocalEngine(2))):
         store = _two_iterations(tmp_path / name)

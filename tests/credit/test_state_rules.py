@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -15,11 +14,7 @@ from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.merging.candidates import KeptApart, with_kept
-from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.overrule.apply import find
-from graphcredit.credit.merging.recognise import Looks
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
@@ -242,13 +237,3 @@ def test_a_field_goes_and_nothing_else(value: Any, is_indented: bool):
     assert json.loads(left) == _pruned(value)
     if "t" not in json.dumps(value):
         assert left == text
-
-
-def test_states_of_several_iterations_are_apart_where_what_is_kept_differs():
-    kept, texts = ["", "0\x1fwet", "0\x1fdry", "0\x1fwet"], ["hall"] * 4
-    looks = Looks(
-        group=np.zeros(4, np.int64),
-        texts=with_kept(texts, kept),
-        signature=np.full(4, UNKNOWN),
-    )
-    assert KeptApart(same_text)(looks).tolist() == [0, 1, 2, 1]

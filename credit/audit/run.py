@@ -12,7 +12,6 @@ from typing import Any
 from graphcredit.credit.audit import truth
 from graphcredit.credit.audit.check import AuditSeverity, Check, Finding, Need, Place, Sql
 from graphcredit.credit.audit.checks import (
-    actions,
     advantages,
     copies,
     grouping,
@@ -39,7 +38,6 @@ CHECKS: tuple[Check, ...] = (
     *outcomes.CHECKS,
     *advantages.CHECKS,
     *states.CHECKS,
-    *actions.CHECKS,
     *progress.CHECKS,
 )
 """All checks, in the order in which findings of one severity are reported."""

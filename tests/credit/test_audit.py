@@ -26,7 +26,6 @@ from tests.credit.audit_worlds import (
     change_configuration,
     change_credit,
     credited,
-    listed,
     making_only,
     merged_without_noise,
     painted_rooms,
@@ -105,9 +104,6 @@ def _dead_group() -> list[Row]:
 def _merged(guard: bool, **actions: list[list[str] | None]) -> Callable[[Path], Store]:
     return lambda root: merged_without_noise(root, guard, **actions)
 
-
-LISTED = listed(sound_group("t1"), lambda row, number: ["look", f"leave {row['state']}"])
-"""A group whose lists of admissible actions tell its states apart."""
 
 GROUP = sound_group()
 COPY = renamed(GROUP[:2], "t0-copy")
@@ -397,33 +393,6 @@ FAULTS = (
         task=None,
     ),
     Fault(
-        check="weak_action_lists",
-        make=_plain(listed(sound_group("t0"), lambda row, number: ["up", "wait"]), LISTED),
-        severity=INFO,
-        counted=(1, 2),
-        detail="the visits of other states show the same list 100% of the time",
-    ),
-    Fault(
-        check="weak_action_lists",
-        make=_plain(listed(sound_group("t0"), lambda row, number: [f"wait {number}"]), LISTED),
-        severity=INFO,
-        counted=(1, 2),
-        detail="the other visits of a state show the same list 0% of the time",
-    ),
-    Fault(
-        # Of the four steps of the successes, those from S.
-        check="weak_action_lists",
-        make=_plain(
-            listed(
-                sound_group("t0"), lambda row, number: None if number in (0, 2) else [row["state"]]
-            ),
-            LISTED,
-        ),
-        severity=INFO,
-        counted=(1, 2),
-        detail="2 of 8 steps have no list",
-    ),
-    Fault(
         # S → M is progress, in one of the 6 steps of failures.
         check="progress_in_failures",
         make=_credited([*sound_group(), *rollout("e", "S up M wait M")]),
@@ -527,15 +496,6 @@ SOUND: dict[str, tuple[str, Callable[[Path], Store]]] = {
         "aliased_actions",
         _credited([*sound_group("t0"), *win("a", "S up N win G", task="t1")]),
     ),
-    "lists that differ in order only between the visits of a state": (
-        "weak_action_lists",
-        _plain(
-            listed(
-                sound_group(),
-                lambda row, number: ["up", row["state"]][:: 1 if number % 2 else -1],
-            )
-        ),
-    ),
     "credit that an older iteration lacks altogether": (
         "stale_credit",
         lambda root: write_store(credited(root, sound_group()).root, sound_group(), iteration=1),
@@ -572,7 +532,6 @@ def test_a_store_without_credit_gets_what_needs_steps_alone(tmp_path: Path):
         "group sizes",
         "returns",
         "step weight",
-        "groups by lists of admissible actions",
     }
 
 
@@ -588,7 +547,6 @@ def test_the_numbers_of_the_sound_store(tmp_path: Path):
         "mean of failures": 0,
     }
     assert list(numbers["step weight"].values()) == [1, 1, 0.5, 0.5]
-    assert numbers["groups by lists of admissible actions"] == {"missing": 2}
     # S is left 6 times in each group, M twice.
     assert numbers["state group sizes"] == {"2-3": 2, "4-7": 2}
     assert numbers["advantages"]["grpo mean"] == pytest.approx(0, abs=1e-7)

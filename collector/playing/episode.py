@@ -53,14 +53,7 @@ def take(environment: Environment, before: Observation, decision: Decision) -> T
     """Carry out a decision; a malformed answer changes nothing and costs a step."""
     if not decision.is_malformed:
         return environment.step(decision.action)
-    return Transition(
-        observation=before,
-        reward=0.0,
-        cost=1.0,
-        is_action_valid=False,
-        terminated=False,
-        success=False,
-    )
+    return Transition(observation=before, is_action_valid=False)
 
 
 def after(view: PolicyView, decision: Decision, done: Transition) -> PolicyView:

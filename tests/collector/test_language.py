@@ -80,7 +80,6 @@ def _observation(state: str = "room 0") -> Observation:
         text=None,
         admissible_actions=("east", "west"),
         oracle_actions=None,
-        oracle_distance=None,
         task="Get out.",
     )
 

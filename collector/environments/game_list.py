@@ -14,11 +14,6 @@ Entry = TypeVar("Entry")
 def entries_of(games: str | None, num_tasks: int, *, default: str) -> list[str]:
     """Return the entries of a list.
 
-    Args:
-        games: The list; None stands for the default, an empty text does not.
-        num_tasks: The number of tasks asked for.
-        default: The default list.
-
     Raises:
         OptionError: `num_tasks` is less than 1.
     """
@@ -79,12 +74,6 @@ def chosen_tasks(
     environment: str, specs: Iterable[str], num_tasks: int, *, named: Iterable[str]
 ) -> list[Task]:
     """Return tasks of the first `num_tasks` different specs.
-
-    Args:
-        environment: The environment's name.
-        specs: The games in the order in which they are taken; may be endless.
-        num_tasks: The number of tasks asked for.
-        named: The games that the list names individually.
 
     Raises:
         OptionError: A game of `named` is not among the tasks.

@@ -59,12 +59,7 @@ class Environments:
     """Real environments and their cached transitions, shared by the rollouts of a process."""
 
     def __init__(self, *, max_open: int = MAX_OPEN, max_transitions: int = MAX_TRANSITIONS) -> None:
-        """Start with an empty cache.
-
-        Args:
-            max_open: Most real environments that may be open at a time.
-            max_transitions: Most transitions in the cache.
-        """
+        """Start with an empty cache."""
         self._max_open = max_open
         self._max_transitions = max_transitions
         self._memories: OrderedDict[Hashable, _Memory] = OrderedDict()

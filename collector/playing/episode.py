@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from graphcredit.collector.environments.base import Environment, Observation, Transition
 from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.playing.schedule import Rollout
-from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView
-from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy, PolicyView
 from graphcredit.collector.recording.recorder import StepRecorder
 
 Play = Generator[DecisionRequest, list[Decision], Outcome]

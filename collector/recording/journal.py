@@ -109,9 +109,6 @@ class Journal:
     def append_all(self, rows: Sequence[dict[str, Any]]) -> None:
         """Add all steps of some finished trajectories, or none of them.
 
-        Args:
-            rows: Steps, in the form of `append`.
-
         Raises:
             RecorderError: These steps or an earlier shard could not be written.
         """

@@ -109,10 +109,6 @@ class KnownTrajectories:
         """Return whether a shard has a trajectory with equal steps, as neighbours.
 
         This is quick. After False, `find` tells whether the store has the trajectory, and how.
-
-        Args:
-            trajectory_id: The trajectory.
-            steps: All its steps in order, with the `COMPARED` columns.
         """
         sources = self._sources_with(trajectory_id)
         if len(sources) != 1 or sources[0].row_group is None:

@@ -87,11 +87,7 @@ class SpoolWriter:
 
 
 def encode_steps(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the line of some steps.
-
-    Args:
-        rows: Column name to value, from `check_step`, plus the columns that the recorder fills.
-    """
+    """Return the line of some steps."""
     return _line({"steps": rows})
 
 

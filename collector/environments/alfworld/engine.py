@@ -81,10 +81,6 @@ class Engine:
     def __init__(self, file: Path, *, with_plan: bool) -> None:
         """Load a game.
 
-        Args:
-            file: The game's file.
-            with_plan: Whether answers include a plan.
-
         Raises:
             InputError: The file is not a game, or its rules are not as they must be.
         """

@@ -29,13 +29,7 @@ class SokobanEnvironment(Environment):
     """One board and its start."""
 
     def __init__(self, board: Board, start: Position, *, with_oracle: bool) -> None:
-        """Make the environment of a board.
-
-        Args:
-            board: Walls and targets.
-            start: Where the player and the boxes are at first.
-            with_oracle: Whether observations include a winning plan.
-        """
+        """Make the environment of a board."""
         self._board = board
         self._start = start
         self._with_oracle = with_oracle

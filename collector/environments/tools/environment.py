@@ -38,13 +38,7 @@ class ToolsEnvironment(Environment):
     """One customer, and the tools."""
 
     def __init__(self, spec: str, service: Service, *, with_oracle: bool) -> None:
-        """Make the environment of a task.
-
-        Args:
-            spec: Its name.
-            service: What it is about.
-            with_oracle: Whether observations include a winning plan.
-        """
+        """Make the environment of a task."""
         self._service = service
         self._distances = distances_of(spec) if with_oracle else None
         self.reset()

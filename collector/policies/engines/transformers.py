@@ -95,12 +95,7 @@ class _Batch:
     """[rows, vocabulary] logits of the next tokens."""
 
     def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]]) -> None:
-        """Prefill the distinct prompts, left-padded, then give each row its copy.
-
-        Args:
-            model: The model.
-            prompts: [rows] token ids.
-        """
+        """Prefill the distinct prompts, left-padded, then give each row its copy."""
         self._model = model
         self._cache = DynamicCache(config=model.config)
         distinct = list(dict.fromkeys(prompts))

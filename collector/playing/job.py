@@ -9,7 +9,7 @@ from graphcredit.collector.environments.base import Environment, Task
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.collector.playing.schedule import Rollout, Settings
-from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.policies.base import Policy
 from graphcredit.collector.task_locks import Claim
 from graphcredit.store import Store
 

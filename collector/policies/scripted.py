@@ -1,35 +1,19 @@
 """Policies without a model: the random policy and the oracle, and their base class."""
 
 import random
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from graphcredit.collector.environments.base import Observation
-from graphcredit.collector.policies.base import Decision, DecisionRequest
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy
 from graphcredit.store.errors import InputError, OptionError
 
 
-class ScriptedPolicy(ABC):
+class ScriptedPolicy(Policy):
     """Decides each request by itself, from the observation and random numbers only."""
 
     __slots__ = ()
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Empty: the name determines its actions."""
-        return {}
-
-    @property
-    def concurrency(self) -> int:
-        """One: batches of requests do not make it faster."""
-        return 1
-
-    @property
-    def needs_oracle(self) -> bool:
-        """Whether it follows the environment's plan."""
-        return False
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Decide one request after the other."""

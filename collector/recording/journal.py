@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from graphcredit.collector.recording.recovery import Recovered, recover_worker, spool_paths
 from graphcredit.collector.recording.shards import write_shard
 from graphcredit.collector.recording.spool_format import (
     SpoolHeader,
     SpoolWriter,
     encode_end,
-    encode_step,
     encode_steps,
 )
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
@@ -101,7 +98,7 @@ class Journal:
             RecorderError: This step or an earlier shard could not be written.
         """
         trajectory_id: str = row["trajectory_id"]
-        self._write(encode_step(row))
+        self._write(encode_steps([row]))
         self._rows.append(row)
         if is_last:
             self._tails.pop(trajectory_id, None)
@@ -111,9 +108,6 @@ class Journal:
 
     def append_all(self, rows: Sequence[dict[str, Any]]) -> None:
         """Add all steps of some finished trajectories, or none of them.
-
-        Args:
-            rows: Steps, in the form of `append`.
 
         Raises:
             RecorderError: These steps or an earlier shard could not be written.
@@ -160,12 +154,12 @@ class Journal:
             release_lock(self._paths.lock, self._lock)
         return True
 
-    def _write(self, message: pa.Buffer) -> None:
+    def _write(self, line: bytes) -> None:
         if self._is_closed:
             raise RecorderError(f"the recorder of worker {self._worker_id!r} is closed")
         self._refuse_after_failure()
         try:
-            self._spool.append(message)
+            self._spool.append(line)
         except OSError as error:
             self._failure = error
             raise self._failed(error) from error
@@ -219,9 +213,9 @@ class Journal:
             iteration=self._iteration,
             worker_id=self._worker_id,
         )
-        messages = [encode_step(row) for row in carried]
+        lines = [encode_steps(carried)] if carried else []
         with naming(self._paths.live):
-            spool = SpoolWriter(self._paths.temporary, header, messages, fsync=self._fsync)
+            spool = SpoolWriter(self._paths.temporary, header, lines, fsync=self._fsync)
         # The new spool already has the carried steps, so no moment loses them: see `recovery.py`.
         if self._paths.live.exists():
             os.replace(self._paths.live, self._paths.closing)

@@ -19,10 +19,6 @@ class Again:
     def __init__(self, known: KnownTrajectory, on_same: Callable[[], None]):
         """Compare with a trajectory of the store.
 
-        Args:
-            known: The stored trajectory.
-            on_same: Called when the last step has been compared and is the same.
-
         Raises:
             StepRefusedError: The stored trajectory is incomplete: the log may have more steps.
         """
@@ -85,12 +81,7 @@ class Again:
 
 
 def difference(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how a whole trajectory differs from the stored one; empty if it is the same.
-
-    Args:
-        known: The stored trajectory.
-        rows: The steps in order; each maps the `COMPARED` columns to values.
-    """
+    """Return how a whole trajectory differs from the stored one; empty if it is the same."""
     if len(known.rows) != len(rows):
         return f"has {counted(len(known.rows), 'step')} there, and {len(rows)} here"
     differ = (_difference(new, stored) for new, stored in zip(rows, known.rows, strict=True))
@@ -101,10 +92,6 @@ def goes_on(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a trajectory has more steps than the stored one, which was logged before.
 
     What the last stored step led to was not known then, and the log may say more of the whole.
-
-    Args:
-        known: The stored trajectory.
-        rows: The steps in order; each maps the `COMPARED` columns to values.
     """
     num_stored = len(known.rows)
     if len(rows) <= num_stored or _problem(known.rows).startswith("and"):

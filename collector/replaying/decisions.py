@@ -105,13 +105,7 @@ def of_tasks(outlines: Iterable[Outline], task_ids: tuple[str, ...]) -> list[Out
 
 
 def draw(outlines: Iterable[Outline], number: int | None, seed: int) -> list[Key]:
-    """Return decisions in random order; with a larger number, the same ones come first.
-
-    Args:
-        outlines: The trajectories to draw from; each of their decisions is as likely.
-        number: How many to draw; None for all.
-        seed: The seed.
-    """
+    """Return decisions in random order; with a larger number, the same ones come first."""
     keys = [(each.trajectory_id, index) for each in outlines for index in each.decisions]
     keys.sort(key=lambda key: blake2b(f"{seed}/{key[1]}/{key[0]}".encode()).digest())
     return keys if number is None else keys[:number]

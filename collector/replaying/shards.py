@@ -39,12 +39,7 @@ class Writer:
     """Writes rows into shards, each of which is written once."""
 
     def __init__(self, directory: Path, shared: dict[str, Any]) -> None:
-        """Write into a directory.
-
-        Args:
-            directory: From `Store.replay_dir`.
-            shared: Columns that are the same in every row.
-        """
+        """Write into a directory."""
         self._directory = directory
         self._shared = shared
         self._name = secrets.token_hex(6)

@@ -19,8 +19,7 @@ from graphcredit.collector.environments.base import Environment, Task, replay
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.playing.episode import after, drive, take
-from graphcredit.collector.policies.base import Decision, DecisionRequest
-from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy
 from graphcredit.collector.replaying.retrace import Place
 
 

@@ -16,7 +16,6 @@ def _observation(state: str, *actions: str, task: str | None = "Find it.") -> Ob
         text=f"You see: {state}.",
         admissible_actions=actions or None,
         oracle_actions=None,
-        oracle_distance=None,
         task=task,
     )
 

@@ -21,5 +21,3 @@ class Answer:
     """Whether the goal is reached."""
     is_valid: bool
     """Whether the last action was admissible; true if there was none."""
-    situation: str
-    """Equal only if everything is, from here on."""

@@ -18,13 +18,11 @@ from pathlib import Path
 from graphcredit.collector.environments.alfworld.answer import Answer
 from graphcredit.collector.environments.alfworld.games import game_file
 from graphcredit.collector.environments.alfworld.process import ENGINES, GameFile
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 
 
-class AlfworldEnvironment:
+class AlfworldEnvironment(Environment):
     """One game."""
-
-    note = None
 
     def __init__(self, game: GameFile) -> None:
         """Make the environment of a game, which is loaded when it is first played."""
@@ -54,7 +52,6 @@ class AlfworldEnvironment:
         return Transition(
             observation=_observed(answer),
             reward=float(answer.is_won and answer.is_valid),
-            cost=1.0,
             is_action_valid=answer.is_valid,
             terminated=answer.is_won,
             success=answer.is_won,
@@ -71,9 +68,7 @@ def _observed(answer: Answer) -> Observation:
         text=answer.text,
         admissible_actions=answer.actions,
         oracle_actions=answer.plan,
-        oracle_distance=None if answer.plan is None else float(len(answer.plan)),
         task=answer.task,
-        situation=answer.situation,
     )
 
 

@@ -104,12 +104,6 @@ def grow(
 
     At the root there is at least one decision, so each task has at least one trajectory.
 
-    Args:
-        walk: The environment, at the root.
-        allocation: The number of decisions to sample at each state.
-        rng: The random number generator of the whole tree.
-        max_steps: Most steps of a path.
-
     Raises:
         InputError: The environment is not deterministic.
     """

@@ -59,10 +59,6 @@ class SamplingEngine(Protocol):
     def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Load the weights and the tokenizer of a directory, in place of the current ones.
 
-        Args:
-            path: The directory.
-            dtype: Number type of the arithmetic.
-
         Raises:
             InputError: The directory has no model that can be loaded.
         """

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView, SampledTokens
+from graphcredit.collector.policies.base import (
+    Decision,
+    DecisionRequest,
+    Policy,
+    PolicyView,
+    SampledTokens,
+)
 from graphcredit.collector.policies.engines.base import (
     Dtype,
     Request,
@@ -29,7 +35,7 @@ CONCURRENCY = 64
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LanguagePolicy:
+class LanguagePolicy(Policy):
     """Samples its actions from a language model."""
 
     kind: str
@@ -67,11 +73,6 @@ class LanguagePolicy:
     def concurrency(self) -> int:
         """Many: a batch takes little longer than a single request."""
         return CONCURRENCY
-
-    @property
-    def needs_oracle(self) -> bool:
-        """False: it does not use the plan."""
-        return False
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Sample all answers as one batch.

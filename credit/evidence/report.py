@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcredit.credit.evidence.knowledge import Estimate, Knowledge
-from graphcredit.credit.steps.arrays import Bools
+from graphcredit.credit.evidence.knowledge import Estimate, Groups, Knowledge
 from graphcredit.store.text_table import text_table
 
 TIE = 0.25
@@ -15,7 +14,7 @@ TIE = 0.25
 Chosen on the design worlds of `experiments/credit_truth`."""
 
 
-def recommended(knowledge: Mapping[str, Knowledge], groups: Bools | slice = slice(None)) -> str:
+def recommended(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)) -> str:
     """Return the definition with the most states of those that are as good as the best.
 
     Uniting what differs costs more than keeping apart what is alike, the more so the more groups a
@@ -80,7 +79,7 @@ class EvidenceReport:
         error = sum(each.error**2 for each in seen) ** 0.5 / 2
         return Estimate(value=sum(each.value for each in seen) / 2, error=error)
 
-    def _chosen_on(self, groups: Any) -> Knowledge:
+    def _chosen_on(self, groups: Groups) -> Knowledge:
         return self.knowledge[recommended(self.knowledge, groups)]
 
     @property

@@ -34,11 +34,11 @@ _LARGER: Mapping[str, tuple[str, ...]] = {
 
 
 def _named(sizes: Mapping[str, tuple[str, ...]], first_seed: int, number: int) -> tuple[str, ...]:
-    """Return full names of `number` games of each kind, each with its own seed."""
+    """Return full names of `number` games of each kind, in turn, each with its own seed."""
     return tuple(
-        f"{kind}-{sizes[kind][i % len(sizes[kind])]}-s{first_seed + i}"
-        for kind in sizes
+        f"{kind}-{of_kind[i % len(of_kind)]}-s{first_seed + i}"
         for i in range(number)
+        for kind, of_kind in sizes.items()
     )
 
 

@@ -73,5 +73,5 @@ def test_visits_of_steps_by_hand():
     assert visits.last_action.tolist() == [-1, 0, 1, -1, 2, -1, 0]
     assert set(visits.shuffled[:5]) == {0, 1, 2, 3}
     told = restated(steps, 10 + visits.state)
-    assert told["state"].to_pylist() == ["10", "11", "10", "14"]
-    assert told["next_state"].to_pylist() == ["11", "won", "13", "15"]
+    assert told["state"].to_pylist() == [f"state {n}" for n in (10, 11, 10, 14)]
+    assert told["next_state"].to_pylist() == ["state 11", "won", "state 13", "state 15"]

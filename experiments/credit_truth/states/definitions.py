@@ -83,7 +83,7 @@ def restated(steps: pa.Table, visits: Ints) -> pa.Table:
     """
     is_last = np.diff(steps["step_index"].to_numpy(), append=0) <= 0
     places = _places(is_last)
-    texts = visits.astype(str).astype(object)
+    texts = np.char.add("state ", visits.astype(str)).astype(object)
     ended = np.where(steps["success"].fill_null(False).to_numpy(), "won", "lost")
     after = np.where(steps["terminated"].to_numpy(), ended, texts[places + 1])
     for name, column in (("state", texts[places]), ("next_state", after)):

@@ -48,6 +48,8 @@ class EvidenceReport:
     """Their steps."""
     is_whole: bool
     """Whether all groups of the store were judged."""
+    default: str | None
+    """The definition to take for a graph where `best` is None; None if there is no such one."""
     knowledge: dict[str, Knowledge]
     """Definition to what it tells."""
 
@@ -109,6 +111,7 @@ class EvidenceReport:
             "num_steps": self.num_steps,
             "is_whole": self.is_whole,
             "best": self.best,
+            "default": self.default,
             "others_beyond_chance": self.others_beyond_chance,
             "chosen": _as_json(self.chosen),
             "groups_needed": self.groups_needed,

@@ -1,22 +1,18 @@
 """The tables of docs/research, in pages and files, are those that their commands print."""
 
 import csv
-import re
 from itertools import groupby
 from pathlib import Path
 
-import duckdb
 import polars as pl
-import pytest
 
 from experiments.credit_quality.report import tables as quality_tables
 from experiments.credit_truth.noise.report import noise_tables
 from experiments.credit_truth.report import tables as truth_tables
 from experiments.credit_truth.turns.run import turn_tables
-from experiments.markdown import frame, table
+from experiments.markdown import table
 from experiments.sokoban.report import tables as sokoban_tables
-from experiments.textworld import report
-from experiments.textworld.runs import KEPT
+from experiments.textworld.report import tables as unseen_tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,28 +61,4 @@ def test_tables_of_credit_are_those_of_the_kept_results():
     _assert_shown(turn_tables(_kept("credit_truth", "turns")), "turns")
     _assert_shown(noise_tables(_kept("credit_truth", "noise")), "credit-truth")
     _assert_shown(sokoban_tables(_kept("sokoban", "sokoban")), "learning")
-
-
-def test_tables_of_learning_are_those_of_the_kept_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setattr(report, "plot", lambda *_: None)
-    for path in sorted(KEPT.glob("*.parquet")):
-        options = ("--setting", path.stem, "--kept", KEPT, "--out", tmp_path / "none")
-        command = ["report", *options, "--save", tmp_path / "saved"]
-        monkeypatch.setattr("sys.argv", list(map(str, command)))
-        report.main()
-    printed = capsys.readouterr().out
-    _assert_shown(printed, "learning")
-    headers = {text.splitlines()[0] for text in _tables(printed)}
-    shown = {text.splitlines()[0] for text in _shown("learning")}
-    assert headers <= shown, "of every kind, one is shown"
-
-
-def test_tables_under_queries_are_what_these_return(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(ROOT)
-    text = _page("learning")
-    queries = re.findall(r'duckdb\.sql\(\\"(.*?)\\"\)\.show\(\)', text)
-    assert len(queries) == text.count("duckdb.sql(") > 0
-    for query in queries:
-        assert frame(duckdb.sql(query).pl()).rstrip() in _tables(text), query
+    _assert_shown(unseen_tables(_kept("textworld", "unseen")), "learning")

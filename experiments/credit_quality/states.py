@@ -53,7 +53,7 @@ from graphcredit.store import create_store
 from graphcredit.store.errors import CreditWarning
 from graphcredit.store.files.tables import write_table
 
-GAMES = {"textworld": 72, "alfworld": 36, "sokoban": 60}
+GAMES = {"textworld": 40, "alfworld": 36, "sokoban": 60}
 
 NUM_LOGS, GAMES_OF_LOG, NUM_DRAWS = 400, 24, 1_000
 

@@ -44,6 +44,7 @@ from experiments.credit_truth.states.definitions import (
     restated,
 )
 from experiments.episodes import Bools, Floats, Ints
+from experiments.ranks import spearman, spearman_within
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.judge import evidence_in
 from graphcredit.credit.evidence.knowledge import Knowledge
@@ -141,7 +142,7 @@ class _Played:
         seen = self._seen(games)
         told = [each.evidence(seen).value for each in self.knowledge.values()]
         worth = np.nanmean(self.worth[:, games], 1)
-        return spearman(np.round(told, 9), np.round(worth, 9))
+        return spearman(pl.Series(told).round(9), pl.Series(worth))
 
     def recommended(self, games: Ints) -> str:
         """Return what is recommended by some games."""
@@ -150,11 +151,6 @@ class _Played:
     def _seen(self, games: Ints) -> Ints:
         """Return the places of some games among the mixed ones."""
         return (np.cumsum(self.is_mixed) - 1)[games[self.is_mixed[games]]]
-
-
-def spearman(one: Floats, other: Floats) -> float:
-    """Return the rank correlation; values that are equal share their mean rank."""
-    return float(pl.select(pl.corr(pl.Series(one), pl.Series(other), method="spearman")).item())
 
 
 def _restated(steps: pa.Table) -> Iterator[tuple[str, pa.Table]]:
@@ -229,17 +225,11 @@ def _worth(steps: pa.Table) -> Floats:
         warnings.simplefilter("ignore", CreditWarning)
         credit = compute(steps, estimators=["reach"], on_incomplete="raise")
     judged = pl.DataFrame(steps.select(["task_id", "oracle_distance", "next_oracle_distance"]))
-    judged = judged.select(
-        "task_id",
-        pl.Series("advantage", credit["reach_advantage"]),
-        progress=pl.col("oracle_distance") - pl.col("next_oracle_distance"),
+    judged = judged.with_columns(
+        pl.Series("credit", credit["reach_advantage"]),
+        truth=pl.col("oracle_distance") - pl.col("next_oracle_distance"),
     )
-    is_known = pl.col("progress").is_not_null()
-    advantage, progress = (pl.col(name).filter(is_known) for name in ("advantage", "progress"))
-    correlation = pl.corr(advantage, progress, method="spearman").fill_nan(0.0)
-    by_game = judged.group_by("task_id", maintain_order=True)
-    worth = by_game.agg(worth=pl.when(progress.n_unique() > 1).then(correlation))["worth"]
-    return worth.to_numpy()
+    return spearman_within(judged, "task_id")["correlation"].to_numpy()
 
 
 def _is_mixed(steps: pa.Table) -> Bools:

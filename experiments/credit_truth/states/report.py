@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from experiments.credit_truth.within_views import spearman_within
 from experiments.means import mean
+from experiments.ranks import spearman
 
 _WORTHS = ("reach 1", "reach 16", "graphgpo 1", "graphgpo 16")
 _RULES = ("recommended", "evidence", "information", "guidance", "company")
@@ -39,7 +39,7 @@ def _of_rules(rows: pl.DataFrame) -> Iterator[str]:
     for rule in _RULES:
         cells: list[str] = []
         for worth in ("reach 1", "reach 16"):
-            correlations = [_spearman(log[worth].to_numpy(), log[rule].to_numpy()) for log in logs]
+            correlations = [spearman(log[rule], log[worth]) for log in logs]
             costs = [log[worth].max() - log[worth][int(log[rule].arg_max() or 0)] for log in logs]
             cells += ["" if rule == "recommended" else _shown(correlations), _shown(costs)]
         picks = [log["definition"][int(log[rule].arg_max() or 0)] for log in logs]
@@ -50,8 +50,3 @@ def _of_rules(rows: pl.DataFrame) -> Iterator[str]:
 def _shown(values: list[float]) -> str:
     of = mean(values)
     return f"{of.value:.2f} ({of.low:.2f} to {of.high:.2f})"
-
-
-def _spearman(worth: "np.ndarray", rule: "np.ndarray") -> float:
-    correlation, _ = spearman_within(rule, worth, np.zeros(len(worth), np.int64))
-    return float(correlation[0])

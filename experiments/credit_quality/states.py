@@ -23,20 +23,17 @@ if it is the true state, and good if it is worth, over all games of the world, a
 the best definition. It must be good in 9 of 10.
 """
 
-import argparse
-import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from experiments import options
 from experiments.credit_quality.judge import Condition, steps_of
-from experiments.credit_quality.states_report import tables
-from experiments.credit_quality.worlds import play
+from experiments.credit_quality.worlds import play, playable
 from experiments.credit_truth.states.definitions import (
     NAMES,
     Visits,
@@ -45,6 +42,7 @@ from experiments.credit_truth.states.definitions import (
 )
 from experiments.episodes import Bools, Floats, Ints
 from experiments.ranks import spearman, spearman_within
+from experiments.report import publish
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.judge import evidence_in
 from graphcredit.credit.evidence.knowledge import Knowledge
@@ -52,7 +50,6 @@ from graphcredit.credit.evidence.report import recommended
 from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.store import create_store
 from graphcredit.store.errors import CreditWarning
-from graphcredit.store.files.tables import write_table
 
 GAMES = {"textworld": 40, "alfworld": 36, "sokoban": 60}
 
@@ -62,27 +59,16 @@ _TYPING_ERRORS, _SWITCHED = 0.3, 0.25
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("states"))
+    parser = options.parser(__doc__)
     parser.add_argument("--world", action="append", choices=list(GAMES), help="by default all")
-    parser.add_argument("--tasks", type=int, help="fewer games of each world")
-    parser.add_argument("--workers", type=int, default=1)
-    options = parser.parse_args()
-    chosen = options.world or [
-        name for name in GAMES if name != "alfworld" or os.environ.get("ALFWORLD_DATA")
-    ]
-    log = create_store(options.out / "log")
+    given = parser.parse_args()
+    log = create_store(given.out / "log")
     rows = list[pl.DataFrame]()
-    for name in chosen:
-        number = options.tasks or GAMES[name]
-        games = play(log, name, num_tasks=number, num_workers=options.workers)
+    for name in given.world or playable(GAMES):
+        games = play(log, name, num_tasks=GAMES[name], num_workers=given.workers)
         condition = Condition(log=log.root, world=name, lists="none", games=tuple(games))
         rows += [judge(steps_of(condition)).select(pl.lit(name).alias("world"), pl.all())]
-    table = pl.concat(rows)
-    write_table(table.to_arrow(), options.out / "states.parquet")
-    print(tables(table))
+    publish(pl.concat(rows), given.out, "games")
 
 
 def judge(steps: pa.Table) -> pl.DataFrame:

@@ -1,13 +1,9 @@
-"""Print the results of the experiment as Markdown tables.
-
-    python -m experiments.textworld.report experiments/textworld/results
+"""Tables of `run.py`: what holds on games that nothing was learnt from.
 
 A comparison is paired by warm policy: the mean of the differences, and the 95 % interval of
 Student's t. Before the last planned pair nothing is decided.
 """
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,14 +24,6 @@ COMPARED: tuple[tuple[str, str], ...] = (
 
 _QUANTILES: tuple[float, ...] = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """0.975 quantiles of Student's t with 1, 2, ... degrees of freedom."""
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("out", type=Path)
-    print(tables(pl.read_parquet(parser.parse_args().out / "unseen.parquet")))
 
 
 def tables(rows: pl.DataFrame) -> str:
@@ -138,7 +126,3 @@ def ranged(gaps: ArrayLike) -> str:
         return f"{mean:+.3f}"
     half = _QUANTILES[freedom - 1] * values.std(ddof=1) / np.sqrt(len(values))
     return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
-
-
-if __name__ == "__main__":
-    main()

@@ -3,12 +3,10 @@
     python -m experiments.textworld.run --out runs          # hours on two cores
     python -m experiments.textworld.run --quick --out quick # does success rise?
 
-Every run is a loop (`graphcredit loop`) on the CPU, in OUT/loops; its rows are in OUT/rows, and
-those of all runs in OUT/unseen.parquet. What is finished is skipped. Arithmetic differs between
-kinds of machines, so all compared runs are made on one.
+Every run is a loop (`graphcredit loop`) on the CPU, in OUT/loops. What is finished is skipped.
+Arithmetic differs between kinds of machines, so all compared runs are made on one.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -17,12 +15,13 @@ from pathlib import Path
 
 import polars as pl
 
+from experiments import options
 from experiments.jobs import made
+from experiments.report import publish
 from experiments.textworld.cells import QUICK, SEEDS, Cell, pairs, sweep
-from experiments.textworld.report import best_rates, tables
+from experiments.textworld.report import best_rates
 from graphcredit.loop.run import run_loop
 from graphcredit.loop.warmup import run_warmup
-from graphcredit.store.files.tables import write_table
 from graphcredit.store.progress import silent
 
 RISE = 0.25
@@ -30,17 +29,13 @@ RISE = 0.25
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--workers", type=int, default=2, help="runs at a time, each on one core")
+    parser = options.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="one short run of a minute or two")
-    options = parser.parse_args()
-    out, workers = options.out, options.workers
+    given = parser.parse_args()
+    out, workers = given.out, given.workers
     # Before torch looks for GPUs, which it does once, and counts cores; children inherit it.
     os.environ |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    if options.quick:
+    if given.quick:
         before, after = quick(out)
         print(f"success: {before:.2f} to {after:.2f}")
         sys.exit(0 if after >= before + RISE else 1)
@@ -49,9 +44,7 @@ def main() -> None:
         imitate(replace(swept[0], seed=seed))
     rows = made(out / "rows", swept, learn, made_by, workers)
     repeated = made(out / "rows", pairs(out, best_rates(rows)), learn, made_by, workers)
-    rows = pl.concat([rows, repeated], how="diagonal_relaxed")
-    write_table(rows.to_arrow(), out / "unseen.parquet")
-    print(tables(rows))
+    publish(pl.concat([rows, repeated]), out, "unseen")
 
 
 def imitate(cell: Cell) -> None:

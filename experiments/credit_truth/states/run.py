@@ -7,9 +7,6 @@ For each world and policy, groups are sampled and logged with each definition of
 judges each log; the exact yardstick says what credit by that definition is worth to learning.
 """
 
-import argparse
-import os
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -17,6 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from experiments import options
 from experiments.credit_truth.credit import judged
 from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, made_by, units
 from experiments.credit_truth.rollouts import step_table
@@ -28,14 +26,13 @@ from experiments.credit_truth.states.definitions import (
     restated,
     with_ends,
 )
-from experiments.credit_truth.states.report import tables
 from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
 from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, advantages
 from experiments.jobs import made
+from experiments.report import publish
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
 from graphcredit.credit.evidence.report import recommended
 from graphcredit.credit.evidence.visits import Rollouts
-from graphcredit.store.files.tables import write_table
 
 NUM_GROUPS = 24
 """Groups that evidence sees."""
@@ -45,25 +42,18 @@ GROUPS_FOR_WORTH = 4 * MANY
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("states"))
+    parser = options.parser(__doc__)
     parser.add_argument("--design", action="store_true", help="the worlds for design")
     parser.add_argument("--seeds", type=int, default=1, help="policies of each kind in a world")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
+    given = parser.parse_args()
     chosen = units(
-        tuple(DESIGN_WORLDS if options.design else WORLDS),
-        num_seeds=options.seeds,
+        tuple(DESIGN_WORLDS if given.design else WORLDS),
+        num_seeds=given.seeds,
         num_groups=GROUPS_FOR_WORTH,
         estimators=ESTIMATORS,
     )
-    rows = made(options.out / "units", chosen, judge, made_by, options.workers)
-    write_table(rows.to_arrow(), options.out / "states.parquet")
-    text = tables(rows)
-    (options.out / "states.md").write_text(text, encoding="utf-8")
-    print(text)
+    rows = made(given.out / "units", chosen, judge, made_by, given.workers)
+    publish(rows, given.out, "states")
 
 
 def judge(unit: Unit) -> pl.DataFrame:

@@ -34,6 +34,22 @@ def recommended(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)
     return max(good, key=lambda name: good[name].num_states)
 
 
+def best_of(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)) -> str | None:
+    """Return the recommended definition, if it is beyond chance; else that with the most evidence.
+
+    None if neither is beyond chance.
+
+    Args:
+        knowledge: Definition to what it tells.
+        groups: By which groups; by default by all.
+    """
+    most = max(knowledge, key=lambda name: knowledge[name].evidence(groups).value)
+    for name in (recommended(knowledge, groups), most):
+        if knowledge[name].beyond_chance(groups).is_positive:
+            return name
+    return None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvidenceReport:
     """What each definition of a state tells, the one with the most evidence first."""
@@ -55,11 +71,8 @@ class EvidenceReport:
 
     @property
     def best(self) -> str | None:
-        """The recommended definition, if its evidence is beyond chance; else that with the most."""
-        for name in (recommended(self.knowledge), next(iter(self.knowledge))):
-            if self.knowledge[name].beyond_chance().is_positive:
-                return name
-        return None
+        """The recommended definition; see `best_of`."""
+        return best_of(self.knowledge)
 
     @property
     def others_beyond_chance(self) -> list[str]:

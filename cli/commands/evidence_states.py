@@ -16,6 +16,10 @@ from graphcredit.store.layout import LOGGED_STATE, Store, states_name, stored_st
 RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
 """Rules for agents that use tools, which are judged where the store has no such states yet."""
 
+_DEFAULT = "effects+last-tool"
+"""Taken where the log does not tell: of the fixed rules, it was worth most where the truth is known
+(docs/research/evidence.md). It unites nothing that differs in an effect."""
+
 _LEARNED = "effects"
 """What is learned adds to it the reads without which it tells less."""
 
@@ -24,7 +28,12 @@ def definitions_of(store: Store, run_id: str | None) -> list[Definition]:
     """Return what is judged: the states that a store has, by each merge, and rules for tools."""
     names = stored_states(store)
     stored = [
-        Definition(name=_name(state, merge), state=state, merge=MergeSettings(merge=merge))
+        Definition(
+            name=_name(state, merge),
+            state=state,
+            merge=MergeSettings(merge=merge),
+            is_default=(state, merge) == (states_name(_DEFAULT), "exact"),
+        )
         for state in (LOGGED_STATE, *names)
         for merge in ("exact", "segments")
     ]
@@ -53,6 +62,7 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
             name=f"{option} {rule}",
             columns=COLUMNS,
             restate=partial(restated, rule=learned(rule, effects.tools)),
+            is_default=rule == _DEFAULT and bool(effects.changing + effects.unchanging),
         )
         for rule in RULES
         if states_name(rule) not in names

@@ -1,15 +1,10 @@
-"""Print the results of the experiment as Markdown tables.
+"""Tables of `run.py`: success on boards that were never seen."""
 
-python -m experiments.sokoban.report results
-"""
-
-import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
 import polars as pl
 
-from experiments.markdown import interval, ranged, table
+from experiments.markdown import interval, ranged, sections, table
 from experiments.means import Mean, mean
 from experiments.sokoban.settings import RATES, TUNING_WARMS
 
@@ -19,21 +14,15 @@ REFERENCES: tuple[str, ...] = ("grpo", "graphgpo")
 _RUN = ("size", "arm", "rate", "warm")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    print(tables(pl.read_parquet(parser.parse_args().out / "sokoban.parquet")))
-
-
 def tables(rows: pl.DataFrame) -> str:
     """Return all tables of the rows of `learn.learn`."""
-    sections: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for size in rows["size"].unique(maintain_order=True).sort().to_list():
         of_size = rows.filter(size=size)
-        sections[f"{size}: success on unseen boards"] = _arms(repeated(of_size))
-        sections[f"{size}: differences, paired by warm start"] = _gaps(repeated(of_size))
-        sections[f"{size}: success at the end, by rate, on the boards for tuning"] = _sweep(of_size)
-    return "\n".join(f"## {title}\n\n{table}" for title, table in sections.items())
+        texts[f"{size}: success on unseen boards"] = _arms(repeated(of_size))
+        texts[f"{size}: differences, paired by warm start"] = _gaps(repeated(of_size))
+        texts[f"{size}: success at the end, by rate, on the boards for tuning"] = _sweep(of_size)
+    return sections(texts)
 
 
 def best_rates(rows: pl.DataFrame) -> dict[tuple[str, str], float]:
@@ -168,7 +157,3 @@ def _sweep(rows: pl.DataFrame) -> str:
 
 def _of(runs: pl.DataFrame, column: str) -> Mean:
     return mean(runs.sort("warm")[column].to_list())
-
-
-if __name__ == "__main__":
-    main()

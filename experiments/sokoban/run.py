@@ -3,16 +3,13 @@
     python -m experiments.sokoban.run --out results                     # the arms of settings.ARMS
     python -m experiments.sokoban.run --out results --size 6x6b2 --arm grpo --arm graphgpo
     python -m experiments.sokoban.run --out results --arm graphgpo:distance_discount=0.5
-    python -m experiments.sokoban.run --quick                           # does success rise?
-    python -m experiments.sokoban.report results                        # prints the tables again
+    python -m experiments.sokoban.run --quick --out quick               # does success rise?
 
 A run takes about 15 seconds of one core, and its rows are in OUT/runs. Finished runs are skipped.
-All runs in OUT are in OUT/sokoban.{parquet,md}, also those of arms that were asked for earlier.
+The result has all runs in OUT, also those of arms that were asked for earlier.
 After a change of code, delete the folder.
 """
 
-import argparse
-import os
 import sys
 from collections.abc import Sequence
 from itertools import product
@@ -20,9 +17,11 @@ from pathlib import Path
 
 import polars as pl
 
+from experiments import options
 from experiments.jobs import made
+from experiments.report import publish
 from experiments.sokoban.learn import learn
-from experiments.sokoban.report import best_rates, tables
+from experiments.sokoban.report import best_rates
 from experiments.sokoban.settings import (
     ARMS,
     RATES,
@@ -34,7 +33,6 @@ from experiments.sokoban.settings import (
     read_arm,
 )
 from graphcredit.store.errors import OptionError
-from graphcredit.store.files.tables import write_table
 
 QUICK = Cell(size="6x6b1", arm="graphgpo", rate=3e-3, warm=0)
 QUICK_ITERATIONS = 60
@@ -43,31 +41,24 @@ RISE = 0.1
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("sokoban"))
+    parser = options.parser(__doc__)
     parser.add_argument("--size", action="append", default=[], choices=SIZES)
     parser.add_argument("--arm", action="append", default=[], help="by default settings.ARMS")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--quick", action="store_true", help="one short run on easier boards")
-    options = parser.parse_args()
-    if options.quick:
+    given = parser.parse_args()
+    if given.quick:
         sys.exit(0 if quick() >= RISE else 1)
-    sizes, arms = options.size or SIZES, options.arm or ARMS
+    sizes, arms = given.size or SIZES, given.arm or ARMS
     try:
         for arm in arms:
             read_arm(arm)
     except OptionError as error:
         parser.error(str(error))
     for size in sizes:
-        swept = _made(options.out, _swept(size, arms), options.workers)
-        _made(options.out, _repeats(size, swept), options.workers)
-    rows = pl.concat([pl.read_parquet(path) for path in sorted((options.out / "runs").iterdir())])
-    write_table(rows.to_arrow(), options.out / "sokoban.parquet")
-    text = tables(rows)
-    (options.out / "sokoban.md").write_text(text, encoding="utf-8")
-    print(text)
+        swept = _made(given.out, _swept(size, arms), given.workers)
+        _made(given.out, _repeats(size, swept), given.workers)
+    runs = sorted((given.out / "runs").iterdir())
+    publish(pl.concat(map(pl.read_parquet, runs)), given.out, "sokoban")
 
 
 def quick() -> float:

@@ -212,7 +212,6 @@ def test_a_bug_keeps_its_traceback(bug: Exception):
         ("vllm", "vllm"),
         ("sentence_transformers", "embed"),
         ("ahocorasick_rs", "er"),
-        ("matplotlib.pyplot", "experiments"),
         ("igraph", None),
         ("nowhere", None),
     ],

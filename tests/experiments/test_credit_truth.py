@@ -7,7 +7,6 @@ from experiments.credit_truth.exact import Exact, distances, policy_of, success_
 from experiments.credit_truth.judge import group_gradients
 from experiments.credit_truth.kl_step import KL, gain_along, step_size
 from experiments.credit_truth.rollouts import Lists, sample, step_table
-from experiments.credit_truth.within_views import ranks_within, spearman_within
 from experiments.credit_truth.world import World, enumerate_world
 from experiments.credit_truth.worlds.table import world_named
 from experiments.episodes import Rollouts
@@ -172,19 +171,3 @@ def test_lists_are_missing_constant_or_flipped():
     assert 0 < wrong.mean() < 0.3
     none = step_table(world, rollouts, group_size=8, lists="none")
     assert none["admissible_actions"].null_count == len(rollouts.state)
-
-
-def test_equal_values_share_their_rank():
-    found = ranks_within(np.array([3.0, 1.0, 3.0, 9.0, 1.0]), np.array([0, 0, 0, 1, 1]))
-    assert found.tolist() == [1.5, 0.0, 1.5, 1.0, 0.0]
-
-
-def test_rank_correlation_within_cells_by_hand():
-    truth = np.array([1.0, 2, 3, 1, 2, 3, 5, 5, 1, 2])
-    credit = np.array([10.0, 20, 30, 2, 3, 1, 1, 2, 7, 7])
-    cell = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 3])
-    found, count = spearman_within(credit, truth, cell)
-    # Cell 2 has one truth and does not count; in cell 3 the credit is constant.
-    assert found[[0, 1, 3]] == pytest.approx([1, -0.5, 0])
-    assert np.isnan(found[2])
-    assert count.tolist() == [3, 3, 2, 2]

@@ -7,7 +7,8 @@ import pytest
 from experiments.credit_truth.judge import Played, Unit
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.turns.judges import JUDGES, with_rewards, with_scores
-from experiments.credit_truth.turns.run import TurnUnit, judge_turns, turn_tables
+from experiments.credit_truth.turns.report import tables
+from experiments.credit_truth.turns.run import TurnUnit, judge_turns
 from experiments.episodes import GROUP_SIZE
 
 UNIT = Unit(world="lift", policy="quarter", seed=0, num_groups=16, estimators=())
@@ -58,6 +59,6 @@ def test_who_believes_a_judge_gains_or_loses_by_it_and_the_return_does_not(rows:
 
 
 def test_the_table_has_a_line_for_each_credit(rows: pl.DataFrame):
-    text = turn_tables(rows)
+    text = tables(rows)
     assert len(text.strip().splitlines()) == 2 + 5 + len(JUDGES) * 6
     assert "| the chance to win | scores | `turn_credit` | " in text

@@ -78,14 +78,17 @@ def test_what_is_beyond_chance_without_the_most_evidence_is_said(tmp_path: Path)
     assert told["others_beyond_chance"] == [name for name, is_so in beyond.items() if is_so]
     assert "as logged" in told["others_beyond_chance"]
     shown = run("evidence", tmp_path / "store").out
+    assert told["default"] == "--set effects+last-tool"
+    assert "for a graph all the same: --set effects+last-tool" in shown
     assert f"most evidence, but not beyond chance: {first}" in shown
 
 
 def test_a_coin_has_none_and_the_command_says_what_helps(tmp_path: Path):
     store = rooms(tmp_path / "store", told=False)
     report = evidence(store, [Definition(name="logged")])
-    assert report.best is None
+    assert (report.best, report.default) == (None, None)
     shown = run("evidence", store).out
+    assert "for a graph all the same" not in shown
     assert "no definition of a state tells more than chance does" in shown
     assert "--set effects" in shown
 

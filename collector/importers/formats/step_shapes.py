@@ -27,10 +27,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         *("frame_index", "turn", "turn_index", "time", "index", "i"),
     ),
     "state": ("state", "states", "s"),
-    "observation": ("observation", "obs", "ob", "observations", "observation.state"),
+    "observation": (
+        *("observation", "obs", "ob", "observations", "observation.state"),
+        *("observation_before", "obs_before", "state_before"),
+    ),
     "next_state": (
         *("next_state", "next_states", "next_observation", "next_obs", "next_ob", "obs_next"),
         *("next_observations", "new_state", "new_obs", "new_observation", "s_next", "s2"),
+        *("observation_after", "obs_after", "state_after"),
     ),
     "action": ("action", "actions", "act", "acts", "a", "tool", "tool_name"),
     "arguments": (
@@ -172,7 +176,8 @@ def _is_blind(row: Row) -> bool:
 
     The actions before it are its state.
     """
-    has_seen = any(has_part(row, name) for name in SEEN)
+    has_seen = any("state" in name.lower() or "obs" in name.lower() for name in row)
+    has_seen |= any(has_part(row, name) for name in SEEN)
     is_judged = type(part(row, "reward")) in (int, float) and part(row, "action") is not None
     return is_judged and not has_seen and list_of(row) is None and pair_of(row) is None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from graphcredit.collector.importers.formats import (
     agent_runs,
     atif,
+    chat_exports,
     chat_rows,
     completion_rows,
     harbor,
@@ -109,15 +110,8 @@ FORMATS: tuple[LogFormat, ...] = (
         name="nemo-gym",
         title="NeMo Gym: rollouts of `ng_collect_rollouts`",
         tried_on="real files",
-        is_row=nemo.is_gym,
-        read=nemo.read_gym,
-    ),
-    LogFormat(
-        name="nemo-rl",
-        title="NeMo-RL: `train_data_step{n}.jsonl`",
-        tried_on=None,
-        is_row=nemo.is_rl,
-        read=nemo.read_rl,
+        is_row=nemo.is_row,
+        read=nemo.read,
     ),
     LogFormat(
         name="inspect",
@@ -197,6 +191,23 @@ FORMATS: tuple[LogFormat, ...] = (
         aside=(*lines.ASIDE, *gemini_cli.ASIDE),
     ),
     LogFormat(
+        name="copilot",
+        title="Copilot in VS Code: exported chats, and `chatSessions/*.json`",
+        tried_on=None,
+        is_row=chat_exports.is_copilot,
+        read=chat_exports.read_copilot,
+        aside=chat_exports.COPILOT_ASIDE,
+    ),
+    LogFormat(
+        name="chatgpt",
+        title="ChatGPT: `conversations.json` of its export",
+        tried_on=None,
+        is_row=chat_exports.is_chatgpt,
+        read=chat_exports.read_chatgpt,
+        gather=chat_exports.gather_chatgpt,
+        aside=chat_exports.CHATGPT_ASIDE,
+    ),
+    LogFormat(
         name="smolagents",
         title="smolagents: steps of an agent's memory",
         tried_on=None,
@@ -245,14 +256,6 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
-        name="titan-rl",
-        title="TitanRL: `rollout_samples.jsonl`",
-        tried_on=None,
-        is_row=training_logs.is_titan,
-        read=training_logs.read_titan,
-        is_loose=True,
-    ),
-    LogFormat(
         name="trl",
         title="TRL: `completions_*.parquet`, and ms-swift's `completions.jsonl`",
         tried_on=None,
@@ -268,6 +271,7 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=verl_agent.is_row,
         read=verl_agent.read,
         gather=verl_agent.gather,
+        aside=("rows.*.input", "rows.*.output"),  # the prompts repeat what was seen before
     ),
     LogFormat(
         name="verl",
@@ -276,13 +280,6 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=text_dumps.is_verl,
         read=text_dumps.read_verl,
         is_loose=True,
-    ),
-    LogFormat(
-        name="areal",
-        title="AReaL: `{version}/{task_id}.jsonl`",
-        tried_on=None,
-        is_row=text_dumps.is_areal,
-        read=text_dumps.read_areal,
     ),
     LogFormat(
         name="traces",

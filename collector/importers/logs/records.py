@@ -28,6 +28,7 @@ from graphcredit.collector.importers.logs.jsonl import (
     is_lines,
     lines_of,
 )
+from graphcredit.collector.importers.logs.marked_lines import has_marks, marked_episodes
 from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
 from graphcredit.collector.importers.logs.plain import plain
 from graphcredit.store.errors import InputError, PathError
@@ -117,6 +118,9 @@ def _document(path: Path, limit: int) -> Iterator[Record]:
             return
         # The sound items before the place that is broken are read.
         several = None
+        if isinstance(value, RowError) and has_marks(lines := whole.decode(errors="replace")):
+            yield from marked_episodes(path, lines)
+            return
         was_looked_at = len(text) == WHOLE_BYTES and len(whole) > limit
         if isinstance(value, RowError) and not was_looked_at:
             several = _several(path, raw, whole, _Reader(whole, stream), limit)

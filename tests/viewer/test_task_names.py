@@ -23,7 +23,10 @@ SAID = {
 SEEN = {
     "chat": [
         {"role": "system", "content": "Task: obey."},
-        {"role": "user", "content": [{"type": "text", "text": "<issue>\n# ISSUE:\nIt crashes\nat once."}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "ISSUE:\nIt crashes\nat once."}],
+        },
     ],
     "odd": ["x", {"role": "user", "content": 7}],
 }

@@ -8,7 +8,6 @@ import pytest
 
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import compare, trajectory
-from graphcredit.viewer.steps.agreement import ActionPairs
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory as steps_of
 from tests.worlds import worked_example, write_store
@@ -112,43 +111,6 @@ def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(shared:
     expected = [row for row in every.to_pylist() if row["left"] * row["right"] < 0]
     assert flips == expected != []
     assert compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=1).num_rows == 1
-
-
-def test_the_map_of_two_advantages_has_each_step_once(shared: Shared):
-    store = shared(two_tasks, "grpo", "graphgpo")
-    cells = compare.cells(store, **ONE, **TWO).to_pylist()
-    assert sum(cell["steps"] for cell in cells) == 12
-    # The four steps of t1 have no advantage at all.
-    assert sum(c["steps"] for c in cells if c["x"] == c["y"] == 0) >= 4
-    assert all(abs(cell[axis]) <= compare.END + 1e-9 for cell in cells for axis in "xy")
-
-
-def test_an_action_is_recognised_in_another_iteration(tmp_path: Path):
-    credited(tmp_path / "s", two_tasks())
-    store = credited(tmp_path / "s", steps_of("w", "A c C d won", success=True), iteration=1)
-    here = compare.action_advantages(store, **ONE, estimator="graphgpo")
-    there = compare.action_advantages(store, run_id="r0", iteration=1, estimator="graphgpo")
-    pairs = ActionPairs.of(here, there)
-    named = compare.actions_named(store, **ONE, keys=tuple(pairs.key.tolist())).to_pylist()
-    found = {(row["task_id"], row["state"], row["action"]) for row in named}
-    assert found == {("t0", "A", "c"), ("t0", "C", "d")}
-    examples = {row["action"]: (row["trajectory_id"], row["step_index"]) for row in named}
-    assert examples == {"c": ("x", 2), "d": ("x", 3)}
-
-
-def test_the_advantage_of_an_action_is_the_mean_over_its_steps(shared: Shared):
-    store = shared(worked_example)
-    table = compare.action_advantages(store, **ONE, estimator="graphgpo")
-    sql = """
-        SELECT avg(graphgpo_advantage) AS mean, count(*) AS visits
-        FROM enriched GROUP BY state, action ORDER BY ALL
-    """
-    expected = run_trusted_query(store, sql).table.to_pylist()
-    found = sorted(zip(table["advantage"].to_pylist(), table["visits"].to_pylist(), strict=True))
-    assert [advantage for advantage, _ in found] == pytest.approx(
-        [row["mean"] for row in expected], abs=1e-6
-    )
-    assert sum(visits for _, visits in found) == 8
 
 
 def test_an_estimator_of_a_foreign_name_is_no_sql(shared: Shared):

@@ -79,7 +79,7 @@ def show() -> None:
         show_trajectories(run, iteration, estimator, tuple(names))
         return
     if "reach" in names:
-        show_first(run, iteration, instructions, num_steps=pc.sum(facts["num_steps"]).as_py() or 0)
+        show_first(run, iteration, facts)
     if names:
         show_recurring(run, iteration)
     notes = notes_of(run, iteration)

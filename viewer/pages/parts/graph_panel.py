@@ -23,7 +23,6 @@ from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words
 from graphcredit.viewer.pages.parts import graph_controls as controls
-from graphcredit.viewer.pages.parts.similar_states import show_similar_states
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
@@ -135,13 +134,6 @@ class Panel:
         show_box(node.state, key="state")
         if node.num_merged > 1:
             self._merged_texts(state_id, node.state)
-        show_similar_states(
-            self.graph.nodes,
-            state_id,
-            run_id=self.run_id,
-            iteration=self.iteration,
-            task_id=self.task_id,
-        )
         if self.shading.others is None:
             _title("Actions, the most advantageous first")
         else:

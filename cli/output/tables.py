@@ -3,7 +3,7 @@
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
@@ -22,7 +22,7 @@ _LEAST_WIDTH = 12
 """Characters that a shortened value keeps."""
 
 
-def print_table(console: Console, table: pa.Table, *, is_whole: bool = False) -> list[str]:
+def print_table(console: Console, table: pa.Table) -> list[str]:
     """Print rows as columns, shortened so that they fit a terminal.
 
     A pipe or file has no width to fit: each row is one whole line, without trailing spaces. (A
@@ -31,7 +31,6 @@ def print_table(console: Console, table: pa.Table, *, is_whole: bool = False) ->
     Args:
         console: Where to print.
         table: The rows.
-        is_whole: Whether a row that does not fit is printed whole, as a block.
 
     Returns:
         What was shortened or left out, and how to see it.
@@ -41,9 +40,6 @@ def print_table(console: Console, table: pa.Table, *, is_whole: bool = False) ->
     for row in _cells(table):
         widths = [max(w, cell.cell_len) for w, cell in zip(widths, row, strict=True)]
     fitted = fit(widths, console.width) if console.is_terminal else widths
-    if fitted != widths and is_whole:
-        _print_blocks(console, names, _cells(table))
-        return []
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     numeric = [any(is_of(field.type) for is_of in numbers) for field in table.schema]
     for row in chain([names], _cells(table)):
@@ -88,21 +84,11 @@ def _cut(widths: list[int], fitted: list[int]) -> list[str]:
         *([f"{len(fitted)} of {len(widths)} columns"] if len(fitted) < len(widths) else []),
         *([f"values of {counted(num_shortened, 'column')} shortened"] if num_shortened else []),
     ]
-    return [f"{', '.join(cuts)} to fit the terminal: --whole shows all"]
+    return [f"{', '.join(cuts)} to fit the terminal: --format json shows all"]
 
 
 def _cells(table: pa.Table) -> Iterator[list[Text]]:
     return ([_cell(value) for value in row] for row in python_rows(table))
-
-
-def _print_blocks(console: Console, names: list[Text], rows: Iterable[list[Text]]) -> None:
-    label_width = max(name.cell_len for name in names)
-    for number, row in enumerate(rows, start=1):
-        _print_line(console, Text(f"row {number}", style="bold"))
-        for name, cell in zip(names, row, strict=True):
-            label = name.copy()
-            label.pad_right(label_width - label.cell_len)
-            _print_line(console, Text("  ").join([Text(), label, cell]))
 
 
 def _print_line(console: Console, line: Text) -> None:

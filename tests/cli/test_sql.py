@@ -167,14 +167,10 @@ def test_a_row_wider_than_the_terminal_is_cut_and_says_how_to_see_it_whole(tmp_p
     store = write_store(tmp_path / "store", trajectory("x", [long, "a", "B"]))
     query = ("SELECT trajectory_id, state FROM steps", "--unlocked")
     shown = _on_terminal(80, store.root, *query)
-    assert max(len(line) for line in shown.splitlines() if "--whole" not in line) <= 80
+    assert max(len(line) for line in shown.splitlines() if "--format" not in line) <= 80
     assert "word word wo" in shown
     assert "end" not in shown
-    assert "values of 1 column shortened to fit the terminal: --whole shows all" in shown
-    whole = _on_terminal(80, store.root, *query, "--whole")
-    assert "row 1" in whole
-    assert long in whole.replace("\r\n", "")
-    assert "shortened" not in whole
+    assert "values of 1 column shortened to fit the terminal: --format json shows all" in shown
 
 
 @pytest.mark.parametrize(
@@ -209,7 +205,7 @@ def test_a_statement_can_be_piped_in(store: Store):
 def test_the_prompt_answers_goes_on_after_an_error_and_keeps_its_history(
     store: Store, tmp_path: Path
 ):
-    typed = "SELECT count(*) AS n\nFROM steps;\nSELECT nothing;\nhelp\nexit\n"
+    typed = "SELECT count(*) AS n\nFROM steps;\nSELECT nothing;\nSHOW TABLES;\nexit\n"
     shown = _on_terminal(100, store.root, typed=typed, XDG_STATE_HOME=str(tmp_path))
     lines = shown.splitlines()
     assert lines[lines.index("n") + 1] == "8"

@@ -98,9 +98,9 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
 
 def _evidence(source: Path, options: ImportOptions) -> "EvidenceReport | None":
     """Return which states tell how rollouts end, as the first trajectories of a log have it."""
-    from graphcredit.cli.commands.evidence_states import definitions_by
     from graphcredit.collector.importers.preview import sampled_steps
     from graphcredit.credit.evidence.judge import count_mixed, evidence_in
+    from graphcredit.loop.evidence_states import definitions_by
 
     steps, is_whole = sampled_steps(source, options)
     if count_mixed(steps) < _LEAST_GROUPS:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import graphcredit
-from graphcredit.cli.commands.evidence_states import definitions_of
+from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.credit.evidence import parts as module
 from graphcredit.credit.evidence.judge import evidence
 from graphcredit.credit.evidence.knowledge import knowledge_of

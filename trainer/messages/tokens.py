@@ -52,11 +52,6 @@ class MessageTokens:
     def of_rows(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
         """Return the tokens of adjacent rows of a shard, in place of those that the log lacks.
 
-        Args:
-            path: The step shard.
-            first_row: The first of the rows.
-            logged: What the log has of them.
-
         Raises:
             InputError: The shard was not there yet.
         """
@@ -92,11 +87,6 @@ def tokens_of_messages(
     shards: Sequence[Shard], directory: Path, *, on_progress: OnProgress = silent
 ) -> MessageTokens:
     """Tokenise the steps of some shards by the chat template of a model.
-
-    Args:
-        shards: Step shards whose steps have no token ids.
-        directory: The model.
-        on_progress: Called after each shard.
 
     Raises:
         InputError: The model has no template, the template does not tell answers from the rest, or

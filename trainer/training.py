@@ -48,11 +48,6 @@ def train(
 ) -> dict[str, Any] | None:
     """Train a policy, or resume a training that was killed.
 
-    Args:
-        config: The options.
-        on_progress: Called for every pass and update.
-        on_notice: Called with each warning as it is found.
-
     Returns:
         The summary that `result.json` holds; None on every rank but the first.
 

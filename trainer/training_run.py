@@ -225,9 +225,6 @@ def _why_nothing_was_learnt(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Return why the policy learnt nothing, or None if it learnt something.
 
     Even if all advantages are 0, a divergence or an entropy bonus may have changed the weights.
-
-    Args:
-        rows: The metrics of every update, as in `metrics.jsonl`.
     """
     if not rows:
         return "no update was made"

@@ -99,10 +99,6 @@ class TrainingPlan:
         Equal steps are in one micro-batch, because they go through the model only once.
 
         The micro-batches are the same for any world size; only their distribution differs.
-
-        Args:
-            update: Number of the optimizer step.
-            world_size: Number of ranks.
         """
         steps, bins = self.updates[update], self.bins[update]
         weight = step_weights(

@@ -14,12 +14,6 @@ from graphcredit.trainer.data.ragged import Ints, Ragged
 def images_of(images: pa.ListArray, row: int, root: Path, where: str) -> tuple[bytes, ...]:
     """Return the images of a step, in the order of its prompt.
 
-    Args:
-        images: Column of the steps.
-        row: The step's.
-        root: Root of the store.
-        where: File and row of the step, for messages.
-
     Raises:
         InputError: A file is missing, or an image is neither bytes nor a path.
     """

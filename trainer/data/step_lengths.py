@@ -49,9 +49,6 @@ def length_limit(config: Any) -> LengthLimit | None:
     """Return the limit on the length of a step, or None if the model has no limit.
 
     A sliding window is no limit: longer samples are allowed, but their tokens see less.
-
-    Args:
-        config: Configuration of a causal LM in transformers.
     """
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}

@@ -21,13 +21,7 @@ class MadeTokens(Protocol):
     """Tokens that a log lacks."""
 
     def of_rows(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
-        """Return the tokens of adjacent rows of a shard.
-
-        Args:
-            path: The step shard.
-            first_row: The first of the rows.
-            logged: What the log has of them.
-        """
+        """Return the tokens of adjacent rows of a shard."""
         ...
 
 
@@ -43,11 +37,6 @@ class TokenSource:
 
     def columns(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
         """Return the tokens of adjacent rows of a shard.
-
-        Args:
-            path: The step shard.
-            first_row: The first of the rows.
-            logged: What the log has of them.
 
         Raises:
             InputError: Some steps have log-probabilities, though earlier ones have none.
@@ -81,9 +70,6 @@ def logged_columns(paths: Iterable[Path]) -> tuple[bool, bool]:
     """Return whether a log has token ids, and whether these have log-probabilities.
 
     The first row group with token ids tells it: readers refuse a log that goes on otherwise.
-
-    Args:
-        paths: Step shards.
 
     Raises:
         SchemaError: One cannot be read.

@@ -28,11 +28,7 @@ class Process:
     """
 
     def __init__(self, device: torch.device):
-        """Read rank and world size; `init_process_group` has been called.
-
-        Args:
-            device: Of this process, where what is exchanged is.
-        """
+        """Read rank and world size; `init_process_group` has been called."""
         self.device = device
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.world_size = dist.get_world_size() if dist.is_initialized() else 1

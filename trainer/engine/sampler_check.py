@@ -56,12 +56,6 @@ def check_agreement(
     Every process recomputes the whole sample. The sample has no stale steps, because their
     log-probabilities are expected to differ.
 
-    Args:
-        engine: The model at the start.
-        reader: Reads the steps.
-        index: The steps that are trained on.
-        config: `mismatch_tolerance` is the greatest mean gap.
-
     Returns:
         Notices: empty, or why the comparison was skipped.
 

@@ -29,12 +29,7 @@ def open_tokens(shards: Sequence[Shard], model: str, on_progress: OnProgress) ->
 
 
 def source_notices(source: TokenSource, instead: str) -> list[str]:
-    """Return how tokens were made, and what stands for missing log-probabilities of the sampler.
-
-    Args:
-        source: Where the tokens are from.
-        instead: What stands for them, in words.
-    """
+    """Return how tokens were made, and what stands for missing log-probabilities of the sampler."""
     made = source.made.notices if isinstance(source.made, MessageTokens) else ()
     if source.has_logprobs:
         return [*made]

@@ -52,11 +52,6 @@ class MessageTokens:
     def of_rows(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
         """Return the tokens of adjacent rows of a shard, in place of those that the log lacks.
 
-        Args:
-            path: The step shard.
-            first_row: The first of the rows.
-            logged: What the log has of them.
-
         Raises:
             InputError: The shard was not there yet.
         """
@@ -93,23 +88,21 @@ def tokens_of_messages(
 ) -> MessageTokens:
     """Tokenise the steps of some shards by the chat template of a model.
 
-    Args:
-        shards: Step shards whose steps have no token ids.
-        directory: The model.
-        on_progress: Called after each shard.
-
     Raises:
         InputError: The model has no template, the template does not tell answers from the rest, or
             no step can be tokenised.
         SchemaError: A shard cannot be read.
     """
-    template = ChatTemplate(directory, _day(shards[0].path))
-    made: dict[Path, _ShardTokens] = {}
-    counts: Counter[str] = Counter()
-    for number, shard in enumerate(shards):
-        made[shard.path] = _shard_tokens(shard.path, template, counts)
-        on_progress("tokenise the messages", number + 1, len(shards))
-    num_steps = sum(int((each.sequence >= 0).sum()) for each in made.values())
+    day = _day(shards[0].path)
+    template = ChatTemplate(directory, day)
+    made, counts = _made(shards, template, on_progress)
+    if template.refuses_calls:
+        # All calls of a log are in one form.
+        other = ChatTemplate(directory, day, calls_as_text=True)
+        remade, recounted = _made(shards, other, on_progress)
+        if _num_steps(remade) > _num_steps(made):
+            template, made, counts = other, remade, recounted
+    num_steps = _num_steps(made)
     num_sequences = sum(len(each.sequences) for each in made.values())
     num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
     by_columns = counts.pop(_BY_COLUMNS, 0)
@@ -126,6 +119,7 @@ def tokens_of_messages(
     )
     if num := template.num_without_reasoning:
         faults.append(f"the chat template leaves out the reasoning of {num:,} answers")
+    changes = [f"the chat template takes {what}" for what in template.changes]
     of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
     of_columns += "user says, and the action the answer"
     return MessageTokens(
@@ -133,11 +127,27 @@ def tokens_of_messages(
         num_sequences=num_sequences,
         num_steps=num_steps,
         num_tokens=num_tokens,
-        notices=(made_by, *faults, *([of_columns] if by_columns else [])),
+        notices=(made_by, *changes, *faults, *([of_columns] if by_columns else [])),
     )
 
 
 _BY_COLUMNS = "by columns"
+
+
+def _made(
+    shards: Sequence[Shard], template: ChatTemplate, on_progress: OnProgress
+) -> tuple[dict[Path, _ShardTokens], Counter[str]]:
+    """Return the tokens of each shard, and why steps have none."""
+    made: dict[Path, _ShardTokens] = {}
+    counts: Counter[str] = Counter()
+    for number, shard in enumerate(shards):
+        made[shard.path] = _shard_tokens(shard.path, template, counts)
+        on_progress("tokenise the messages", number + 1, len(shards))
+    return made, counts
+
+
+def _num_steps(made: Mapping[Path, _ShardTokens]) -> int:
+    return sum(int((each.sequence >= 0).sum()) for each in made.values())
 
 
 def _shard_tokens(path: Path, template: ChatTemplate, counts: Counter[str]) -> _ShardTokens:

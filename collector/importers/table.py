@@ -110,8 +110,15 @@ FORMATS: tuple[LogFormat, ...] = (
         name="nemo-gym",
         title="NeMo Gym: rollouts of `ng_collect_rollouts`",
         tried_on="real files",
-        is_row=nemo.is_row,
-        read=nemo.read,
+        is_row=nemo.is_gym,
+        read=nemo.read_gym,
+    ),
+    LogFormat(
+        name="nemo-rl",
+        title="NeMo-RL: `train_data_step{n}.jsonl`",
+        tried_on=None,
+        is_row=nemo.is_rl,
+        read=nemo.read_rl,
     ),
     LogFormat(
         name="inspect",
@@ -256,6 +263,14 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
+        name="titan-rl",
+        title="TitanRL: `rollout_samples.jsonl`",
+        tried_on=None,
+        is_row=training_logs.is_titan,
+        read=training_logs.read_titan,
+        is_loose=True,
+    ),
+    LogFormat(
         name="trl",
         title="TRL: `completions_*.parquet`, and ms-swift's `completions.jsonl`",
         tried_on=None,
@@ -271,7 +286,6 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=verl_agent.is_row,
         read=verl_agent.read,
         gather=verl_agent.gather,
-        aside=("rows.*.input", "rows.*.output"),  # the prompts repeat what was seen before
     ),
     LogFormat(
         name="verl",
@@ -280,6 +294,13 @@ FORMATS: tuple[LogFormat, ...] = (
         is_row=text_dumps.is_verl,
         read=text_dumps.read_verl,
         is_loose=True,
+    ),
+    LogFormat(
+        name="areal",
+        title="AReaL: `{version}/{task_id}.jsonl`",
+        tried_on=None,
+        is_row=text_dumps.is_areal,
+        read=text_dumps.read_areal,
     ),
     LogFormat(
         name="traces",

@@ -16,8 +16,8 @@ from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.provenance.sources import Sources
 
-Teach: TypeAlias = Callable[[Sequence[Shard], Plan], Merger]
-"""Returns the merger that has learned from an iteration: of its step shards and batches."""
+Fit: TypeAlias = Callable[[Sequence[Shard], Plan], Merger]
+"""Returns the merger that is fitted to an iteration: of its step shards and batches."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +100,7 @@ class StoredRun:
     sources: Sources
     """As they were before anything was read."""
     merge: MergeSettings
-    teach: Teach
+    fit: Fit
     batch_rows: int
     """Rows that are processed together."""
 

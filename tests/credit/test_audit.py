@@ -287,7 +287,7 @@ FAULTS = (
         for value in (float("inf"), float("-inf"))
     ],
     Fault(
-        check="mixed_options",
+        check="outdated_credit",
         make=_killed,
         severity=ERROR,
         counted=(1, 7),
@@ -303,7 +303,7 @@ FAULTS = (
         detail="g2po: it was made of other step shards than there are",
     ),
     Fault(
-        check="old_formula",
+        check="outdated_credit",
         make=_credited_long_ago,
         severity=ERROR,
         counted=(1, 8),
@@ -708,8 +708,7 @@ def test_credit_of_a_program_that_writes_advantages_only_is_audited(tmp_path: Pa
 
 OURS = {
     "stale_credit",
-    "mixed_options",
-    "old_formula",
+    "outdated_credit",
     "unbalanced_advantages",
     "uneven_episode_advantages",
 }

@@ -96,7 +96,7 @@ tasks = "*1"
 """
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("merge", "rules"),
     [

@@ -12,7 +12,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store, open_store
 from tests.worlds import worked_example, write_store
 
-LAST = 11
+LAST = 5
 
 
 def _long_run(root: Path) -> Store:

@@ -55,7 +55,7 @@ def _played(task: str, iteration: int) -> Rows:
 
 def _iterations() -> list[Rows]:
     return [
-        [step for task in range(12) for step in _played(f"t{task}", number)] for number in range(3)
+        [step for task in range(3) for step in _played(f"t{task}", number)] for number in range(3)
     ]
 
 

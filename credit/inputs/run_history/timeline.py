@@ -93,7 +93,7 @@ class Timeline(InputProvider):
         for number in sorted(earlier.keys() - history.iterations.keys()):
             shards = self._run.sources.store.shards(self._run.run_id, number)
             plan = plan_batches(shards, self._run.batch_rows)
-            scan = _scan(shards, plan, self._run.teach(shards, plan), history)
+            scan = _scan(shards, plan, self._run.fit(shards, plan), history)
             history.add(number, earlier[number], scan.counts, scan.num_trajectories)
         self._history = history
         return history

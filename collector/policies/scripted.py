@@ -71,7 +71,6 @@ class OraclePolicy(ScriptedPolicy):
     """
 
     epsilon: float
-    """Probability of a mistake at each step, 0 to 1."""
 
     def __post_init__(self) -> None:
         """Check the range.

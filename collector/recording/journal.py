@@ -32,7 +32,6 @@ class ShardLimits:
     """Limits at which a shard is closed; the first one that is reached counts."""
 
     max_rows: int
-    """Most steps in a shard."""
     max_bytes: int
     """Most bytes in the spool, before compression."""
     max_age: float

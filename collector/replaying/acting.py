@@ -24,7 +24,6 @@ class Player:
     """Who plays on, and for how long."""
 
     policy: Policy
-    """The policy."""
     max_steps: int
     """Steps after which an episode is truncated, those before the decision included."""
     is_acting: bool | None

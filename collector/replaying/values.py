@@ -28,7 +28,6 @@ class Value:
     """The outcomes of the plays from a place."""
 
     num_plays: int
-    """Number of plays."""
     num_wins: int
     """Those that succeeded."""
     first_actions: tuple[str, ...] = ()

@@ -46,7 +46,6 @@ class _Entry:
     """One entry of the list of games."""
 
     split: str
-    """A folder of the data."""
     type: str | None = None
     """The only type to play, or None for all."""
     path: str | None = None

@@ -34,9 +34,7 @@ class GameFile:
     """A game to play."""
 
     path: Path
-    """Its file."""
     with_plan: bool
-    """Whether answers include a plan."""
 
 
 def _answers(game: GameFile, sequences: Iterator[Sequence[str]]) -> Iterator[Answer]:

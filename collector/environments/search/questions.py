@@ -28,11 +28,9 @@ class Question:
     hops: int
     """Number of relations between the entity where the question starts and the answer."""
     text: str
-    """The question."""
     entities: tuple[str, ...]
     """The entities that it names, from which a search can start."""
     answer: str
-    """The right city."""
 
 
 def all_questions(facts: Facts) -> Iterator[Question]:

@@ -28,11 +28,8 @@ class Size:
     """The size of a board."""
 
     rows: int
-    """Number of rows, with the border."""
     columns: int
-    """Number of columns, with the border."""
     boxes: int
-    """Number of boxes, and of targets."""
 
     @property
     def name(self) -> str:

@@ -22,7 +22,6 @@ class Setting:
     """One number in the name of a game."""
 
     meaning: str
-    """Description."""
     values: range | tuple[int, ...]
     """The possible numbers."""
     default: int | None = None
@@ -106,7 +105,6 @@ class Game:
     settings: str
     """Letters and numbers, for example `r8o8q6`, in the order of `FAMILIES`, without defaults."""
     seed: int
-    """Seed of the generator."""
 
     @property
     def name(self) -> str:

@@ -98,9 +98,6 @@ def grow(
     """Sample, try, rank and backtrack until the frontier is empty; return the paths as they ended.
 
     At the root there is at least one decision, so each task has at least one trajectory.
-
-    Raises:
-        InputError: The environment is not deterministic.
     """
     ended: list[Path] = []
     frontier = [walk.root]

@@ -20,11 +20,7 @@ _START = "Start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out, as docs/p
 
 
 def checked_url(url: str) -> str:
-    """Return the URL of a server, without a slash at its end.
-
-    Raises:
-        OptionError: The URL is not http://HOST:PORT or https://HOST:PORT.
-    """
+    """Return the URL of a server, without a slash at its end."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -48,11 +48,7 @@ class VllmServerEngine:
     """A model in a vLLM server."""
 
     def __init__(self, url: str) -> None:
-        """Name the server; nothing is sent.
-
-        Raises:
-            OptionError: The URL is not one of a server.
-        """
+        """Name the server; nothing is sent."""
         self._url = checked_url(url)
         self._label = ""
         self.room: int | None = None
@@ -112,11 +108,7 @@ class VllmServerEngine:
         """Leave the server's cache: others use it too, and it changes answers by rounding alone."""
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
-        """Sample an answer to each request.
-
-        Raises:
-            EngineError: The server fails, or other weights than those loaded sampled an answer.
-        """
+        """Sample an answer to each request."""
         with ThreadPoolExecutor(max(1, min(len(requests), _CONNECTIONS))) as pool:
             return list(pool.map(lambda request: self._sample(request, sampling), requests))
 

@@ -142,9 +142,6 @@ def prepare(policy: object) -> None:
 
     Processes that play find them there, so none of them replaces weights while another one
     samples. A server that was started again since gets them again. Other policies need nothing.
-
-    Raises:
-        EngineError: The server does not answer, or does not have the weights after that.
     """
     if isinstance(policy, LanguagePolicy) and ENGINES[policy.kind].is_served:
         _engines.pop((policy.kind, policy.server), None)

@@ -54,9 +54,7 @@ class Transition:
     """The result of one action."""
 
     observation: Observation
-    """The observation after it."""
     reward: float = 0.0
-    """Reward of this step."""
     cost: float = 1.0
     """Cost of this step, > 0."""
     is_action_valid: bool = True

@@ -12,11 +12,7 @@ Entry = TypeVar("Entry")
 
 
 def entries_of(games: str | None, num_tasks: int, *, default: str) -> list[str]:
-    """Return the entries of a list.
-
-    Raises:
-        OptionError: `num_tasks` is less than 1.
-    """
+    """Return the entries of a list."""
     if num_tasks < 1:
         raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
     return [entry.strip() for entry in (default if games is None else games).split(",")]
@@ -40,9 +36,6 @@ def seeded_tasks(
         num_tasks: The number of tasks asked for.
         seed: Seed of the first round; each further round has the next one.
         num_rounds: Most rounds; without it there is always another.
-
-    Raises:
-        OptionError: The list names more games than there are tasks.
     """
 
     def specs() -> Iterator[str]:
@@ -60,11 +53,7 @@ def seeded_tasks(
 
 
 def check_seed(seed: int) -> int:
-    """Return the seed of a game.
-
-    Raises:
-        OptionError: It is out of range.
-    """
+    """Return the seed of a game."""
     if not 0 <= seed < 1 << 31:
         raise OptionError(f"the seed of a game must be from 0 to 2^31 - 1: got {seed}")
     return seed

@@ -38,7 +38,9 @@ class ListTasks(Protocol):
     ) -> list[Task]:
         """Return up to `num_tasks` different tasks; the same arguments give the same tasks.
 
-        `games_dir` is where published games are; games that are generated are not looked for.
+        `games` has entries separated by commas, which are taken in turn: kinds of games, and single
+        games. `games_dir` is where published games are; games that are generated are not looked
+        for. An entry that names nothing, or more single games than tasks, are an OptionError.
         """
         ...
 

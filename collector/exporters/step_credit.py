@@ -18,11 +18,7 @@ ADVANTAGE = "advantage"
 
 
 def shards_to_export(store: Store, run_id: str | None, iteration: int | None) -> list[Shard]:
-    """Return the step shards of a run and an iteration, or of all.
-
-    Raises:
-        InputError: There are none.
-    """
+    """Return the step shards of a run and an iteration, or of all."""
     shards = store.shards(run_id, iteration)
     if not shards:
         raise InputError(
@@ -33,11 +29,7 @@ def shards_to_export(store: Store, run_id: str | None, iteration: int | None) ->
 
 
 def estimators_with_credit(shards: Sequence[Shard], estimator: str | None) -> list[str]:
-    """Return the estimators whose advantages some shard has, sorted; or the given one alone.
-
-    Raises:
-        InputError: There is no credit, or none by that estimator.
-    """
+    """Return the estimators whose advantages some shard has, sorted; or the given one alone."""
     splits = (split_estimator_column(c.name) for c in estimator_columns(shards, estimator))
     names = sorted({split[0] for split in splits if split and split[1] == ADVANTAGE})
     if names:
@@ -57,9 +49,6 @@ def with_advantages(
         shard: The shard.
         columns: Step columns, the keys of `credit` among them.
         estimators: Each adds its column `NAME_advantage`; null where a step has no credit.
-
-    Raises:
-        SchemaError: A shard cannot be read, or the rows of the credit shard are others.
     """
     advantages = [estimator_column(f"{name}_{ADVANTAGE}") for name in estimators]
     return enriched_tables(shard, step_columns(columns), advantages)

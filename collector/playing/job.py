@@ -19,13 +19,9 @@ class Job:
     """The part of a collection that is the same for all workers."""
 
     store: Store
-    """The store to record in."""
     run_id: str
-    """The run to record."""
     iteration: int
-    """The iteration to record."""
     policy: Policy
-    """The policy that plays."""
     settings: Settings
     """The settings that are recorded with each trajectory."""
     cache_dir: Path
@@ -53,11 +49,8 @@ class Outcome:
     """The outcome of a trajectory."""
 
     trajectory_id: str
-    """Its id."""
     num_steps: int
-    """Its number of steps."""
     success: bool
-    """Whether the task was accomplished."""
     truncated: bool
     """Whether the step limit ended it."""
     note: str | None

@@ -14,7 +14,6 @@ class PolicyView:
     """The information that a policy has before an action."""
 
     observation: Observation
-    """The current observation."""
     history: tuple[tuple[Observation, str], ...] = ()
     """Earlier observations of this trajectory with the action taken, oldest first."""
 
@@ -24,7 +23,6 @@ class DecisionRequest:
     """A request for decisions at one step."""
 
     view: PolicyView
-    """The information at that step."""
     rng: random.Random
     """The trajectory's random number generator, the only source of randomness."""
     count: int = 1
@@ -36,7 +34,6 @@ class SampledTokens:
     """The prompt of a language model, and the tokens that it sampled."""
 
     prompt_ids: Sequence[int]
-    """Token ids of the prompt."""
     response_ids: Sequence[int]
     """Token ids of the answer, its end token included."""
     response_logprobs: Sequence[float] | None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from graphcredit.collector.options import LanguageOptions
 from graphcredit.collector.policies.base import Policy
 from graphcredit.collector.policies.engines.base import Sampling
-from graphcredit.collector.policies.engines.http import parse_address
+from graphcredit.collector.policies.engines.http import checked_url
 from graphcredit.collector.policies.engines.registry import (
     ENGINES,
     require_engine,
@@ -63,7 +63,7 @@ def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
 def _at_server(argument: str) -> tuple[str, str]:
     """Return the directory and the server of `PATH@URL`; the server is this machine's if unsaid."""
     path, _, url = argument.rpartition("@")
-    return path or url, parse_address(url if path else LOCAL_SERVER).url
+    return path or url, checked_url(url if path else LOCAL_SERVER)
 
 
 def _tutor(argument: str, options: LanguageOptions) -> Policy:

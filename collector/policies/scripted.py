@@ -48,11 +48,7 @@ class RandomPolicy(ScriptedPolicy):
 
 
 def any_admissible(observation: Observation, rng: random.Random) -> str:
-    """Return an admissible action at random.
-
-    Raises:
-        InputError: The environment lists none.
-    """
+    """Return an admissible action at random."""
     if not observation.admissible_actions:
         raise InputError(
             "a random policy needs the environment's admissible actions: there are none at "
@@ -71,14 +67,9 @@ class OraclePolicy(ScriptedPolicy):
     """
 
     epsilon: float
-    """Probability of a mistake at each step, 0 to 1."""
 
     def __post_init__(self) -> None:
-        """Check the range.
-
-        Raises:
-            OptionError: `epsilon` is not a probability.
-        """
+        """Check the range."""
         if not 0.0 <= self.epsilon <= 1.0:
             raise OptionError(f"epsilon of the oracle policy must be 0 to 1: got {self.epsilon}")
 

@@ -27,9 +27,7 @@ class TutorPolicy(Policy):
     """Random admissible actions, with a model's tokens for them."""
 
     model: ModelFiles
-    """The model with the tokenizer."""
     template: Template
-    """The prompt template."""
 
     @property
     def name(self) -> str:

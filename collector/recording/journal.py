@@ -32,7 +32,6 @@ class ShardLimits:
     """Limits at which a shard is closed; the first one that is reached counts."""
 
     max_rows: int
-    """Most steps in a shard."""
     max_bytes: int
     """Most bytes in the spool, before compression."""
     max_age: float
@@ -41,6 +40,8 @@ class ShardLimits:
 
 class Journal:
     """The spool and the shards of one worker. Not thread-safe: one thread at a time may call it.
+
+    Whatever cannot be written, now or for an earlier shard, is a RecorderError.
 
     Attributes:
         _rows: The steps of the live spool, in memory too, so that no shard is made by reading one.
@@ -93,9 +94,6 @@ class Journal:
         Args:
             row: The columns that have a value. The journal keeps the dict: do not change it.
             is_last: Whether the trajectory ends with this step.
-
-        Raises:
-            RecorderError: This step or an earlier shard could not be written.
         """
         trajectory_id: str = row["trajectory_id"]
         self._write(encode_steps([row]))
@@ -107,22 +105,14 @@ class Journal:
         self._close_shard_if_due()
 
     def append_all(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Add all steps of some finished trajectories, or none of them.
-
-        Raises:
-            RecorderError: These steps or an earlier shard could not be written.
-        """
+        """Add all steps of some finished trajectories, or none of them."""
         if rows:
             self._write(encode_steps(rows))
             self._rows += rows
             self._close_shard_if_due()
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
-        """Mark the last step of a trajectory as its end.
-
-        Raises:
-            RecorderError: The end or an earlier shard could not be written.
-        """
+        """Mark the last step of a trajectory as its end."""
         self._write(encode_end(trajectory_id, end))
         self._tails.pop(trajectory_id).update(end)
         self._close_shard_if_due()

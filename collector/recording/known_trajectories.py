@@ -94,11 +94,7 @@ class KnownTrajectories:
         self._cache = steps_cache() if cache is None else cache
 
     def find(self, trajectory_id: str) -> KnownTrajectory | None:
-        """Return a trajectory, if the store has any step of it.
-
-        Raises:
-            SchemaError: A shard of the iteration cannot be read.
-        """
+        """Return a trajectory, if the store has any step of it."""
         while True:
             try:
                 return self._find(trajectory_id)

@@ -34,11 +34,7 @@ class Again:
             )
 
     def append(self, row: dict[str, Any], *, is_last: bool) -> None:
-        """Compare a step with the stored one.
-
-        Raises:
-            StepRefusedError: They differ; the message names the column.
-        """
+        """Compare a step with the stored one."""
         rows = self._known.rows
         index: int = row["step_index"]
         if index >= len(rows):
@@ -52,11 +48,7 @@ class Again:
             self._on_same()
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
-        """Compare the end with the stored one.
-
-        Raises:
-            StepRefusedError: They differ.
-        """
+        """Compare the end with the stored one."""
         num_steps = len(self._known.rows)
         if self._num_steps < num_steps:
             raise self._differs(

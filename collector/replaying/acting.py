@@ -24,7 +24,6 @@ class Player:
     """Who plays on, and for how long."""
 
     policy: Policy
-    """The policy."""
     max_steps: int
     """Steps after which an episode is truncated, those before the decision included."""
     is_acting: bool | None
@@ -36,12 +35,7 @@ class Player:
 def find_player(
     marks: Iterable[Mapping[str, Any]], environments: Iterable[str], options: ReplayOptions
 ) -> Player:
-    """Return who plays on.
-
-    Raises:
-        OptionError: The log does not name a policy or a limit of steps, or several; or the options
-            contradict it.
-    """
+    """Return who plays on."""
     acted = _acted(marks)
     policy = _policy(acted, sorted(set(environments)), options)
     differences = _differences(acted, policy)

@@ -87,12 +87,7 @@ def _is_complete(rows: list[dict[str, Any]]) -> bool:
 
 
 def of_tasks(outlines: Iterable[Outline], task_ids: tuple[str, ...]) -> list[Outline]:
-    """Return the trajectories of some tasks; of all if none is named.
-
-    Raises:
-        OptionError: A task has no complete trajectory.
-        InputError: There is no complete trajectory at all.
-    """
+    """Return the trajectories of some tasks; of all if none is named."""
     found = [each for each in outlines if not task_ids or each.task_id in task_ids]
     missing = sorted(set(task_ids) - {each.task_id for each in found})
     if missing:

@@ -19,11 +19,7 @@ _SCHEMA = arrow_schema(REPLAY_COLUMNS)
 
 
 def replayed(directory: Path, settings: str) -> set[Key]:
-    """Return the decisions that were replayed with some settings.
-
-    Raises:
-        SchemaError: A shard cannot be read.
-    """
+    """Return the decisions that were replayed with some settings."""
     found: set[Key] = set()
     for path in sorted(directory.glob("*.parquet")):
         with open_parquet(path) as file:

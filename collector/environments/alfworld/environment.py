@@ -31,20 +31,12 @@ class AlfworldEnvironment(Environment):
         ENGINES.join(game)
 
     def reset(self) -> Observation:
-        """Start the game again.
-
-        Raises:
-            UnplayableError: It cannot be loaded.
-        """
+        """Start the game again."""
         self._taken.clear()
         return _observed(ENGINES.answer(self._game, ()))
 
     def step(self, action: str) -> Transition:
-        """Take an action; one that is not admissible changes nothing.
-
-        Raises:
-            UnplayableError: The game's process died.
-        """
+        """Take an action; one that is not admissible changes nothing."""
         command = " ".join(action.split())
         answer = ENGINES.answer(self._game, (*self._taken, command))
         if answer.is_valid:
@@ -73,10 +65,6 @@ def _observed(answer: Answer) -> Observation:
 
 
 def open_alfworld(spec: str, games_dir: Path, with_oracle: bool) -> AlfworldEnvironment:
-    """Open the game of a task.
-
-    Raises:
-        OptionError: Its file is not there.
-    """
+    """Open the game of a task."""
     path = game_file(spec, games_dir)
     return AlfworldEnvironment(GameFile(path=path, with_plan=with_oracle))

@@ -28,11 +28,9 @@ class Question:
     hops: int
     """Number of relations between the entity where the question starts and the answer."""
     text: str
-    """The question."""
     entities: tuple[str, ...]
     """The entities that it names, from which a search can start."""
     answer: str
-    """The right city."""
 
 
 def all_questions(facts: Facts) -> Iterator[Question]:
@@ -84,11 +82,7 @@ def _numbered() -> Mapping[str, tuple[Question, ...]]:
 
 
 def question_named(spec: str) -> Question:
-    """Return a question by its full name.
-
-    Raises:
-        OptionError: There is no question of that name.
-    """
+    """Return a question by its full name."""
     kind, number = _parse_entry(spec)
     if number is None:
         raise OptionError(f"a question is named <hops>hop-s<number>: got {spec!r}")
@@ -102,10 +96,6 @@ def list_tasks(
 
     The seed is the number of the first round's questions. After the last question of a kind comes
     the first, so any number is valid.
-
-    Raises:
-        OptionError: An entry is not a question, a number is out of range, or the list names more
-            questions than there are tasks.
     """
     sizes = {kind: len(questions) for kind, questions in _numbered().items()}
     return seeded_tasks(

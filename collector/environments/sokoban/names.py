@@ -28,11 +28,8 @@ class Size:
     """The size of a board."""
 
     rows: int
-    """Number of rows, with the border."""
     columns: int
-    """Number of columns, with the border."""
     boxes: int
-    """Number of boxes, and of targets."""
 
     @property
     def name(self) -> str:
@@ -51,11 +48,7 @@ class Size:
 
 
 def parse_name(name: str) -> tuple[Size, int]:
-    """Return the size and the seed of a full name.
-
-    Raises:
-        OptionError: The name is not `<rows>x<columns>b<boxes>-s<seed>`.
-    """
+    """Return the size and the seed of a full name."""
     size, seed = _parse_entry(name)
     if seed is None:
         raise OptionError(
@@ -67,12 +60,7 @@ def parse_name(name: str) -> tuple[Size, int]:
 def list_tasks(
     games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
 ) -> list[Task]:
-    """Return tasks by sizes such as `6x6b2`, or single boards such as `6x6b2-s1`.
-
-    Raises:
-        OptionError: An entry is not a board, a number is out of range, or the list names more
-            boards than there are tasks.
-    """
+    """Return tasks by sizes such as `6x6b2`, or single boards such as `6x6b2-s1`."""
     entries = [_parse_entry(entry) for entry in entries_of(games, num_tasks, default="6x6b1,6x6b2")]
     return seeded_tasks(
         ENVIRONMENT,

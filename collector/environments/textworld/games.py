@@ -22,7 +22,6 @@ class Setting:
     """One number in the name of a game."""
 
     meaning: str
-    """Description."""
     values: range | tuple[int, ...]
     """The possible numbers."""
     default: int | None = None
@@ -106,7 +105,6 @@ class Game:
     settings: str
     """Letters and numbers, for example `r8o8q6`, in the order of `FAMILIES`, without defaults."""
     seed: int
-    """Seed of the generator."""
 
     @property
     def name(self) -> str:
@@ -122,11 +120,7 @@ class Game:
 
 
 def parse_game(name: str) -> Game:
-    """Return the game of a full name; its settings may be in any order.
-
-    Raises:
-        OptionError: The name is not `<family>-<settings>-s<seed>`.
-    """
+    """Return the game of a full name; its settings may be in any order."""
     (family, settings), seed = _parse_entry(name)
     if settings is None or seed is None:
         raise OptionError(
@@ -137,11 +131,7 @@ def parse_game(name: str) -> Game:
 
 
 def world_of(spec: str) -> str:
-    """Return the name of a task's game without the settings that change only the text.
-
-    Raises:
-        OptionError: `spec` is not a full name.
-    """
+    """Return the name of a task's game without the settings that change only the text."""
     game = parse_game(spec)
     settings = FAMILIES[game.family].settings
     kept = {letter: n for letter, n in game.numbers.items() if not settings[letter].tells}
@@ -154,10 +144,6 @@ def list_tasks(
     """Return tasks by families, families with settings, or single games with their seed.
 
     The presets of a family that is named alone are used in turn.
-
-    Raises:
-        OptionError: An entry is not a game, a number is out of range, or the list names more games
-            than there are tasks.
     """
 
     def name(entry: tuple[str, str | None], its_seed: int, turn: int) -> str:

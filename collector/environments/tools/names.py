@@ -16,11 +16,7 @@ _ENTRY = re.compile(r"w(?P<wishes>[12])(?:-s(?P<seed>[0-9]{1,9}))?")
 
 
 def parse_name(name: str) -> tuple[int, int]:
-    """Return the number of wishes and the seed of a full name.
-
-    Raises:
-        OptionError: The name is not `w<wishes>-s<seed>`.
-    """
+    """Return the number of wishes and the seed of a full name."""
     wishes, seed = _parse_entry(name)
     if seed is None:
         raise OptionError(f"a task is named w<wishes>-s<seed>, for example w2-s5: got {name!r}")
@@ -30,11 +26,7 @@ def parse_name(name: str) -> tuple[int, int]:
 def list_tasks(
     games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
 ) -> list[Task]:
-    """Return tasks by `w1`, `w2`, or single ones such as `w2-s5`.
-
-    Raises:
-        OptionError: An entry is not a task, or the list names more tasks than are asked for.
-    """
+    """Return tasks by `w1`, `w2`, or single ones such as `w2-s5`."""
     entries = [_parse_entry(entry) for entry in entries_of(games, num_tasks, default="w1,w2")]
     return seeded_tasks(
         ENVIRONMENT,

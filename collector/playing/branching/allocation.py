@@ -43,9 +43,7 @@ class Allocation:
     """
 
     tree_size: int
-    """Most trajectories of a tree."""
     scores: Mapping[tuple[str, str], StateScore]
-    """Scores by task and state."""
     g_max: int = 8
     """G_max: decisions to sample at a state of score 1."""
     omega_k: float = 0.1

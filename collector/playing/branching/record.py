@@ -36,10 +36,6 @@ def tree(
 
     Returns:
         An outcome for each trajectory.
-
-    Raises:
-        OptionError: The allocation counts this iteration, or a later one.
-        InputError: The environment is not deterministic.
     """
     allocation.check_precedes(job.iteration, job.store.history_path(job.run_id))
     paths = yield from grow(

@@ -13,7 +13,6 @@ class Request:
     """A request for one sampled answer."""
 
     prompt_ids: tuple[int, ...]
-    """Token ids of the prompt."""
     seed: int
     """Determines the answer, independently of the rest of the batch; 0 to 2⁶³ - 1."""
 
@@ -25,7 +24,6 @@ class Sampling:
     temperature: float
     """Divides the logits; 0 takes the most probable token."""
     max_new_tokens: int
-    """Most tokens of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -162,11 +162,7 @@ def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple
 
 
 def load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
-    """Return the causal language model of a directory, for sampling.
-
-    Raises:
-        InputError: The directory has no such model in safetensors, or lacks some of its weights.
-    """
+    """Return the causal language model of a directory, for sampling."""
     kind: torch.dtype = getattr(torch, arithmetic(dtype))
     disable_progress_bar()
     with library_errors(f"a policy must be a causal language model in safetensors: {path}"):

@@ -17,7 +17,7 @@ PAGES: Mapping[str, Sequence[str]] = {
     "credit-quality": ["credit-quality"],
     "credit-truth": ["credit-truth", "graded", "learning", "noise"],
     "evidence": ["games", "states", "tools"],
-    "learning": ["sokoban", "unseen"],
+    "learning": ["unseen"],
     "turns": ["turns"],
 }
 """Page to the results that it shows."""

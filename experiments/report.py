@@ -1,7 +1,7 @@
 """Print the tables of kept results as Markdown.
 
     python -m experiments.report                                # those of docs/research
-    python -m experiments.report OUT --only sokoban             # those of a run of one's own
+    python -m experiments.report OUT --only noise               # those of a run of one's own
 
 A run of an experiment writes OUT/NAME.parquet and prints the tables too.
 """
@@ -28,7 +28,6 @@ _TABLES: Mapping[str, str] = {
     "turns": "credit_truth.turns.report",
     "states": "credit_truth.states.report",
     "tools": "credit_truth.tools.report",
-    "sokoban": "sokoban.report",
     "unseen": "textworld.report",
 }
 """Result to the module whose `tables` shows it; imported when it is shown, as some need torch."""

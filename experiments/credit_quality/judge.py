@@ -58,7 +58,7 @@ class Condition:
     lists: str
     """One of `LISTS`."""
     games: tuple[str, ...]
-    """Played games."""
+    """Games whose steps are judged; none for all that were played."""
 
     @property
     def name(self) -> str:
@@ -141,6 +141,9 @@ def steps_of(condition: Condition) -> pa.Table:
     # The view leaves images out; no game here has any.
     fields = [field for field in STEP_SCHEMA if field.name in rows.column_names]
     schema = pa.schema(fields, metadata=STEP_SCHEMA.metadata)
+    if condition.games:
+        wanted = {f"{condition.world}-{game}" for game in condition.games}
+        rows = rows.filter(pa.array([task in wanted for task in rows["task_id"].to_pylist()]))
     return _with_lists(rows.select(schema.names).cast(schema), condition.lists)
 
 

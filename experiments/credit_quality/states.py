@@ -26,7 +26,6 @@ Added after ALFWorld and Sokoban: the command recommends only what is beyond cha
 counted too, besides what would be recommended beyond chance or not.
 """
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,16 +42,14 @@ from experiments.credit_truth.states.definitions import (
     definitions,
     restated,
 )
-from experiments.episodes import Bools, Floats, Ints
+from experiments.episodes import Bools, Floats, Ints, credit_of
 from experiments.ranks import spearman, spearman_within
 from experiments.report import publish
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.judge import evidence_in
 from graphcredit.credit.evidence.knowledge import Knowledge
 from graphcredit.credit.evidence.report import best_of, recommended
-from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.store import create_store
-from graphcredit.store.errors import CreditWarning
 
 GAMES = {"textworld": 40, "alfworld": 36, "sokoban": 60}
 
@@ -215,10 +212,7 @@ def _knowledge(steps: pa.Table, stated: dict[str, pa.Table]) -> dict[str, Knowle
 
 def _worth(steps: pa.Table) -> Floats:
     """Return [num_games] the rank correlation of the advantage of `reach` with the progress."""
-    with warnings.catch_warnings():
-        # That no lists of actions are logged is as people do it.
-        warnings.simplefilter("ignore", CreditWarning)
-        credit = compute(steps, estimators=["reach"], on_incomplete="raise")
+    credit = credit_of(steps, "reach")
     judged = pl.DataFrame(steps.select(["task_id", "oracle_distance", "next_oracle_distance"]))
     judged = judged.with_columns(
         pl.Series("credit", credit["reach_advantage"]),

@@ -9,14 +9,14 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from experiments.credit_truth.credit import GROUP_SIZE, credits_of, judged
+from experiments.credit_truth.credit import credits_of, judged
 from experiments.credit_truth.exact import Exact, policy_of
 from experiments.credit_truth.kl_step import KL, gain_along
 from experiments.credit_truth.policies import POLICIES, logits_of
 from experiments.credit_truth.rollouts import sample
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.table import world_named
-from experiments.episodes import Floats, Ints, Rollouts
+from experiments.episodes import GROUP_SIZE, Floats, Ints, Rollouts
 from experiments.ranks import spearman_within
 from graphcredit.store.options import options_as_json
 

@@ -123,7 +123,6 @@ def _two_episodes() -> Rollouts:
         time=np.array([0, 1, 0, 1, 2]),
         state=np.array([0, 1, 0, 0, 1]),
         action=np.array([0, 0, 1, 0, 1]),
-        chance=np.full(5, 1 / 2),
         target=np.array([1, 2, 0, 1, 1]),
         is_last=np.array([False, True, False, False, True]),
     )
@@ -139,8 +138,8 @@ def test_the_gradient_of_a_group_by_hand():
 
 
 def test_the_steps_are_logged_as_a_collector_would():
-    steps = step_table(_walk(), _two_episodes(), group_size=1, lists="exact")
-    assert steps["task_id"].to_pylist() == ["task 00000"] * 2 + ["task 00001"] * 3
+    steps = step_table(_walk(), _two_episodes(), lists="exact")
+    assert set(steps["task_id"].to_pylist()) == {"task 00000"}, "eight episodes are a group"
     assert steps["state"].to_pylist() == ["room 0", "room 1", "room 0", "room 0", "room 1"]
     assert steps["next_state"].to_pylist() == ["room 1", "room 2", "room 0", "room 1", "room 1"]
     assert steps["success"].to_pylist() == [None, True, None, None, False]
@@ -156,7 +155,7 @@ def test_lists_are_missing_constant_or_flipped():
     rollouts = sample(world, policy[None], 400, np.random.default_rng(0))
 
     def flips(lists: Lists) -> np.ndarray:
-        steps = step_table(world, rollouts, group_size=8, lists=lists)
+        steps = step_table(world, rollouts, lists=lists)
         listed = [
             [action in found for action in world.actions]
             for found in steps["admissible_actions"].to_pylist()
@@ -169,5 +168,5 @@ def test_lists_are_missing_constant_or_flipped():
     view, wrong = world.view[rollouts.state], flips("wrong")
     assert len(np.unique(np.column_stack([view, wrong]), axis=0)) == len(np.unique(view))
     assert 0 < wrong.mean() < 0.3
-    none = step_table(world, rollouts, group_size=8, lists="none")
+    none = step_table(world, rollouts, lists="none")
     assert none["admissible_actions"].null_count == len(rollouts.state)

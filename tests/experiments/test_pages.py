@@ -8,7 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from experiments.figures import FIGURES, bars
 from experiments.markdown import table
+from experiments.means import Mean
 from experiments.report import RESULTS, tables
 
 RESEARCH = Path(__file__).parents[2] / "docs" / "research"
@@ -17,7 +19,7 @@ PAGES: Mapping[str, Sequence[str]] = {
     "credit-quality": ["credit-quality"],
     "credit-truth": ["credit-truth", "graded", "learning", "noise"],
     "evidence": ["games", "states", "tools"],
-    "learning": ["sokoban", "unseen"],
+    "learning": ["unseen"],
     "turns": ["turns"],
 }
 """Page to the results that it shows."""
@@ -57,3 +59,15 @@ def test_tables_of_a_page_are_those_of_the_kept_results(page: str):
 
 def test_every_result_has_a_page():
     assert {path.stem for path in RESULTS.iterdir()} == {n for of in PAGES.values() for n in of}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_figure_of_a_page_is_that_of_the_kept_results(page: str):
+    assert (RESEARCH / f"{page}.svg").read_text(encoding="utf-8") == FIGURES[page]()
+    assert f"({page}.svg)" in (RESEARCH / f"{page}.md").read_text(encoding="utf-8")
+
+
+def test_a_bar_is_as_long_as_its_mean():
+    shown = bars("wins", [("a", Mean(value=0.5, low=0.25, high=1.0))])
+    assert '<rect x="250.0" y="34" width="190.0"' in shown
+    assert '<path d="M345.0 42H630.0"' in shown

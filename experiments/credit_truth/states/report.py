@@ -1,6 +1,5 @@
 """Tables of `run.py`: what each definition is worth and what evidence says, and how they agree."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,19 +39,28 @@ def _of_definitions(rows: pl.DataFrame) -> str:
     return table(titles, lines)
 
 
+def orders(rule: str, worth: str, rows: pl.DataFrame) -> list[float]:
+    """Return how well a rule's order of the definitions agrees with their worth in each log."""
+    return [spearman(log[rule], log[worth]) for log in _logs(rows)]
+
+
+def _logs(rows: pl.DataFrame) -> list[pl.DataFrame]:
+    return [log for _, log in rows.group_by("world", "policy", "seed", maintain_order=True)]
+
+
 def _of_rules(rows: pl.DataFrame) -> str:
     """Return how well the order of each rule agrees with the worth, and what its choice costs."""
-    logs = [log for _, log in rows.group_by("world", "policy", "seed", maintain_order=True)]
     return table(
         [
             *("chosen by", "Spearman with `reach`, 1 group", "cost of its choice"),
             *("16 groups", "cost", "true (or a fragment of it)"),
         ],
-        [_of_rule(rule, logs) for rule in _RULES],
+        [_of_rule(rule, rows) for rule in _RULES],
     )
 
 
-def _of_rule(rule: str, logs: Sequence[pl.DataFrame]) -> list[str]:
+def _of_rule(rule: str, rows: pl.DataFrame) -> list[str]:
+    logs = _logs(rows)
     chosen = [
         log.sort(rule, descending=True, maintain_order=True).row(0, named=True) for log in logs
     ]
@@ -61,8 +69,8 @@ def _of_rule(rule: str, logs: Sequence[pl.DataFrame]) -> list[str]:
         costs = [
             _first_by(worth, log)[worth] - row[worth] for log, row in zip(logs, chosen, strict=True)
         ]
-        orders = [spearman(log[rule], log[worth]) for log in logs]
-        cells += ["" if rule == "recommended" else interval(mean(orders)), interval(mean(costs))]
+        order = "" if rule == "recommended" else interval(mean(orders(rule, worth, rows)))
+        cells += [order, interval(mean(costs))]
     picks = [row["definition"] for row in chosen]
     true, near = (np.mean([pick in some for pick in picks]) for some in (("true",), _NEAR))
     return [*cells, f"{true:.0%} ({near:.0%})"]

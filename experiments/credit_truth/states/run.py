@@ -62,7 +62,7 @@ def judge(unit: Unit) -> pl.DataFrame:
     rng = np.random.default_rng([crc32(unit.name.encode()), 7])
     rows: list[dict[str, Any]] = []
     of_all: dict[str, Knowledge] = {}
-    steps = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists="none")
+    steps = step_table(played.world, played.rollouts, lists="none")
     every = definitions(visits_of(played, rng), rng)
     for name, visits in zip(NAMES, every, strict=True):
         known = knowledge(played, before(visits, played.rollouts.is_last))

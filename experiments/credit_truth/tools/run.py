@@ -8,7 +8,6 @@ Rules turn the logs into states, evidence recommends one of them, and the exact 
 credit by each is worth to learning.
 """
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +29,7 @@ from experiments.credit_truth.states.run import (
 )
 from experiments.credit_truth.tools.log import TRUE, effects_of, in_true_states, logged
 from experiments.credit_truth.worlds.table import DESIGN_TOOL_WORLDS, TOOL_WORLDS
-from experiments.episodes import Floats, Ints, advantages
+from experiments.episodes import Floats, Ints, advantages, credit_of
 from experiments.jobs import made
 from experiments.report import publish
 from graphcredit.collector.states.effects import Effects
@@ -39,9 +38,7 @@ from graphcredit.collector.states.table import learned
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.evidence.knowledge import Knowledge
 from graphcredit.credit.evidence.parts import Parts, knowledge_of_parts
-from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.merging.table import MergeSettings
-from graphcredit.store.errors import CreditWarning
 
 RULES = ("results", "calls", "facts", "effects", "effects+last-tool")
 """What `graphcredit evidence` judges besides the logged states, without the work tree."""
@@ -129,10 +126,7 @@ def _learn(played: Played, steps: pa.Table, effects: Effects) -> tuple[tuple[str
 
 def _compute(steps: pa.Table, merge: MergeSettings) -> tuple[Ints, Floats]:
     """Return the node of each step, and its advantage of `reach`."""
-    with warnings.catch_warnings():
-        # That no lists of actions are logged is as people do it.
-        warnings.simplefilter("ignore", CreditWarning)
-        credit = compute(steps, estimators=["reach"], merge=merge, on_incomplete="raise")
+    credit = credit_of(steps, "reach", merge)
     node = np.unique(credit["state_id"].to_numpy(), return_inverse=True)[1]
     return node, credit["reach_advantage"].to_numpy().astype(np.float64)
 

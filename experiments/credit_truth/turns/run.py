@@ -23,7 +23,7 @@ from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.turns.judges import JUDGES, with_rewards, with_scores
 from experiments.credit_truth.worlds.table import WORLDS
-from experiments.episodes import GROUP_SIZE, advantages
+from experiments.episodes import advantages
 from experiments.jobs import made
 from experiments.report import publish
 from graphcredit.credit.estimators.mt_grpo import MtGrpo
@@ -85,7 +85,7 @@ def judge_turns(of: TurnUnit) -> pl.DataFrame:
 
 def _logs(played: Played, name: str) -> Iterator[tuple[str, str, pa.Table]]:
     """Yield judge, way to log, and the steps."""
-    steps = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists="none")
+    steps = step_table(played.world, played.rollouts, lists="none")
     yield "nobody", "nothing", steps
     for judge, says in JUDGES.items():
         rng = np.random.default_rng(crc32(f"{name} {judge}".encode()))

@@ -181,11 +181,7 @@ def _sum_of(rewards: Sequence[Any]) -> float | None:
 
 
 def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[Message, ...]:
-    """Return the messages of a row, as sampled so; those of a prompt are context.
-
-    Raises:
-        RecordError: The row has none.
-    """
+    """Return the messages of a row, as sampled so; those of a prompt are context."""
     messages = messages_in(row)
     # An answer that the log excludes from training is context: an example, or a stub.
     excluded = [m.source.get("loss") is False or m.source.get("weight") == 0 for m in messages]

@@ -55,7 +55,7 @@ from graphcredit.collector.importers.messages.values import (
 GROUPS = (
     *("group_id", "task_id", "instance_id", "example_id", "prompt_id", "problem_id"),
     *("item_id", "question_id", "game_file", "task_name", "dataset_item_id", "datasetItemId"),
-    *("reference_example_id", "scenario_id", "scenario", "task", "env_id", "uid"),
+    *("reference_example_id", "row_id", "scenario_id", "scenario", "task", "env_id", "uid"),
 )
 """Fields that name the task, the surest first; rollouts that share it form a group."""
 

@@ -23,7 +23,7 @@ MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, Recurs
 """What a reader may raise of a record whose parts have other types than its format says."""
 
 
-NESTED = ("meta", "metadata", "info", "result")
+NESTED = ("meta", "metadata", "info", "result", "evaluation_result", "input_metadata")
 """Fields whose own fields may name task, reward and success."""
 
 

@@ -69,6 +69,9 @@ class LogFormat:
     which another one reads more than twice as many answers."""
 
 
+_OF_EVALUATIONS = ("evaluation_result.reason", "eval_metadata")
+"""What Eval Protocol says of a score."""
+
 FORMATS: tuple[LogFormat, ...] = (
     LogFormat(
         name="verifiers",
@@ -264,7 +267,7 @@ FORMATS: tuple[LogFormat, ...] = (
         name="messages",
         is_row=chat_rows.is_row,
         read=chat_rows.read,
-        aside=(*row_messages.ASIDE, *scores.ASIDE, "outcome", "verdict"),
+        aside=(*row_messages.ASIDE, *scores.ASIDE, "outcome", "verdict", *_OF_EVALUATIONS),
         is_loose=True,
     ),
 )

@@ -281,8 +281,9 @@ def test_of_several_names_of_a_task_the_surest_makes_the_groups(
 
 def test_eval_protocol_has_its_score_in_a_result(tmp_path: Path):
     judged = {"evaluation_result": {"score": 0.25, "is_score_valid": True, "reason": "one of four"}}
-    rows = [row(said("user", "q"), said("assistant", "a"), **judged)]
-    imported(write_lines(tmp_path / "logs.jsonl", *rows), tmp_path / "store")
+    messages = [said("user", "q"), said("assistant", "a")]
+    log = write_lines(tmp_path / "logs.jsonl", {"messages": messages, **judged})
+    imported(log, tmp_path / "store")
     assert brief(tmp_path / "store", "reward", "success") == [(0.25, False)]
 
 

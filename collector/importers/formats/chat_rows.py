@@ -55,7 +55,7 @@ from graphcredit.collector.importers.messages.values import (
 GROUPS = (
     *("group_id", "task_id", "instance_id", "example_id", "prompt_id", "problem_id"),
     *("item_id", "question_id", "game_file", "task_name", "dataset_item_id", "datasetItemId"),
-    *("reference_example_id", "scenario_id", "scenario", "task", "env_id", "uid"),
+    *("reference_example_id", "row_id", "scenario_id", "scenario", "task", "env_id", "uid"),
 )
 """Fields that name the task, the surest first; rollouts that share it form a group."""
 
@@ -181,11 +181,7 @@ def _sum_of(rewards: Sequence[Any]) -> float | None:
 
 
 def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[Message, ...]:
-    """Return the messages of a row, as sampled so; those of a prompt are context.
-
-    Raises:
-        RecordError: The row has none.
-    """
+    """Return the messages of a row, as sampled so; those of a prompt are context."""
     messages = messages_in(row)
     # An answer that the log excludes from training is context: an example, or a stub.
     excluded = [m.source.get("loss") is False or m.source.get("weight") == 0 for m in messages]

@@ -79,9 +79,6 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
             the last action led to; neither has an action then.
         places: Where they are, for messages.
         facts: What is said of the episode.
-
-    Raises:
-        RecordError: A row lacks its state or action, or its reward is no number.
     """
     seen = [_seen(row) for row in rows]
     following = [_text_or_none(part(row, "next_state")) for row in rows]

@@ -113,9 +113,6 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
         value: The record.
         among: Whether it is in a log of steps. A row that lacks a state or an action is one then:
             that of a reset, or one to be refused with its episode.
-
-    Raises:
-        RecordError: Arrays of an episode have other lengths.
     """
     if _are_steps(value, {}):
         return Shape(said={}, rows=cast("list[Row]", value))
@@ -164,11 +161,9 @@ def _with_result(row: Row) -> Row:
 
 def _is_step(row: Row) -> bool:
     is_seen = any(part(row, name) is not None for name in SEEN)
-    return has_part(row, "action") and (is_seen or (_is_blind(row) and _has_place(row)))
-
-
-def _has_place(row: Row) -> bool:
-    return any(has_part(row, name) for name in _PLACES)
+    return has_part(row, "action") and (
+        is_seen or (_is_blind(row) and any(has_part(row, name) for name in _PLACES))
+    )
 
 
 def _is_blind(row: Row) -> bool:
@@ -176,22 +171,22 @@ def _is_blind(row: Row) -> bool:
 
     The actions before it are its state.
     """
+    is_judged = type(part(row, "reward")) in (int, float) and part(row, "action") is not None
+    return is_judged and _says_nothing_seen(row)
+
+
+def _says_nothing_seen(row: Row) -> bool:
+    """Return whether no field may have a state, also of another name, and no text of a model."""
+    is_named = any(len(name) > 1 for name in fields_for(row, "action"))
     has_seen = any("state" in name.lower() or "obs" in name.lower() for name in row)
     has_seen |= any(has_part(row, name) for name in SEEN)
-    is_judged = type(part(row, "reward")) in (int, float) and part(row, "action") is not None
-    return is_judged and not has_seen and list_of(row) is None and pair_of(row) is None
+    return is_named and not has_seen and list_of(row) is None and pair_of(row) is None
 
 
 def _with_lists(row: Row) -> Row:
-    """Return the columns that pandas writes: as objects of numbers, or names beside the rows."""
-    if not isinstance(next(iter(row.values()), None), Mapping | list):
+    """Return columns as lists, where pandas writes them as objects of numbers."""
+    if not isinstance(next(iter(row.values()), None), Mapping):
         return row
-    columns, data = row.get("columns"), row.get("data")
-    if isinstance(columns, list) and isinstance(data, list):
-        lines = cast("list[Any]", data)
-        if all(isinstance(line, list) and len(line) == len(columns) for line in lines):
-            names = map(str, cast("list[Any]", columns))
-            return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
     objects = [fields_of(value) for value in row.values()]
     numbers = [str(number) for number in range(len(objects[0]))] if objects else []
     if numbers and all(list(each) == numbers for each in objects):
@@ -210,8 +205,8 @@ def _has_arrays(row: Row) -> bool:
         return False
     length = len(cast("list[Any]", actions))
     states = first_of(row, (*NAMES["state"], *NAMES["observation"]))
-    if not any(has_part(row, name) for name in SEEN):  # the actions before each are its state
-        return _length(part(row, "reward")) == length > 1 and list_of(row) is None
+    if _says_nothing_seen(row):  # the actions before each are its state
+        return _length(part(row, "reward")) == length > 1
     if not isinstance(states, list | Mapping):
         return False
     if _length(states) not in (length, length + 1) or isinstance(part(row, "step_index"), int):

@@ -82,20 +82,8 @@ def test_a_state_shows_its_text_and_ranks_its_actions(
         assert shown.startswith(start)
 
 
-def test_a_transition_shows_every_part_of_its_steps_and_links_to_them(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_transition_links_to_its_steps(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "graph", task="t0", estimator="gigpo", at="e0-2")
-    shown = app.dataframe[0].value
-    sql = """
-        SELECT * FROM enriched WHERE task_id = 't0' AND state_id = 0 AND next_state_id = 2
-        ORDER BY trajectory_id, step_index
-    """
-    rows = run_trusted_query(store, sql).table
-    parts = [name for name in rows.column_names if name.startswith(("gigpo_", "graphgpo_"))]
-    assert len(parts) == 7
-    for name in parts:
-        assert list(shown[name]) == pytest.approx(rows[name].to_pylist()), name
     links = [link.proto for link in app.get("page_link")]
     assert "trajectory=x" in links[0].query_string
     assert "step=2" in links[0].query_string

@@ -151,7 +151,9 @@ def test_what_mattered_stands_first_on_tasks_and_on_its_step(
     marks = [text.value for text in app.caption if "rollouts won" in text.value]
     assert trust(first) in marks[0]
     assert marks[0].startswith(f"{'won' if first.won else 'failed'}; 1 of 3")
-    assert len(marks) == len(decisions(store, run_id="r0", iteration=0, most=5))
+    pictures = [picture.proto.imgs[0] for picture in app.get("image")]
+    assert all(picture.url.startswith("data:image/svg+xml") for picture in pictures)
+    assert len(marks) == len(pictures) == len(decisions(store, run_id="r0", iteration=0, most=5))
     place = {"task": first.task_id, "trajectory": first.trajectory_id, "step": first.step_index}
     app = open_page(monkeypatch, store, "trajectory", **place, estimator="reach")
     assert sentence(first) in [text.value for text in app.text]

@@ -43,31 +43,11 @@ def test_steps_have_no_credit_where_none_was_assigned(tmp_path: Path):
     assert found["state_id"].to_pylist() == [None] * 4
 
 
-def test_who_was_at_a_state_is_ranked_by_advantage(shared: Shared):
-    store = shared(two_tasks)
-    found = trajectory.steps_here(
-        store, **ONE, task_id="t0", state_id=0, estimator="graphgpo"
-    ).to_pylist()
-    # A is left by x at 0 and 2, by y at 0, by z at 0 and 1; x alone succeeds, with return 10.
-    places = {(row["trajectory_id"], row["step_index"]) for row in found}
-    assert places == {("x", 0), ("x", 2), ("y", 0), ("z", 0), ("z", 1)}
-    advantages = [row["advantage"] for row in found]
-    assert advantages == sorted(advantages, reverse=True)
-    assert {(r["trajectory_id"], r["success"], r["return"]) for r in found} == {
-        ("x", True, 10.0),
-        ("y", False, 0.0),
-        ("z", False, -0.1),
-    }
-    best = found[0]
-    assert (best["trajectory_id"], best["step_index"], best["action"]) == ("x", 2, "c")
-
-
 def test_the_outcomes_from_a_state_are_counted_with_all_their_steps(tmp_path: Path):
     """However many steps are listed: the first ones have the most credit, and say too much."""
     many = [steps_of(f"m{n:03}", "A a B b A", task_id="t0") for n in range(600)]
     store = credited(tmp_path / "s", [*worked_example(), *chain(*many)])
     here = {**ONE, "task_id": "t0", "state_id": 0, "estimator": "graphgpo"}
-    assert trajectory.steps_here(store, **here).num_rows == 500
     sql = """
         SELECT action, next_state_id, count(*) AS num_steps,
             count(DISTINCT trajectory_id) AS num_trajectories,
@@ -117,4 +97,4 @@ def test_an_estimator_of_a_foreign_name_is_no_sql(shared: Shared):
     store = shared(worked_example)
     evil = "1 AS x) TO '/nowhere' --\""
     with pytest.raises(ValueError, match="not found"):
-        trajectory.steps_here(store, **ONE, task_id="t0", state_id=0, estimator=evil)
+        trajectory.outcomes_here(store, **ONE, task_id="t0", state_id=0, estimator=evil)

@@ -20,7 +20,6 @@ from graphcredit.viewer.graph.shading import (
     Shading,
     TrueDistances,
     true_distances,
-    true_scale,
 )
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph, read_task_graph
 from graphcredit.viewer.queries.compare import truth_agreement
@@ -119,8 +118,6 @@ def test_states_and_transitions_have_what_is_true_of_them(store: Store):
         ("C", "D"): -3,
         ("C", "won"): 1,
     }
-    scale = true_scale(truth)
-    assert [scale.of(node) for node in graph.nodes] == [2, 3, 1, 4, 0]
 
 
 def test_a_state_whose_text_hides_something_has_several_true_distances(store: Store):

@@ -32,13 +32,7 @@ SHOWN = "shown"
 
 
 def with_shown(steps: pa.Table, column: str, other: str | None) -> pa.Table:
-    """Return the steps with a column `SHOWN`.
-
-    Args:
-        steps: From `queries.graphs.task_steps`.
-        column: The advantage.
-        other: Another advantage, to be subtracted; None for nothing.
-    """
+    """Return the steps with a column `SHOWN`."""
     shown = steps[column] if other is None else pc.subtract(steps[column], steps[other])
     return steps.append_column(SHOWN, shown)
 
@@ -53,13 +47,7 @@ def own_steps(steps: pa.Table, trajectory_id: str) -> dict[Ends, list[OwnStep]]:
 
 
 def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
-    """Return the actions taken in a state, the most advantageous first.
-
-    Args:
-        steps: From `queries.graphs.task_steps`.
-        state_id: The state.
-        column: The advantage, for example `gigpo_advantage`.
-    """
+    """Return the actions taken in a state, the most advantageous first."""
     here = steps.filter(pc.field("state_id") == state_id)
     here = here.set_column(
         here.column_names.index("succeeded"), "succeeded", here["succeeded"].cast(pa.int8())

@@ -9,7 +9,7 @@ from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
-from graphcredit.viewer.graph.scales import Scales
+from graphcredit.viewer.graph.scales import SEEN, Scales
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph
@@ -30,27 +30,14 @@ def draw(
     whole: TaskGraph | None = None,
     shading: Shading | None = None,
 ) -> str:
-    """Return the SVG of a graph.
-
-    Args:
-        graph: What is drawn.
-        title: The heading, one line.
-        whole: The whole graph, if that is a part.
-        shading: The meaning of the colours; by default the mean advantage.
-    """
+    """Return the SVG of a graph."""
     whole = graph if whole is None else whole
     shading = Shading(advantage="mean advantage") if shading is None else shading
     return _picture(graph, whole, shading, layers_of(whole), title=title)
 
 
 def draw_step(whole: TaskGraph, shading: Shading, ends: Ends) -> str:
-    """Return the SVG of a state, of a step from there, and of the other ways that were taken most.
-
-    Args:
-        whole: The whole graph.
-        shading: The meaning of the colours; the step is written in bold if it is its `own`.
-        ends: Where the step began and where it led.
-    """
+    """Return the SVG of a state, of a step from there, and of the other ways taken most."""
     here, _ = ends
     ways = [edge for edge in whole.edges if edge.source == here]
     ways.sort(key=lambda edge: (edge.ends != ends, -edge.visits))
@@ -84,7 +71,7 @@ def _picture(
             for line in _node(
                 node,
                 names[node.state_id],
-                scales.shade(node, shading),
+                scales.shade(node),
                 *layout.places[node.state_id],
             )
         ),
@@ -103,7 +90,7 @@ def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
     marks = "5×, width: visits; dashed: no effect; dotted: a way; bar at the tip: below 0"
     for x, name, colours, ends in (
         (0, shading.advantage, scales.credit.bar(), scales.credit.ends()),
-        (330, shading.states.title, states, scales.state_ends(shading)),
+        (330, SEEN, states, scales.state_ends()),
     ):
         for step, colour in enumerate(colours):
             left = _MARGIN + x + step * 10

@@ -44,11 +44,6 @@ def thinned(part: TaskGraph, layers: Mapping[int, int], kept: Container[Ends]) -
 
     Kept are those wanted and the most visited way into each state from a layer before it, so that
     no state loses its place; the others are the most visited ones.
-
-    Args:
-        part: What is shown.
-        layers: From `layers_of` the whole graph.
-        kept: Ends of transitions that are drawn in any case.
     """
     if len(part.edges) <= MOST_TRANSITIONS:
         return part

@@ -94,13 +94,8 @@ def _measures(number: int, correlation: float | None, flip_share: float) -> None
     places = st.columns(3)
     places[0].metric("Steps compared", f"{number:,}", border=True)
     shown = "–" if correlation is None else f"{correlation:.3f}"
-    places[1].metric("Correlation", shown, border=True, help="Pearson's correlation.")
-    places[2].metric(
-        "Sign flips",
-        f"{flip_share:.1%}",
-        border=True,
-        help="Share to which one side gives credit and the other blame.",
-    )
+    places[1].metric("Correlation", shown, border=True)
+    places[2].metric("Sign flips", f"{flip_share:.1%}", border=True)
 
 
 def _against_truth(where: dict[str, Any], left: str, right: str) -> None:

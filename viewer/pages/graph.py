@@ -14,7 +14,7 @@ from graphcredit.viewer.graph.importance import important
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.matters import what_matters
 from graphcredit.viewer.graph.play import Play, play_of
-from graphcredit.viewer.graph.shading import Shading, StateScale, TrueDistances, true_distances
+from graphcredit.viewer.graph.shading import Shading, TrueDistances, true_distances
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, node_key, parse_key
 from graphcredit.viewer.graph.words import WHAT_MATTERS, what_is_shown
 from graphcredit.viewer.pages.parts import graph_controls as controls
@@ -51,7 +51,6 @@ class _Choices:
     """The whole graph, with that advantage."""
     view: str
     """The key of the part that is shown."""
-    states: StateScale
 
 
 def show() -> None:
@@ -69,7 +68,7 @@ def show() -> None:
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
     truth = true_distances(steps)
     with boxes:
-        chosen = _choose(place, steps, truth)
+        chosen = _choose(place, steps)
     missing.doubtful_credit(place.run_id, place.iteration)
     missing.doubtful_group(steps)
     selected = _selected(chosen.graph, steps)
@@ -92,11 +91,9 @@ def show() -> None:
     )
     with panel:
         lists.show(selected)
-    if isinstance(selected, tuple):
-        lists.show_steps(selected)
 
 
-def _choose(place: GraphPlace, steps: pa.Table, truth: TrueDistances | None) -> _Choices:
+def _choose(place: GraphPlace, steps: pa.Table) -> _Choices:
     """Show the boxes of what of the graph is shown, and how."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         trajectory = choose_trajectory(steps)
@@ -105,7 +102,6 @@ def _choose(place: GraphPlace, steps: pa.Table, truth: TrueDistances | None) -> 
             trajectory=trajectory,
             graph=graph,
             view=controls.choose_view(graph, has_trajectory=trajectory is not None),
-            states=controls.choose_state_colour(graph, truth),
         )
 
 
@@ -118,7 +114,6 @@ def _shaded(
     return steps, Shading(
         advantage=f"{place.estimator} advantage{other.name}",
         others=other.of_edges,
-        states=chosen.states,
         own={} if chosen.trajectory is None else facts.own_steps(steps, chosen.trajectory),
         truth=truth,
     )

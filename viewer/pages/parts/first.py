@@ -105,11 +105,7 @@ def _picture(each: Decision, here: Mapping[str, Any]) -> None:
 
 
 def in_numbers(facts: pa.Table) -> str:
-    """Return the iteration in a sentence.
-
-    Args:
-        facts: Its tasks, as `task_facts` returns them.
-    """
+    """Return the iteration in a sentence."""
     rows = facts.select(["num_trajectories", "success_rate", "is_degenerate"]).to_pylist()
     num_rollouts = sum(row["num_trajectories"] for row in rows)
     num_won = sum(row["num_trajectories"] * (row["success_rate"] or 0) for row in rows)

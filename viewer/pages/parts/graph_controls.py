@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from graphcredit.viewer.graph.shading import STATE_SCALES, StateScale, TrueDistances, true_scale
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.widgets import selection
@@ -62,25 +61,6 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> str:
     small = len(graph.nodes) <= READABLE
     default = "everything" if small else "matters"
     return _segments("view", "Part", names, default, _VIEWS.__getitem__)
-
-
-def choose_state_colour(graph: TaskGraph, truth: TrueDistances | None) -> StateScale:
-    """Show a choice of the states' colour, if there is more to show than the seen distance."""
-    scales = dict(STATE_SCALES) if truth is None else {**STATE_SCALES, "true": true_scale(truth)}
-    known = [
-        name
-        for name, scale in scales.items()
-        if any(scale.of(node) is not None for node in graph.nodes)
-    ]
-    names = list(dict.fromkeys(["distance", *known]))
-    if len(names) == 1:
-        return scales["distance"]
-    titles = {"distance": "seen distance", "true": "true distance"}
-    return scales[
-        _segments(
-            "states", "Colour of states", names, "distance", lambda name: titles.get(name, name)
-        )
-    ]
 
 
 def _segments(

@@ -46,8 +46,8 @@ class Column:
     meaning: str
 
 
-def _column(name: str, type_: pa.DataType, meaning: str, *, nullable: bool = False) -> Column:
-    return Column(name=name, type=type_, nullable=nullable, meaning=meaning)
+def _column(name: str, type_: pa.DataType, meaning: str) -> Column:
+    return Column(name=name, type=type_, meaning=meaning)
 
 
 def _nullable(name: str, type_: pa.DataType, meaning: str) -> Column:

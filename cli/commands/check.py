@@ -1,5 +1,6 @@
 """`graphcredit check`: check every rule of the format over the whole store."""
 
+from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -131,9 +132,12 @@ def _refused(move: Move) -> str:
 def _print_report(report: CheckReport) -> None:
     for violation in report.errors:
         say(f"error: {violation.rule.name}: {violation.message}")
-    for violation, others in _alike(report.notices):
-        more = f" (and the same in {counted(others, 'more file')})" if others else ""
-        say(f"notice: {violation.rule.name}: {violation.message}{more}")
+    alike: defaultdict[tuple[str, str], list[Violation]] = defaultdict(list)
+    for notice in report.notices:
+        alike[notice.rule.name, notice.found].append(notice)
+    for first, *others in alike.values():
+        more = f" (and the same in {counted(len(others), 'more file')})" if others else ""
+        say(f"notice: {first.rule.name}: {first.message}{more}")
     if report.num_unverified:
         say(
             f"unverified: {report.num_unverified:,} of {counted(report.num_files, 'file')}, "
@@ -145,11 +149,3 @@ def _print_report(report: CheckReport) -> None:
         f"{counted(report.num_trajectories, 'trajectory')} ({report.num_incomplete:,} incomplete): "
         f"{counted(len(report.errors), 'error')}, {counted(len(report.notices), 'notice')}"
     )
-
-
-def _alike(notices: tuple[Violation, ...]) -> list[tuple[Violation, int]]:
-    """Return one notice of each kind, and the number of other files that have the same one."""
-    kinds: dict[tuple[str, str], list[Violation]] = {}
-    for notice in notices:
-        kinds.setdefault((notice.rule.name, notice.found), []).append(notice)
-    return [(same[0], len(same) - 1) for same in kinds.values()]

@@ -29,7 +29,9 @@ def loop(
 
     effective = read_loop_config(config, setting or ())
     with interruptible("the same command goes on"), progress("loop") as show:
-        lines = run_loop(effective, on_progress=show, on_notice=_tell)
+        lines = run_loop(
+            effective, on_progress=show, on_notice=lambda notice: tell(f"notice: {notice}")
+        )
         if as_json:
             for line in lines:
                 print_json(line, indent=None)
@@ -37,15 +39,10 @@ def loop(
             _show(lines)
 
 
-def _tell(notice: str) -> None:
-    tell(f"notice: {notice}")
-
-
 def _show(lines: Iterator[Mapping[str, Any]]) -> None:
     say(" ".join([*(f"{title:>{width}}" for title, _, _, width in _NUMBERS), _SECONDS]))
     for line in lines:
-        more = [*_left_out(line), *_nothing_learnt(line), *_evaluations(line)]
-        say(" ".join([*_cells(line), *more]))
+        say(" ".join([*_cells(line), *_remarks(line)]))
 
 
 _NUMBERS: tuple[tuple[str, str, str, int], ...] = (
@@ -75,25 +72,13 @@ def _cells(line: Mapping[str, Any]) -> Iterator[str]:
     yield f"{seconds:>{len(_SECONDS)}}"
 
 
-def _left_out(line: Mapping[str, Any]) -> list[str]:
-    """Return how many steps were not trained on, and why, if there were any."""
-    counts = ", ".join(f"{count:,} {why}" for why, count in line.get("dropped", {}).items())
-    return [f" left out {counts}"] if counts else []
-
-
-def _nothing_learnt(line: Mapping[str, Any]) -> list[str]:
-    """Return why nothing was learnt, and how many groups could have taught nothing, if so."""
-    if "nothing_learnt" not in line:
-        return []
-    groups = f"{line['num_degenerate_groups']:,} of {line['num_groups']:,} groups"
-    return [f" nothing learnt: {line['nothing_learnt']} (all returns are equal in {groups})"]
-
-
-def _evaluations(line: Mapping[str, Any]) -> list[str]:
-    """Return what a line has of an evaluation, if there was one."""
-    ending = "_success_rate"
-    return [
-        f" {name.removesuffix(ending).replace('_', ' ')} {value:.3f}"
-        for name, value in line.items()
-        if name.endswith(ending)
-    ]
+def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was not trained on, why nothing was learnt, and what an evaluation gave."""
+    if counts := ", ".join(f"{count:,} {why}" for why, count in line.get("dropped", {}).items()):
+        yield f" left out {counts}"
+    if "nothing_learnt" in line:
+        groups = f"{line['num_degenerate_groups']:,} of {line['num_groups']:,} groups"
+        yield f" nothing learnt: {line['nothing_learnt']} (all returns are equal in {groups})"
+    for name, value in line.items():
+        if name.endswith("_success_rate"):
+            yield f" {name.removesuffix('_success_rate').replace('_', ' ')} {value:.3f}"

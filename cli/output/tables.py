@@ -43,11 +43,13 @@ def print_table(console: Console, table: pa.Table) -> list[str]:
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     numeric = [any(is_of(field.type) for is_of in numbers) for field in table.schema]
     for row in chain([names], _cells(table)):
-        line = [
-            _aligned(cell, width, is_number)
-            for cell, width, is_number in zip(row, fitted, numeric, strict=False)
-        ]
-        _print_line(console, Text("  ").join(line))
+        shown = list(zip(row, fitted, numeric, strict=False))
+        for cell, width, is_number in shown:
+            cell.truncate(width, overflow="ellipsis")
+            (cell.pad_left if is_number else cell.pad_right)(width - cell.cell_len)
+        line = Text("  ").join(cell for cell, *_ in shown)
+        line.rstrip()
+        console.print(line, soft_wrap=True)
     return _cut(widths, fitted)
 
 
@@ -70,12 +72,6 @@ def _line(widths: list[int], longest: int) -> int:
     return sum(min(width, longest) for width in widths) + 2 * (len(widths) - 1)
 
 
-def _aligned(cell: Text, width: int, is_number: bool) -> Text:
-    cell.truncate(width, overflow="ellipsis")
-    (cell.pad_left if is_number else cell.pad_right)(width - cell.cell_len)
-    return cell
-
-
 def _cut(widths: list[int], fitted: list[int]) -> list[str]:
     if fitted == widths:
         return []
@@ -89,11 +85,6 @@ def _cut(widths: list[int], fitted: list[int]) -> list[str]:
 
 def _cells(table: pa.Table) -> Iterator[list[Text]]:
     return ([_cell(value) for value in row] for row in python_rows(table))
-
-
-def _print_line(console: Console, line: Text) -> None:
-    line.rstrip()
-    console.print(line, soft_wrap=True)
 
 
 def _cell(value: object) -> Text:

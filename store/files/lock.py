@@ -43,11 +43,10 @@ class LockFile:
             raise InputError("a lock is held by the process that took it, not by its forks")
         return self._descriptor
 
-    def lock(self, *, wait: bool = False, shared: bool = False) -> bool:
+    def lock(self, *, wait: bool = False) -> bool:
         """Lock the whole file. If another process has it locked, wait, or return False."""
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
-            fcntl.flock(self.descriptor, kind if wait else kind | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             return False
         return True

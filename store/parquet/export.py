@@ -100,13 +100,12 @@ def _flat(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
             values = table.column(place).to_pylist()
-            texts = [None if value is None else _json(value) for value in values]
+            encoder = json.JSONEncoder(
+                ensure_ascii=False, default=lambda content: f"<{len(content)} bytes>"
+            )
+            texts = [None if value is None else encoder.encode(value) for value in values]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
     return table
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=lambda each: f"<{len(each)} bytes>")
 
 
 def _counted(columns: tuple[Column, ...], estimator: str | None) -> str:

@@ -50,14 +50,6 @@ def test_what_a_fork_does_with_its_copy_of_a_lock_leaves_the_parents_alone(tmp_p
     lock.close()
 
 
-def test_a_shared_lock_keeps_only_exclusive_ones_out(tmp_path: Path):
-    with LockFile(tmp_path / "lock") as one, LockFile(tmp_path / "lock") as two:
-        assert one.lock(shared=True)
-        assert two.lock(shared=True)
-        with LockFile(tmp_path / "lock") as three:
-            assert not three.lock()
-
-
 def test_a_refusal_names_the_process_that_has_the_lock(tmp_path: Path):
     refusal = r"one at a time\. .*/\.lock is locked by this process"
     with (

@@ -16,15 +16,13 @@ import polars as pl
 
 from graphcredit.credit.options import RECOMMENDED
 from graphcredit.scanning import scan
+from graphcredit.showing import graph_of_task
 from graphcredit.store.errors import InputError, missing_extras
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.near_names import did_you_mean
 from graphcredit.viewer.graph.layout import Point, layers_of, layout_of
-from graphcredit.viewer.graph.matters import readable_part
-from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import state_names
-from graphcredit.viewer.graph.task_graph import Edge, read_task_graph
-from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.graph.task_graph import Edge
 
 _BLAME, _CREDIT = "#b35806", "#2166ac"
 _PARTS = ("_step_advantage", "_episode_advantage")
@@ -71,11 +69,8 @@ def graph(
     with missing_extras():
         import altair as alt
     opened = open_store(store)
-    run, number = opened.one_iteration(run_id, iteration)
-    column = f"{estimator}_advantage"
-    whole = read_task_graph(opened, run_id=run, iteration=number, task_id=task_id, column=column)
-    steps = task_steps(opened, run_id=run, iteration=number, task_id=task_id)
-    shown = readable_part(whole, Shading(advantage=column), steps)
+    place = opened.one_iteration(run_id, iteration)
+    whole, shown, _, shading = graph_of_task(opened, *place, task_id, estimator)
     layout = layout_of(shown, layers_of(whole), column=150, row=60, box=(20, 20))
     names = state_names(whole)
     states = [
@@ -105,7 +100,7 @@ def graph(
     return (
         trails.mark_trail().encode(
             size=alt.Size("width:Q", scale=None),
-            color=alt.Color("advantage:Q", scale=scale, title=f"{estimator} advantage"),
+            color=alt.Color("advantage:Q", scale=scale, title=shading.advantage),
         )
         + points.mark_circle(size=120, color="#444444", opacity=1)
         + points.mark_text(dy=-12).encode(text="name:N")

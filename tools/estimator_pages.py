@@ -1,6 +1,7 @@
 """A page for each estimator of the site, with what it gives every step of one small group."""
 
 import inspect
+import re
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,7 +64,9 @@ def _picture(store: Store, name: str) -> str:
     graph = read_task_graph(store, run_id="house", iteration=0, task_id="mug", column=column)
     shading = Shading(advantage=f"{name} advantage")
     svg = draw(graph, title=f"The task mug, by {name}", shading=shading)
-    return f'<div style="overflow-x: auto">{svg}</div>'
+    # As wide as the page, whatever that is.
+    scaled = re.sub(r'width="(\d+)" height="(\d+)"', r'viewBox="0 0 \1 \2"', svg, count=1)
+    return f"<div>{scaled}</div>"
 
 
 def _page(row: Estimator, steps: pl.DataFrame, pictures: dict[str, str]) -> str:

@@ -1,5 +1,6 @@
 """The report that `graphcredit credit` prints when it is done."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -65,8 +66,8 @@ def show_reports(
         tell(f"for example {total.incomplete_example}")
     if idle := [rule for rule, count in total.state_rules.items() if not count]:
         tell("notice: no text has what these rules of states.toml mean: " + "; ".join(idle))
-    for notice in total.notices:
-        tell(f"notice: {notice}")
+    for notice, times in Counter(total.notices).items():
+        tell(f"notice: {notice}" + (f" (in {times} iterations)" if times > 1 else ""))
 
 
 def _merge_lines(total: "CreditReport") -> Iterator[tuple[int, str]]:

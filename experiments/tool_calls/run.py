@@ -135,6 +135,9 @@ def differences(ends: pl.DataFrame) -> pl.DataFrame:
 
 def _warm(out: Path) -> Path:
     """Make the warm policy, unless it exists; return its model."""
+    model = out / "warm" / "model"
+    if model.exists():
+        return model
     plan = WarmupOptions(
         directory=out / "warm",
         env="tutored-tools",
@@ -149,7 +152,7 @@ def _warm(out: Path) -> Path:
         workers=0,
     )
     run_warmup(plan, on_progress=silent, with_own_play=False)
-    return out / "warm" / "model"
+    return model
 
 
 def _template(out: Path) -> Path:

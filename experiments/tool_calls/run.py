@@ -52,7 +52,7 @@ PAIRS = (1, 2, 3, 4, 5)
 COMPARED = (("reach", "grpo"), ("scores", "grpo"), ("reach", "scores"))
 ITERATIONS = 8
 MAX_STEPS = 16
-WARM_UPDATES = 250
+WARM_UPDATES = 200
 
 UNSEEN = specs(10_000, 40)
 _SEEN = specs(0, 8 * ITERATIONS + 32, but=frozenset(map(world_of, UNSEEN)))

@@ -75,15 +75,7 @@ def check_agreement(
 def measure_agreement(
     engine: TrainingEngine, reader: BatchReader, index: StepIndex, steps: Ints, max_tokens: int
 ) -> SamplerAgreement:
-    """Compare the logged log-probabilities of some steps with those of an engine's weights.
-
-    Args:
-        engine: The model.
-        reader: Reads the steps.
-        index: Index of the steps.
-        steps: [n] positions in the index, at least one.
-        max_tokens: Of a micro-batch.
-    """
+    """Compare the logged log-probabilities of some steps with those of an engine's weights."""
     gaps: list[Floats] = []
     owners: list[Ints] = []
     for items in pack(index.length[steps], max_tokens):

@@ -12,11 +12,6 @@ from graphcredit.trainer.model.source import find_model
 def open_tokens(shards: Sequence[Shard], model: str, on_progress: OnProgress) -> TokenSource:
     """Return where the tokens are from; messages are tokenised now if no step has token ids.
 
-    Args:
-        shards: All step shards of the iteration.
-        model: Path or name of the model, whose chat template tokenises messages.
-        on_progress: Called after each shard that is tokenised.
-
     Raises:
         InputError: No step can be tokenised.
         SchemaError: A shard cannot be read.

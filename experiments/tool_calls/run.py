@@ -52,7 +52,7 @@ PAIRS = (1, 2, 3, 4, 5)
 COMPARED = (("reach", "grpo"), ("scores", "grpo"), ("reach", "scores"))
 ITERATIONS = 8
 MAX_STEPS = 16
-WARM_UPDATES = 250
+WARM_UPDATES = 200
 
 UNSEEN = specs(10_000, 40)
 _SEEN = specs(0, 8 * ITERATIONS + 32, but=frozenset(map(world_of, UNSEEN)))
@@ -135,6 +135,9 @@ def differences(ends: pl.DataFrame) -> pl.DataFrame:
 
 def _warm(out: Path) -> Path:
     """Make the warm policy, unless it exists; return its model."""
+    model = out / "warm" / "model"
+    if model.exists():
+        return model
     plan = WarmupOptions(
         directory=out / "warm",
         env="tutored-tools",
@@ -149,7 +152,7 @@ def _warm(out: Path) -> Path:
         workers=0,
     )
     run_warmup(plan, on_progress=silent, with_own_play=False)
-    return out / "warm" / "model"
+    return model
 
 
 def _template(out: Path) -> Path:

@@ -22,12 +22,7 @@ class LengthLimit:
     reason: str
 
     def refuse_longer(self, index: StepIndex, model: object) -> None:
-        """Raise InputError if a step of a log is longer.
-
-        Args:
-            index: The steps.
-            model: Name or path of the model, for the message.
-        """
+        """Raise InputError if a step of a log is longer."""
         length = index.length
         longest = int(length.argmax())
         if length[longest] > self.num_tokens:

@@ -109,9 +109,6 @@ def num_processes() -> int:
 def choose_device(device: str) -> torch.device:
     """Return this process' device.
 
-    Args:
-        device: auto, cpu or cuda; auto takes a GPU if one is available.
-
     Raises:
         InputError: `device` is cuda and no GPU is available.
     """

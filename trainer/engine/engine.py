@@ -80,6 +80,7 @@ class TrainingEngine(Process):
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
         assert all(p.dtype == torch.float32 for _, p in self._trained)
+        self._is_fused = all(p.is_cuda for _, p in self._trained)
 
     def score(self, batch: PackedBatch, *, want_entropy: bool = False) -> Scored:
         """Return log-probability and entropy of each response token, on the engine's device.
@@ -225,10 +226,6 @@ class TrainingEngine(Process):
     def _whole(self, tensor: Tensor) -> Tensor:
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return whole.detach().cpu()
-
-    @property
-    def _is_fused(self) -> bool:
-        return all(p.is_cuda for _, p in self._trained)
 
     @cached_property
     def _optimizer(self) -> torch.optim.AdamW:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from graphcredit.store.chat import Chat
 
@@ -53,27 +53,33 @@ def without_neighbours(messages: Messages, tools: Chat | None) -> Chat:
     return chat
 
 
+class Change(NamedTuple):
+    """What a template may not take, and what a log is told in place of it."""
+
+    shown: Chat
+    """A conversation that has it."""
+    texts: tuple[str, ...]
+    """Texts of that, all of which a template that takes it shows."""
+    apply: Callable[[Messages, Chat | None], Chat]
+    """Returns a conversation, with definitions of tools, without it."""
+
+
 CALLS = "no calls of tools as they are: they and results are <tool_call> and <tool_response> texts"
 
-CHANGES: Mapping[str, tuple[Chat, Sequence[str], Callable[[Messages, Chat | None], Chat]]] = {
-    CALLS: (
+CHANGES: Mapping[str, Change] = {
+    CALLS: Change(
         [_ASK, {**_GO, "tool_calls": [_CALL]}, {"role": "tool", "content": "seen"}, _GO],
         ("probe", "seen"),
         without_tools,
     ),
-    "no message of the system: it begins the user's": (
-        [{"role": "system", "content": "rule"}, _ASK, _GO],
-        ("rule", "ask"),
-        without_system,
+    "no message of the system: it begins the user's": Change(
+        [{"role": "system", "content": "rule"}, _ASK, _GO], ("rule", "ask"), without_system
     ),
-    "no two messages of the user in a row: they are one": (
-        [_ASK, {"role": "user", "content": "more"}, _GO],
-        ("ask", "more"),
-        without_neighbours,
+    "no two messages of the user in a row: they are one": Change(
+        [_ASK, {"role": "user", "content": "more"}, _GO], ("ask", "more"), without_neighbours
     ),
 }
-"""What a template may not take: a conversation that shows it, texts that must appear, and what is
-done to a log then, in this order."""
+"""The changes by what notices say of them, in the order in which they are made."""
 
 
 def _user(content: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from graphcredit.store.chat import Chat
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import UnusableError
-from graphcredit.trainer.messages.plain import CALLS, CHANGES, without_tools
+from graphcredit.trainer.messages.plain import CALLS, CHANGES
 
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
 _CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
@@ -103,11 +103,12 @@ class ChatTemplate:
             raise
 
     def _answered(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> Answered:
-        for what, (_, _, change) in self._lacking.items():
-            changed = change(messages, tools)
-            self.changes |= {} if changed == messages else {what: None}
+        for what, change in self._lacking.items():
+            changed = change.apply(messages, tools)
+            if changed != messages:
+                self.changes[what] = None
             messages = changed
-            tools = None if change is without_tools else tools
+            tools = None if what == CALLS else tools
         read = self._marked if self.has_marks(tools) else self._compared
         answered = read(messages, tools)
         answer, message = answered.text[answered.start :], messages[-1]
@@ -118,12 +119,11 @@ class ChatTemplate:
 
     def _takes(self, what: str) -> bool:
         """Return whether the template shows all texts of a conversation."""
-        messages, texts, _ = CHANGES[what]
         try:
-            shown, _ = self._render(messages, None)
+            shown, _ = self._render(CHANGES[what].shown, None)
         except UnusableError:
             return False
-        return all(text in shown for text in texts)
+        return all(text in shown for text in CHANGES[what].texts)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of texts that follow each other.

@@ -17,9 +17,11 @@ from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.data.ragged import Ints, Ragged
 from graphcredit.trainer.data.step_columns import TokenColumns
+from graphcredit.trainer.data.token_source import TokenSource, logged_columns
 from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
 from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
 from graphcredit.trainer.messages.template import ChatTemplate
+from graphcredit.trainer.model.source import find_model
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,11 +43,8 @@ class MessageTokens:
     """The tokens of an iteration whose steps have messages only."""
 
     shards: Mapping[Path, _ShardTokens]
-    num_sequences: int
     num_steps: int
     """Steps that were tokenised."""
-    num_tokens: int
-    """Of all sequences."""
     notices: tuple[str, ...]
     """How it was done, and what could not be."""
 
@@ -83,6 +82,20 @@ def prompts_and_answers(
     ]
 
 
+def open_tokens(shards: Sequence[Shard], model: str, on_progress: OnProgress) -> TokenSource:
+    """Return where the tokens are from; messages are tokenised now if no step has token ids.
+
+    Raises:
+        InputError: No step can be tokenised.
+        SchemaError: A shard cannot be read.
+    """
+    has_ids, has_logprobs = logged_columns(shard.path for shard in shards)
+    if has_ids or not shards:
+        return TokenSource(has_logprobs=has_logprobs or not shards)
+    made = tokens_of_messages(shards, find_model(model), on_progress=on_progress)
+    return TokenSource(made=made.of_rows, has_logprobs=False, notices=made.notices)
+
+
 def tokens_of_messages(
     shards: Sequence[Shard], directory: Path, *, on_progress: OnProgress = silent
 ) -> MessageTokens:
@@ -110,7 +123,7 @@ def tokens_of_messages(
     if not num_steps:
         raise InputError(
             "training needs token ids, or messages that the chat template of the model takes: "
-            f"{'; '.join(faults)}"
+            f"{'; '.join(faults)}. Another template can stand in {directory}/chat_template.jinja"
         )
     way = "by its marks of answers" if template.has_marks() else "answers by what they append"
     made_by = (
@@ -124,9 +137,7 @@ def tokens_of_messages(
     of_columns += "user says, and the action the answer"
     return MessageTokens(
         shards=made,
-        num_sequences=num_sequences,
         num_steps=num_steps,
-        num_tokens=num_tokens,
         notices=(made_by, *changes, *faults, *([of_columns] if by_columns else [])),
     )
 

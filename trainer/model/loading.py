@@ -167,10 +167,6 @@ def _check_config(directory: Path) -> None:
 def _check_architecture(directory: Path, model: Any) -> None:
     """Refuse a model whose attention or head cannot be computed in the trainer's way.
 
-    Args:
-        directory: Where it is from.
-        model: The transformers model; its weights do not count.
-
     Raises:
         InputError: It cannot.
     """

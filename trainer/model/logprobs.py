@@ -111,13 +111,7 @@ def scorer_arguments(
     *,
     want_entropy: bool,
 ) -> tuple[Any, ...]:
-    """Return the arguments of `Scorer.forward` for a micro-batch.
-
-    Args:
-        batch: The micro-batch.
-        put: Makes a tensor of an array, where the model is.
-        want_entropy: Whether the entropy has a gradient.
-    """
+    """Return the arguments of `Scorer.forward` for a micro-batch."""
     keys, bounds = batch.keys, put(batch.cu_seqlens)
     segments = Segments(
         bounds=bounds,

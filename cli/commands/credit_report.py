@@ -84,4 +84,3 @@ def _merge_lines(total: "CreditReport") -> Iterator[tuple[int, str]]:
             f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
             "are of one state",
         )
-    ]

@@ -10,6 +10,7 @@ like is masked.
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 trl = pytest.importorskip(
@@ -21,7 +22,7 @@ from datasets import Dataset  # noqa: E402
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 
 import graphcredit  # noqa: E402
-from graphcredit.integrations import StepCredit  # noqa: E402
+from graphcredit.integrations import StepCredit, trl_async_grpo  # noqa: E402
 from graphcredit.integrations.trl_grpo import StepCreditGRPOTrainer  # noqa: E402
 
 pytestmark = [
@@ -158,3 +159,26 @@ def test_what_was_trained_on_is_in_the_store(tmp_path: Path):
     )
     assert sum(rows["reward"]) == 2.0
     assert rows["task_id"].n_unique() == 2
+
+
+def test_the_samples_of_the_asynchronous_worker():
+    from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
+
+    def sample(state: str, action: str) -> Any:
+        ids = np.array([1, 2])
+        return RolloutSample(
+            prompt=[{"role": "user", "content": state}],
+            completion=[{"role": "assistant", "content": action}],
+            input_ids=ids,
+            completion_mask=ids,
+            old_log_probs=ids,
+            advantage=0.0,
+            model_version=0,
+            group_id=4,
+            metrics={},
+        )
+
+    x, y = [sample("hall", "east"), sample("kitchen", "take")], [sample("hall", "west")]
+    trl_async_grpo.set_advantages([x, y], [1.0, 0.0], StepCredit(estimator="graphgpo"))
+    found = [each.advantage for each in (*x, *y)]
+    assert found == pytest.approx([2 * HALF, HALF, -2 * HALF], rel=1e-4)

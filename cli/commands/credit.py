@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphcredit.cli.commands.credit_report import show_faults, show_reports
+from graphcredit.cli.commands.credit_report import show_reports
 from graphcredit.cli.commands.credit_watch import watch as watch_store
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.catalog import rebuild
@@ -58,9 +58,6 @@ def credit(
             "its iteration has changed for so long.",
         ),
     ] = None,
-    audit: Annotated[
-        bool, typer.Option(help="Name faults of the grouping; `graphcredit audit` finds more.")
-    ] = True,
     engine: Annotated[
         str,
         typer.Option(
@@ -119,22 +116,12 @@ def credit(
             engine=opened_engine,
             on_progress=show,
         )
-    rebuild(opened)
-    for spool in sorted(opened.spool_dir.glob("*.arrows")):
-        tell(
-            f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
-            "worker is dead, `graphcredit check STORE --recover` brings them in"
-        )
-    _show(opened, reports, settings, as_json=as_json, audit=audit)
+    _finish(opened)
+    _show(reports, settings, as_json=as_json)
 
 
 def _show(
-    store: "Store",
-    reports: "dict[tuple[str, int], CreditReport]",
-    settings: "CreditSettings",
-    *,
-    as_json: bool,
-    audit: bool,
+    reports: "dict[tuple[str, int], CreditReport]", settings: "CreditSettings", *, as_json: bool
 ) -> None:
     if as_json:
         rows = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
@@ -143,8 +130,6 @@ def _show(
         say("every iteration has this credit already: nothing to do")
     else:
         show_reports(reports, settings.rows)
-        if audit:
-            show_faults(store, reports)
 
 
 def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[BatchEngine]":
@@ -158,3 +143,13 @@ def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[Ba
     if rest and not (rest.isdecimal() and int(rest)):
         raise OptionError(f"--engine local:N must name 1 process or more: got {text!r}")
     return open_engine(name, None, int(rest) if rest else num_workers_for(settings.merge))
+
+
+def _finish(store: "Store") -> None:
+    """Bring the catalog up to date, and name what is still waiting to become steps."""
+    rebuild(store)
+    for spool in sorted(store.spool_dir.glob("*.jsonl")):
+        tell(
+            f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
+            "worker is dead, `graphcredit check STORE --recover` brings them in"
+        )

@@ -1,5 +1,6 @@
 """The report that `graphcredit credit` prints when it is done."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,6 @@ from graphcredit.store.plural import counted
 if TYPE_CHECKING:
     from graphcredit.credit.estimators.table import Estimator
     from graphcredit.credit.iteration.report import CreditReport
-    from graphcredit.store import Store
 
 
 def show_reports(
@@ -66,8 +66,8 @@ def show_reports(
         tell(f"for example {total.incomplete_example}")
     if idle := [rule for rule, count in total.state_rules.items() if not count]:
         tell("notice: no text has what these rules of states.toml mean: " + "; ".join(idle))
-    for notice in total.notices:
-        tell(f"notice: {notice}")
+    for notice, times in Counter(total.notices).items():
+        tell(f"notice: {notice}" + (f" (in {times} iterations)" if times > 1 else ""))
 
 
 def _merge_lines(total: "CreditReport") -> Iterator[tuple[int, str]]:
@@ -84,15 +84,3 @@ def _merge_lines(total: "CreditReport") -> Iterator[tuple[int, str]]:
             f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
             "are of one state",
         )
-
-
-def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") -> None:
-    """Print the faults of the grouping that were counted on the way, a line each."""
-    from graphcredit.credit.audit.run import counted_findings
-    from graphcredit.credit.iteration.report import merge_reports
-
-    total = merge_reports(reports.values())
-    if findings := counted_findings(total.faults, total.totals):
-        say(f"`graphcredit audit {store.root}` says more of these:")
-    for finding in findings:
-        say(f"{finding.severity}: {finding.check.name}: {finding.message}")

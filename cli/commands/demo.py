@@ -58,7 +58,14 @@ def demo(
         _title("4. A failed trajectory", "the one about which GRPO and GraphGPO differ most")
         showcase.show_trajectory(connection, ESTIMATORS)
 
-    _title("5. Go on", "with this store, or with your own")
+        picture = showcase.draw_a_game(connection, opened)
+
+    _title("5. Ask in SQL", "each of these is `graphcredit sql`")
+    for query in showcase.QUERIES:
+        showcase.show_query(opened, query)
+
+    _title("6. Go on", "with this store, or with your own")
+    say(f"  {picture} shows one game: blue steps deserve credit, orange ones blame")
     for line in showcase.next_commands(store):
         say(f"  {line}")
 

@@ -1,4 +1,4 @@
-"""Output of the demo: a function for each table and text of a credited store."""
+"""Output of the demo: a function for each table, text and picture of a credited store."""
 
 import os
 import shutil
@@ -12,11 +12,31 @@ from rich.text import Text
 
 from graphcredit.cli.output.console import PLAIN, out
 from graphcredit.cli.output.escape import plain_text
-from graphcredit.credit.audit.agreement import mean_agreement, step_shares
+from graphcredit.cli.output.tables import print_table
+from graphcredit.credit.audit.agreement import PROGRESS, mean_agreement
 from graphcredit.credit.iteration.report import CreditReport, merge_reports
+from graphcredit.store import Store
+from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.sql.catalog import Connection
+from graphcredit.store.sql.sandbox import run_query
+from graphcredit.viewer.graph.svg import draw
+from graphcredit.viewer.graph.task_graph import read_task_graph
+
+QUERIES = (
+    """SELECT action, count(*) AS taken, round(avg(graphgpo_step_advantage), 2) AS mean_step_credit
+FROM enriched JOIN trajectories USING (run_id, iteration, trajectory_id)
+WHERE NOT trajectories.success AND next_goal_distance < goal_distance
+GROUP BY action ORDER BY taken DESC LIMIT 5""",
+    """SELECT task_id, count(*) AS steps,
+       round(avg((sign(grpo_advantage) * sign(graphgpo_advantage) < 0)::INT), 2) AS sign_flips
+FROM enriched GROUP BY task_id ORDER BY sign_flips DESC LIMIT 5""",
+)
+"""The actions of failed trajectories that led nearer to the goal; and the tasks in which GRPO and
+GraphGPO disagree most about signs."""
 
 _PIPE_WIDTH = 200
+_PICTURED_STATES = 14
+"""Number of nodes of a graph that is rich and still legible on a page."""
 
 
 def show_games(connection: Connection) -> None:
@@ -48,13 +68,19 @@ def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
 
 def show_shares(connection: Connection) -> None:
     """Print how often steps of failures made progress, and how often steps of successes did not."""
-    shares = step_shares(connection)
-    progress = shares.num_failed_progress / max(shares.num_failed_steps, 1)
-    idle = shares.num_successful_idle / max(shares.num_successful_steps, 1)
+    ((num_failed, progress, num_won, idle),) = connection.sql(
+        f"""
+        SELECT count_if(NOT success), avg((gained > 0)::INT) FILTER (NOT success),
+            count_if(success), avg((gained <= 0)::INT) FILTER (success)
+        FROM (SELECT run_id, iteration, trajectory_id, {PROGRESS} AS gained FROM steps)
+        JOIN (FROM trajectories WHERE is_complete) USING (run_id, iteration, trajectory_id)
+        WHERE isfinite(gained)
+        """
+    ).fetchall()
     out.print(
-        f"{progress:.1%} of the {shares.num_failed_steps:,} steps of failed trajectories led "
+        f"{progress or 0:.1%} of the {num_failed:,} steps of failed trajectories led "
         f"nearer to the goal (the papers report 22.0 % on ALFWorld);\n"
-        f"{idle:.1%} of the {shares.num_successful_steps:,} steps of successful ones did not "
+        f"{idle or 0:.1%} of the {num_won:,} steps of successful ones did not "
         "(the papers: 65.3 %); steps that lost a game are not counted.\n"
         "Credit for whole trajectories cannot tell these steps from the others.",
         **PLAIN,
@@ -99,6 +125,34 @@ def show_trajectory(connection: Connection, estimators: Sequence[str]) -> None:
             "≠: the estimators disagree about the sign.",
             **PLAIN,
         )
+
+
+def show_query(store: Store, query: str) -> None:
+    """Print a query and its result, which comes from the sandbox of `graphcredit sql`."""
+    out.print(query, style="dim", **PLAIN)
+    print_table(out, run_query(store, query).table)
+    out.print()
+
+
+def draw_a_game(connection: Connection, store: Store) -> Path:
+    """Draw a graph of legible size as SVG, beside the store, and return its path."""
+    ((run_id, iteration, task_id),) = connection.execute(
+        """
+        SELECT run_id, iteration, task_id FROM nodes GROUP BY ALL
+        ORDER BY bool_or(is_goal) DESC, abs(count(*) - ?), task_id LIMIT 1
+        """,
+        [_PICTURED_STATES],
+    ).fetchall()
+    column = "graphgpo_step_advantage"
+    graph = read_task_graph(
+        store, run_id=run_id, iteration=iteration, task_id=task_id, column=column
+    )
+    path = store.root.with_name(f"{store.root.name}-{task_id}.svg")
+    with atomic_path(path) as temporary:
+        temporary.write_text(
+            draw(graph, title=f"{task_id}: step advantage by GraphGPO"), encoding="utf-8"
+        )
+    return path
 
 
 def next_commands(store: Path) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 import json
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any
 
 import typer
@@ -11,7 +13,7 @@ from rich.console import Console
 
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import interrupts
-from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.progress import OnProgress
 
 out = Console()
 """For results."""
@@ -24,6 +26,9 @@ def be_quiet(*, is_quiet: bool) -> None:
     """Leave out messages and progress, or show them. Errors are written anyway."""
     talk.quiet = is_quiet
 
+
+SILENCE = 30.0
+"""Seconds without output after which a command without a bar reports its progress."""
 
 PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 """Options of `print` that leave the text as it is: no markup, no colours, no line breaks."""
@@ -63,12 +68,12 @@ def interruptible(remedy: str) -> Generator[None]:
 
 @contextmanager
 def progress(what: str) -> Generator[OnProgress]:
-    """Show progress on stderr: a bar on a terminal, nothing elsewhere.
+    """Show progress on stderr: a bar on a terminal, elsewhere a line every `SILENCE` seconds.
 
     Args:
         what: The first stage of the command.
     """
-    with _bar() if talk.is_terminal else nullcontext(silent) as show:
+    with _bar() if talk.is_terminal else _lines() as show:
         show(what)
         yield show
 
@@ -107,6 +112,57 @@ def _bar() -> Generator[OnProgress]:
 
     with bar:
         yield show
+
+
+@contextmanager
+def _lines() -> Generator[OnProgress]:
+    """Print a line after every `SILENCE` seconds, with or without news."""
+    heartbeat = Heartbeat(lambda line: talk.print(line, **PLAIN))
+    ended = Event()
+
+    def watch() -> None:
+        while not ended.wait(SILENCE / 10):
+            heartbeat.beat()
+
+    Thread(target=watch, daemon=True).start()
+    try:
+        yield heartbeat.show
+    finally:
+        ended.set()
+
+
+class Heartbeat:
+    """Reports progress in lines, at most one every `SILENCE` seconds."""
+
+    def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = monotonic) -> None:
+        """Start the clock.
+
+        Args:
+            say: Called with each line.
+            clock: Returns the time in seconds.
+        """
+        self._say, self._clock, self._lock = say, clock, Lock()
+        self._what, self._at = "", ""
+        self._began = self._said = clock()
+
+    def show(self, what: str, done: float = 0, total: int = 0, note: str = "") -> None:
+        """Show progress; see `OnProgress`."""
+        del note
+        with self._lock:
+            if what != self._what:
+                self._what, self._began = what, self._clock()
+            self._at = at(done, total)
+        self.beat()
+
+    def beat(self) -> None:
+        """Print a line if the last one is `SILENCE` seconds old."""
+        with self._lock:
+            now = self._clock()
+            if now - self._said < SILENCE:
+                return
+            self._said = now
+            where = f"{self._at}, " if self._at else ""
+            self._say(f"{self._what}: {where}{now - self._began:.0f} s so far")
 
 
 def at(done: float, total: int) -> str:

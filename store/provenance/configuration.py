@@ -33,7 +33,7 @@ BALANCES = ("trajectories", "states", "group")
 """`trajectories` of a group, all steps of one having one value; `states`: the steps that start from
 one state; `group`: all steps of a group. Readers ignore any other word."""
 
-HISTORY_VERSION = 2
+HISTORY_VERSION = 3
 """Version of the counts in `history/`."""
 
 

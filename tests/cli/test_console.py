@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, nothing elsewhere."""
+"""Progress: a bar on a terminal, elsewhere a line after a long silence."""
 
 from io import StringIO
 
@@ -6,7 +6,39 @@ import pytest
 from rich.console import Console
 
 from graphcredit.cli.output import console
-from graphcredit.cli.output.console import at, progress
+from graphcredit.cli.output.console import SILENCE, Heartbeat, at, progress
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_where_a_command_is_is_said_once_in_so_many_seconds_news_or_not():
+    said: list[str] = []
+    clock = _Clock()
+    heartbeat = Heartbeat(said.append, clock)
+    heartbeat.show("load the model")
+    clock.now += SILENCE - 1
+    heartbeat.beat()
+    assert said == []
+    clock.now += 1
+    heartbeat.beat()
+    assert said == ["load the model: 30 s so far"]
+    heartbeat.show("train", 0, 1000)
+    clock.now += SILENCE - 1
+    heartbeat.show("train", 12.5, 1000)
+    assert len(said) == 1
+    clock.now += 6
+    heartbeat.show("train", 250, 1000)
+    heartbeat.show("train", 251, 1000)
+    assert said[1:] == ["train: 250 of 1,000 (25%), 35 s so far"]
+    clock.now += SILENCE
+    heartbeat.beat()
+    assert said[2:] == ["train: 251 of 1,000 (25%), 65 s so far"]
 
 
 @pytest.mark.parametrize(
@@ -17,7 +49,7 @@ def test_a_share_moves_within_one_of_one(done: float, total: int, text: str):
     assert at(done, total) == text
 
 
-def test_a_command_says_nothing_of_its_progress_off_a_terminal(capsys: pytest.CaptureFixture[str]):
+def test_a_short_command_says_nothing_off_a_terminal(capsys: pytest.CaptureFixture[str]):
     with progress("check") as show:
         show("check", 1, 2)
     assert capsys.readouterr() == ("", "")

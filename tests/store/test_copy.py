@@ -107,7 +107,7 @@ def test_an_iteration_comes_with_what_belongs_to_all(tmp_path: Path):
 def test_steps_that_are_in_no_shard_are_counted(tmp_path: Path):
     root = credited(tmp_path / "one").root
     (root / "spool").mkdir()
-    (root / "spool" / "w0.arrows").write_bytes(b"steps")
+    (root / "spool" / "w0.jsonl").write_bytes(b"steps")
     (root / "spool" / ".lock").touch()
     assert copy_store(str(root), REMOTE).left == {"spool": 1}
 
@@ -253,7 +253,7 @@ def test_places_that_are_no_stores_are_refused(tmp_path: Path):
 def test_the_command_says_what_it_copied(tmp_path: Path):
     root = credited(tmp_path / "one").root
     (root / "spool").mkdir()
-    (root / "spool" / "w0.arrows").write_bytes(b"steps")
+    (root / "spool" / "w0.jsonl").write_bytes(b"steps")
     first = graphcredit("copy", root, tmp_path / "two")
     assert first.exit_code == 0
     number = len(files(root)) - 1

@@ -105,6 +105,6 @@ def test_a_spool_has_the_images_of_a_step(tmp_path: Path):
     ):
         given = [_PIXELS, "images/a.png"]
         steps.log(state="A", action="a", next_state="B", reward=0.0, images=given)
-        (spool,) = (tmp_path / "s/spool").glob("*.arrows")
+        (spool,) = (tmp_path / "s/spool").glob("*.jsonl")
         (row,) = read_spool(spool).rows
     assert row["images"] == [_image(_PIXELS), _image(path="images/a.png")]

@@ -92,15 +92,6 @@ NUMBERS: tuple[Numbers, ...] = (
 )
 
 
-def _num_balanced(scope: Scope) -> str:
-    return f"SELECT {len(scope.balanced)} * count(*) FROM groups"
-
-
-def _num_episodes(scope: Scope) -> str:
-    number = len(scope.balanced_over("trajectories"))
-    return f"SELECT {number} * count(DISTINCT (run_id, iteration, trajectory_id)) FROM credited"
-
-
 TOTALS: dict[str, Sql] = {
     "trajectories": "SELECT count(*) FROM trajectories",
     "complete trajectories": "SELECT count(*) FROM rollouts",
@@ -115,8 +106,13 @@ TOTALS: dict[str, Sql] = {
     "merged nodes": "SELECT count(*) FROM nodes WHERE num_merged > 1 AND NOT is_goal",
     "judged merges of iterations": "SELECT count(*) FROM merges",
     "estimators of iterations": "SELECT count(*) FROM made_by",
-    "advantage columns of groups": _num_balanced,
-    "episode advantages of trajectories": _num_episodes,
+    "advantage columns of groups": lambda scope: (
+        f"SELECT {len(scope.balanced)} * count(*) FROM groups"
+    ),
+    "episode advantages of trajectories": lambda scope: (
+        f"SELECT {len(scope.balanced_over('trajectories'))} * "
+        "count(DISTINCT (run_id, iteration, trajectory_id)) FROM credited"
+    ),
     "judged steps of failures": lambda scope: (
         f"SELECT count(*) FROM ({judged(scope)}) WHERE NOT won"
     ),

@@ -7,6 +7,7 @@ A rule maps a text to a text. Each distinct text is looked at once, whatever the
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -84,12 +85,6 @@ def normalise(texts: pa.Array, rules: Sequence[Rule]) -> tuple[Ints, list[str]]:
         [n] code of each text's normal form, and the normal form of each code.
     """
     raw: list[str] = texts.to_pylist()
-    normal = [_apply(rules, text) for text in raw]
+    normal = [reduce(lambda left, rule: rule(left), rules, text) for text in raw]
     codes = pa.array(normal, pa.large_string()).dictionary_encode()
     return codes.indices.to_numpy().astype("int64"), codes.dictionary.to_pylist()
-
-
-def _apply(rules: Sequence[Rule], text: str) -> str:
-    for rule in rules:
-        text = rule(text)
-    return text

@@ -1,5 +1,7 @@
 """Checks of progress that is hidden by how its trajectory ended."""
 
+from collections.abc import Callable
+
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, Scope
 
@@ -24,20 +26,15 @@ def judged(scope: Scope) -> str:
     """
 
 
-def _hidden(scope: Scope) -> str:
-    return f"""
-        SELECT {GROUP}, count_if(progress > 0) AS number, number AS badness,
-            number || ' of ' || count(*) || ' steps of failures led nearer' AS detail
-        FROM ({judged(scope)}) WHERE NOT won GROUP BY {GROUP} HAVING number > 0
+def _steps(which: str, ends: str, said: str) -> Callable[[Scope], str]:
+    """Return what makes the SQL of steps of some progress, in trajectories with some end."""
+    return lambda scope: (
+        f"""
+        SELECT {GROUP}, count_if({which}) AS number, number AS badness,
+            number || ' of ' || count(*) || ' steps of {said}' AS detail
+        FROM ({judged(scope)}) WHERE {ends} GROUP BY {GROUP} HAVING number > 0
     """
-
-
-def _idle(scope: Scope) -> str:
-    return f"""
-        SELECT {GROUP}, count_if(progress <= 0) AS number, number AS badness,
-            number || ' of ' || count(*) || ' steps of successes did not lead nearer' AS detail
-        FROM ({judged(scope)}) WHERE won GROUP BY {GROUP} HAVING number > 0
-    """
+    )
 
 
 CHECKS: tuple[Check, ...] = (
@@ -47,7 +44,7 @@ CHECKS: tuple[Check, ...] = (
         means="led nearer to the goal: credit for whole trajectories punishes them",
         remedy="use an estimator that credits steps (reach)",
         of="judged steps of failures",
-        places=_hidden,
+        places=_steps("progress > 0", "NOT won", "failures led nearer"),
         needs="distance",
     ),
     Check(
@@ -56,7 +53,7 @@ CHECKS: tuple[Check, ...] = (
         means="did not lead nearer to the goal: credit for whole trajectories rewards them",
         remedy="use an estimator that credits steps (reach)",
         of="judged steps of successes",
-        places=_idle,
+        places=_steps("progress <= 0", "won", "successes did not lead nearer"),
         needs="distance",
     ),
 )

@@ -1,6 +1,5 @@
 """Apply the rules of `states.toml` to one text."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -34,7 +33,8 @@ def find(rule: StateRule, text: str) -> RuleMatch:
         return RuleMatch(text=text, pieces=())
     matches = list(rule.expression.finditer(text))
     if rule.means == "values":
-        spans = [span for match in matches for span in _groups(match)]
+        numbers = range(1, rule.expression.groups + 1)
+        spans = [match.span(number) for match in matches for number in numbers]
         return RuleMatch(
             text=_replaced(text, spans, VALUE), pieces=_plain(text[a:b] for a, b in spans)
         )
@@ -42,11 +42,7 @@ def find(rule: StateRule, text: str) -> RuleMatch:
     pieces = _plain(text[start:stop] for start, stop in spans)
     if rule.means == "words":
         return RuleMatch(text=_replaced(text, spans, rule.words[0]), pieces=pieces)
-    return RuleMatch(text=_without(text, spans), pieces=pieces)
-
-
-def _groups(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    return (match.span(number) for number in range(1, match.re.groups + 1))
+    return RuleMatch(text=_LINE.join(_lines(text, spans)), pieces=pieces)
 
 
 def _plain(pieces: Iterable[str]) -> tuple[str, ...]:
@@ -62,15 +58,11 @@ def _replaced(text: str, spans: list[tuple[int, int]], by: str) -> str:
     return "".join([*parts, text[done:]])
 
 
-def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """Return a text without some pieces, as it is where they never were.
+def _lines(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
+    """Yield the lines of a text without some pieces, as they are where those never were.
 
     The blanks before a piece go with it, or else those after it; so does a line without a rest.
     """
-    return _LINE.join(_lines(text, spans))
-
-
-def _lines(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
     start, position = 0, 0
     for line in text.split(_LINE):
         stop = start + len(line)

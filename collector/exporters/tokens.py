@@ -78,7 +78,8 @@ def export_tokens(
         target: A file. It is replaced at the end.
         made: The tokens of logs without; without it, those of the log.
         estimator: Whose advantages; may be left out if the store has credit by one.
-        run_id, iteration: Only these.
+        run_id: Only this run.
+        iteration: Only this iteration.
         on_progress: Called with the number of shards written and their total.
 
     Raises:

@@ -1,14 +1,13 @@
 """Times `graphcredit credit` against reading and writing the same columns.
 
     python -m benchmarks.credit [--steps 10000 100000 1000000] [--iterations 1] [--repeat 3]
-                                [--estimators grpo gigpo …] [--audit]
+                                [--estimators grpo gigpo …]
 
 The floor reads the same step columns with pyarrow and writes as many float32 columns; its start-up
 is not counted. The command's time includes its start-up. Each figure is the best of `--repeat`
 runs. `--layout plain` writes the log with pyarrow's default settings, as another program would;
 `--layout store` writes it as the recorder does (long dictionaries, zstd). With `reach`, the log has
-admissible actions. The command's final audit runs only with `--audit`. CPU seconds and peak memory
-are those of the command.
+admissible actions. CPU seconds and peak memory are those of the command.
 """
 
 import argparse
@@ -55,7 +54,6 @@ def main() -> None:
     parser.add_argument("--layout", nargs="+", default=["plain", "store"])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--estimators", nargs="+", default=FIVE)
-    parser.add_argument("--audit", action="store_true")
     options = parser.parse_args()
     print(describe())
     print(HEADER)
@@ -77,7 +75,7 @@ def _measure(store: Path, scratch: Path, options: argparse.Namespace) -> str:
     rows = [estimator_named(name) for name in options.estimators]
     num_floats = sum(len(row.columns) for row in rows)
     columns = CreditSettings(estimators=configure(options.estimators)).columns
-    command = ["credit", store, *([] if options.audit else ["--no-audit"])]
+    command = ["credit", store]
     command += [word for row in rows for word in ("--estimator", row.name)]
     floor = ["-c", _FLOOR, store, scratch, ",".join(columns), num_floats]
     runs = [(run_python(*floor), run_graphcredit(*command)) for _ in range(options.repeat)]

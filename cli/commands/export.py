@@ -115,8 +115,6 @@ def _show_tokens(report: TokensReport) -> None:
 def _show(report: ExportReport | TokensReport | TurnsReport) -> None:
     match report:
         case ExportReport():
-            for path in report.removed:
-                tell(f"removed {path}, which a killed export left behind")
             say(
                 f"{counted(report.num_steps, 'step')} in {counted(report.num_files, 'file')}; "
                 f"{counted(report.num_without_credit, 'step')} without credit"

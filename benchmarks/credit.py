@@ -2,15 +2,12 @@
 
     python -m benchmarks.credit [--steps 10000 100000 1000000] [--iterations 1] [--repeat 3]
                                 [--estimators grpo gigpo …]
-                                [--noise metered] [--merge exact segments]
 
 The floor reads the same step columns with pyarrow and writes as many float32 columns; its start-up
 is not counted. The command's time includes its start-up. Each figure is the best of `--repeat`
 runs. `--layout plain` writes the log with pyarrow's default settings, as another program would;
 `--layout store` writes it as the recorder does (long dictionaries, zstd). With `reach`, the log has
-admissible actions. `--noise`, a kind of benchmarks/noise/design.py, disturbs the text of each
-visit, and `--merge` names the merges to time.
-CPU seconds and peak memory are those of the command.
+admissible actions. CPU seconds and peak memory are those of the command.
 """
 
 import argparse
@@ -19,14 +16,13 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.machine import describe, run_graphcredit, run_python
-from benchmarks.noise.design import KINDS
 from benchmarks.synthetic import write_log
 from graphcredit.credit.estimators.table import configure, estimator_named
 from graphcredit.credit.iteration.settings import CreditSettings
 
 FIVE = ["grpo", "rloo", "gigpo", "rewardflow", "graphgpo"]
 HEADER = (
-    f"{'merge':>9} {'layout':>7} {'steps':>10} {'iterations':>10} {'floor s':>8} {'credit s':>9} "
+    f"{'layout':>7} {'steps':>10} {'iterations':>10} {'floor s':>8} {'credit s':>9} "
     f"{'ratio':>6} {'CPU s':>7} {'peak MiB':>9}"
 )
 
@@ -58,8 +54,6 @@ def main() -> None:
     parser.add_argument("--layout", nargs="+", default=["plain", "store"])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--estimators", nargs="+", default=FIVE)
-    parser.add_argument("--noise", choices=KINDS)
-    parser.add_argument("--merge", nargs="+", default=["exact"])
     options = parser.parse_args()
     print(describe())
     print(HEADER)
@@ -72,18 +66,16 @@ def main() -> None:
                 num_iterations=iterations,
                 is_plain=layout == "plain",
                 has_admissible="reach" in options.estimators,
-                disturb=KINDS[options.noise] if options.noise else None,
             )
-            for merge in options.merge:
-                row = _measure(store, Path(folder), options, merge)
-                print(f"{merge:>9} {layout:>7} {steps:>10,} {iterations:>10} {row}", flush=True)
+            row = _measure(store, Path(folder), options)
+            print(f"{layout:>7} {steps:>10,} {iterations:>10} {row}", flush=True)
 
 
-def _measure(store: Path, scratch: Path, options: argparse.Namespace, merge: str) -> str:
+def _measure(store: Path, scratch: Path, options: argparse.Namespace) -> str:
     rows = [estimator_named(name) for name in options.estimators]
     num_floats = sum(len(row.columns) for row in rows)
     columns = CreditSettings(estimators=configure(options.estimators)).columns
-    command = ["credit", store, "--merge", merge]
+    command = ["credit", store]
     command += [word for row in rows for word in ("--estimator", row.name)]
     floor = ["-c", _FLOOR, store, scratch, ",".join(columns), num_floats]
     runs = [(run_python(*floor), run_graphcredit(*command)) for _ in range(options.repeat)]

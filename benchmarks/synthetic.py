@@ -1,8 +1,7 @@
 """Writes a synthetic log: groups of 8 trajectories of 50 steps over about 40 states a task.
 
 With admissible actions, each state lists all actions and one that only this state has, and its text
-consists of words. With noise, states consist of words, and each visit's text is disturbed in its
-own way.
+consists of words.
 """
 
 from pathlib import Path
@@ -11,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.noise.disturb import Disturb, disturb_steps
 from graphcredit.store import create_store
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.schema import STEP_SCHEMA
@@ -30,8 +28,6 @@ def write_log(
     num_iterations: int = 1,
     is_plain: bool = False,
     has_admissible: bool = False,
-    disturb: Disturb | None = None,
-    seed: int = 0,
 ) -> None:
     """Write a store of `num_steps` steps in each of `num_iterations` iterations.
 
@@ -41,21 +37,16 @@ def write_log(
         num_iterations: Iterations of the one run.
         is_plain: Write with pyarrow's default settings, not with those of the store.
         has_admissible: Write admissible actions, and words in the states.
-        disturb: Disturbs the text of each visit.
-        seed: Seed of the random walks.
     """
     store = create_store(root)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     num_groups = max(1, num_steps // STEPS_PER_GROUP)
     for iteration in range(num_iterations):
         directory = store.steps_dir("r0", iteration)
         for number, first in enumerate(range(0, num_groups, SHARD_GROUPS)):
             groups = np.arange(first, min(first + SHARD_GROUPS, num_groups))
             directory.mkdir(parents=True, exist_ok=True)
-            has_words = has_admissible or disturb is not None
-            table = _shard(rng, groups, has_admissible=has_admissible, has_words=has_words)
-            if disturb is not None:
-                table = disturb_steps(table, disturb, seed)
+            table = _shard(rng, groups, has_admissible=has_admissible)
             path = directory / f"w0-{number:06d}.parquet"
             if is_plain:
                 pq.write_table(table.cast(STEP_SCHEMA), path)
@@ -63,9 +54,7 @@ def write_log(
                 write_table(table, path)
 
 
-def _shard(
-    rng: np.random.Generator, groups: np.ndarray, *, has_admissible: bool, has_words: bool
-) -> pa.Table:
+def _shard(rng: np.random.Generator, groups: np.ndarray, *, has_admissible: bool) -> pa.Table:
     """Return random walks: each action of a state leads to one other state."""
     num_groups = len(groups)
     successors = rng.integers(0, NUM_STATES, (num_groups, NUM_STATES, NUM_ACTIONS))
@@ -84,9 +73,8 @@ def _shard(
     is_valid = rng.random(num_rows) < 0.95
     actions = [f"action {i}" for i in range(NUM_ACTIONS)]
     admissible = pa.nulls(num_rows, ADMISSIBLE)
-    if has_words:
-        states[:, ::WORD_LENGTH] = ord(" ")
     if has_admissible:
+        states[:, ::WORD_LENGTH] = ord(" ")
         lists = pa.array([[*actions, f"look at {n}"] for n in range(NUM_STATES)], ADMISSIBLE)
         admissible = lists.take(pa.array(walk[:, :, :-1].ravel()))
     columns = {

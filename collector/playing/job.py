@@ -2,10 +2,12 @@
 
 import random
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Environment, Task
+from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.collector.playing.schedule import Rollout, Settings
@@ -38,11 +40,6 @@ class Job:
         """Whether observations must include a winning plan."""
         return self.settings.oracle or self.policy.needs_oracle
 
-    def open(self, task: Task) -> Environment:
-        """Open the environment of a task."""
-        kind = environment_kind(task.environment)
-        return kind.open(task.spec, self.cache_dir, self.with_oracle)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
@@ -57,6 +54,15 @@ class Outcome:
     """A remark for the report about how its task was generated, or None."""
     failure: str | None = None
     """Why it could not be played, or not to its end; None if it was."""
+
+
+def enter(
+    environments: Environments, task: Task, cache_dir: Path, *, with_oracle: bool
+) -> Environment:
+    """Return the environment of a task for one rollout, which must close it."""
+    kind = environment_kind(task.environment)
+    key = (task, cache_dir, with_oracle)
+    return environments.enter(key, partial(kind.open, task.spec, cache_dir, with_oracle))
 
 
 def trajectory_rng(seed: int, iteration: int, rollout: Rollout) -> random.Random:

@@ -3,12 +3,11 @@
 import secrets
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from functools import partial
 
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.playing.branching.record import tree
 from graphcredit.collector.playing.episode import drive, episode
-from graphcredit.collector.playing.job import Job, Outcome
+from graphcredit.collector.playing.job import Job, Outcome, enter
 from graphcredit.collector.playing.schedule import Rollout
 from graphcredit.collector.policies.base import Decision, DecisionRequest
 from graphcredit.collector.policies.language.policy import forget
@@ -50,9 +49,10 @@ def play_rollouts(
 def _play(
     job: Job, rollout: Rollout, recorder: StepRecorder, environments: Environments
 ) -> Generator[DecisionRequest, list[Decision], Played]:
-    key = (rollout.task, job.cache_dir, job.with_oracle)
     try:
-        with closing(environments.enter(key, partial(job.open, rollout.task))) as environment:
+        with closing(
+            enter(environments, rollout.task, job.cache_dir, with_oracle=job.with_oracle)
+        ) as environment:
             if job.allocation is None:
                 return rollout, [(yield from episode(job, environment, rollout, recorder))]
             outcomes = yield from tree(job, environment, rollout, recorder, job.allocation)

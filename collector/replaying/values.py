@@ -9,15 +9,14 @@ nothing else. So places that several trajectories share are played from once.
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
 
 from graphcredit.collector.environments.base import Environment, Task, replay
 from graphcredit.collector.environments.prefix_cache import Environments
-from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.playing.episode import after, drive, take
+from graphcredit.collector.playing.job import enter
 from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy
 from graphcredit.collector.replaying.retrace import Place
 
@@ -61,11 +60,6 @@ class Playing:
     concurrency: int
     cache_dir: Path
 
-    def open(self, task: Task) -> Environment:
-        """Open the environment of a task."""
-        kind = environment_kind(task.environment)
-        return kind.open(task.spec, self.cache_dir, self.policy.needs_oracle)
-
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
@@ -86,8 +80,9 @@ class Values:
 
     def enter(self) -> Environment:
         """Return an environment of the task, which the caller must close."""
-        key = (self._task, self._playing.cache_dir, self._playing.policy.needs_oracle)
-        return self._environments.enter(key, partial(self._playing.open, self._task))
+        of = self._playing
+        with_oracle = of.policy.needs_oracle
+        return enter(self._environments, self._task, of.cache_dir, with_oracle=with_oracle)
 
     def of(self, places: Iterable[Place]) -> Mapping[bytes, Value]:
         """Play on from places that have no value yet; return the value of each, by its key."""

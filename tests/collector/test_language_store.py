@@ -108,6 +108,7 @@ def _collect_until_killed(store: Path, model: str) -> None:
     _collect(store, model, concurrency=4, on_progress=kill)
 
 
+@pytest.mark.slow
 def test_a_killed_collection_goes_on_and_plays_the_same(tmp_path: Path, model: str):
     store = tmp_path / "store"
     process = get_context("spawn").Process(target=_collect_until_killed, args=(store, model))

@@ -5,6 +5,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +25,19 @@ from tests.workers import worker_pids
 
 GAMES = "coin-l105-s1,custom-r5o5q4-s2"
 TASKS = ENVIRONMENTS["textworld"].list_tasks(GAMES, num_tasks=2, seed=0)
+BOARDS = ENVIRONMENTS["sokoban"].list_tasks("6x6b1", num_tasks=2, seed=0)
 
 
 def _collect(
     store: Path,
     games_dir: Path,
     on_progress: OnProgress = silent,
+    tasks: Sequence[Task] = TASKS,
     **options: Any,
 ) -> CollectReport:
     options = {"policy": "oracle:0.7", "group_size": 4, "max_steps": 8} | options
     options["games_dir"] = games_dir
-    return collect(store, TASKS, CollectOptions(**options), on_progress=on_progress)
+    return collect(store, tasks, CollectOptions(**options), on_progress=on_progress)
 
 
 def _actions(store: Path) -> dict[str, list[str]]:
@@ -64,7 +67,10 @@ def _ids(tasks: Sequence[Task], group_size: int) -> set[str]:
 def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: Path):
     told: list[tuple[float, int]] = []
     report = _collect(
-        tmp_path / "store", games_dir, on_progress=lambda what, *progress: told.append(progress)
+        tmp_path / "store",
+        games_dir,
+        on_progress=lambda what, *progress: told.append(progress),
+        workers=0,
     )
     assert _ends(tmp_path / "store") == dict.fromkeys(_ids(TASKS, 4), 1)
     assert report.num_trajectories == 8
@@ -100,27 +106,27 @@ def test_a_full_store_is_left_alone_and_a_larger_group_is_filled_up(
     assert _ends(store) == dict.fromkeys(_ids(TASKS, 3), 1)
 
 
-@pytest.mark.play
 def test_what_killed_workers_left_is_played_by_others_and_no_step_is_doubled(
-    tmp_path: Path, games_dir: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     store = tmp_path / "store"
+    play = partial(_collect, games_dir=tmp_path, tasks=BOARDS, group_size=6)
 
     def kill_one(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         if done in (1, 4):
             os.kill(worker_pids()[0], signal.SIGKILL)
 
-    report = _collect(store, games_dir, kill_one, group_size=6, concurrency=3)
+    report = play(store, on_progress=kill_one, concurrency=3)
     assert len(caplog.messages) == 2
     assert report.num_recovered_steps > 0
     ended = _ends(store)
     assert set(ended.values()) == {1}
     assert len(ended) == 12
-    assert {name.partition(".")[0] for name in ended} == _ids(TASKS, 6)
+    assert {name.partition(".")[0] for name in ended} == _ids(BOARDS, 6)
     assert report.num_trajectories <= 12
     assert check_store(open_store(store)).errors == ()
-    assert _collect(store, games_dir, group_size=6).num_already_complete == 12
-    _collect(tmp_path / "whole", games_dir, group_size=6, workers=0)
+    assert play(store).num_already_complete == 12
+    play(tmp_path / "whole", workers=0)
     played = {name.partition(".")[0]: _actions(store)[name] for name in ended}
     assert played == _actions(tmp_path / "whole")
 
@@ -146,13 +152,10 @@ def test_an_interrupt_lets_every_worker_finish_its_trajectory(tmp_path: Path, ga
     assert _actions(store) == _actions(tmp_path / "uninterrupted")
 
 
-@pytest.mark.play
-def test_what_a_worker_cannot_do_is_raised_here(tmp_path: Path, games_dir: Path):
-    impossible = Task(environment="textworld", spec="coin-l5")
-    with pytest.raises(OptionError, match="got 'coin-l5'"):
-        collect(
-            tmp_path / "store", [impossible], CollectOptions(policy="random", games_dir=games_dir)
-        )
+def test_what_a_worker_cannot_do_is_raised_here(tmp_path: Path):
+    impossible = Task(environment="sokoban", spec="6x6b1")
+    with pytest.raises(OptionError, match="got '6x6b1'"):
+        collect(tmp_path / "store", [impossible], CollectOptions(policy="random"))
 
 
 @pytest.mark.parametrize(

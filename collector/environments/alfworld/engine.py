@@ -20,11 +20,11 @@ from typing import Any
 from textworld.generator.game import EntityInfo
 from textworld.logic import Proposition
 
-from graphcredit.collector.environments.alfworld.answer import Answer
 from graphcredit.collector.environments.alfworld.games import read_game
 from graphcredit.collector.environments.alfworld.grammar import remember_rules
 from graphcredit.collector.environments.alfworld.names import shown_names
 from graphcredit.collector.environments.alfworld.problem import Problem, read_fact
+from graphcredit.collector.environments.base import Observation, Transition
 from graphcredit.store.errors import InputError
 
 # The planner has no types, and TextWorld's part for it none where the planner is not installed.
@@ -112,22 +112,29 @@ class Engine:
         self._opening = opening
         self._task = opening.partition(_TASK)[2].strip() or None
 
-    def answer(self, actions: Sequence[str]) -> Answer:
-        """Return what a sequence of actions leads to, from the beginning of the game."""
+    def answer(self, actions: Sequence[str]) -> Transition:
+        """Return the last step of a sequence of actions, from the beginning of the game.
+
+        Without actions, it is a step to the beginning.
+        """
         node, text, is_valid = self._start, self._opening, True
         for action in actions:
             text, is_valid = _NOTHING_HAPPENS, False
             if action in node.known or action in self._commands(node):
                 node, text = self._next(node, action)
                 is_valid = True
-        return Answer(
-            state=self._described(node),
-            text=text,
-            task=self._task,
-            actions=tuple(sorted(self._commands(node))),
-            plan=self._plan(node),
-            is_won=node.is_won,
-            is_valid=is_valid,
+        return Transition(
+            observation=Observation(
+                state=self._described(node),
+                text=text,
+                admissible_actions=tuple(sorted(self._commands(node))),
+                oracle_actions=self._plan(node),
+                task=self._task,
+            ),
+            reward=float(node.is_won and is_valid),
+            is_action_valid=is_valid,
+            terminated=node.is_won,
+            success=node.is_won,
         )
 
     def _name_things(self) -> dict[str, Any]:

@@ -15,7 +15,6 @@
 
 from pathlib import Path
 
-from graphcredit.collector.environments.alfworld.answer import Answer
 from graphcredit.collector.environments.alfworld.games import game_file
 from graphcredit.collector.environments.alfworld.process import ENGINES, GameFile
 from graphcredit.collector.environments.base import Environment, Observation, Transition
@@ -33,35 +32,19 @@ class AlfworldEnvironment(Environment):
     def reset(self) -> Observation:
         """Start the game again."""
         self._taken.clear()
-        return _observed(ENGINES.answer(self._game, ()))
+        return ENGINES.answer(self._game, ()).observation
 
     def step(self, action: str) -> Transition:
         """Take an action; one that is not admissible changes nothing."""
         command = " ".join(action.split())
-        answer = ENGINES.answer(self._game, (*self._taken, command))
-        if answer.is_valid:
+        done = ENGINES.answer(self._game, (*self._taken, command))
+        if done.is_action_valid:
             self._taken.append(command)
-        return Transition(
-            observation=_observed(answer),
-            reward=float(answer.is_won and answer.is_valid),
-            is_action_valid=answer.is_valid,
-            terminated=answer.is_won,
-            success=answer.is_won,
-        )
+        return done
 
     def close(self) -> None:
         """End the game's process, unless another environment plays it."""
         ENGINES.leave(self._game)
-
-
-def _observed(answer: Answer) -> Observation:
-    return Observation(
-        state=answer.state,
-        text=answer.text,
-        admissible_actions=answer.actions,
-        oracle_actions=answer.plan,
-        task=answer.task,
-    )
 
 
 def open_alfworld(spec: str, games_dir: Path, with_oracle: bool) -> AlfworldEnvironment:

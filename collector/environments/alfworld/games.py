@@ -55,17 +55,11 @@ class _Entry:
 def list_tasks(
     games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
 ) -> list[Task]:
-    """Return tasks, taking the entries of a list in turn.
+    """Return tasks by splits, splits and types (`train:TYPE`), tasks (`train/TASK`) or games.
 
-    Args:
-        games: Entries separated by commas: a split, a split and a type (`train:TYPE`), a task
-            (`train/TASK`, all its trials) or one game (`train/TASK/TRIAL`). `valid_seen` by
-            default. Of a split, the types come in turn, and each type's games in an order that the
-            seed decides. As in ALFWorld, those that are not marked as solvable, and those that move
-            a container or slice something, are left out.
-        num_tasks: Number of tasks; fewer are returned if the entries have fewer games.
-        seed: Decides which games of a split come first.
-        games_dir: The data, as `alfworld-download` stores them; by default `$ALFWORLD_DATA`.
+    Of a split, the types come in turn, and each type's games in an order that the seed decides. As
+    in ALFWorld, games that are not marked as solvable, and those that move a container or slice
+    something, are left out. The data are in `games_dir`, by default in `$ALFWORLD_DATA`.
     """
     root = _data(games_dir)
     entries = [_parse(entry, root) for entry in entries_of(games, num_tasks, default=DEFAULT)]

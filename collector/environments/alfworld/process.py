@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from graphcredit.collector.environments.alfworld.answer import Answer
+from graphcredit.collector.environments.base import Transition
 from graphcredit.store.errors import UnplayableError
 from graphcredit.store.workers.process import WorkerProcess
 
@@ -37,7 +37,7 @@ class GameFile:
     with_plan: bool
 
 
-def _answers(game: GameFile, sequences: Iterator[Sequence[str]]) -> Iterator[Answer]:
+def _answers(game: GameFile, sequences: Iterator[Sequence[str]]) -> Iterator[Transition]:
     """Load a game and answer sequences of actions; it is the work of an engine's process."""
     from graphcredit.collector.environments.alfworld.engine import Engine
 
@@ -60,7 +60,7 @@ class _EngineProcess:
         )
         self._process.begin(partial(_answers, game))
 
-    def answer(self, actions: Sequence[str]) -> Answer:
+    def answer(self, actions: Sequence[str]) -> Transition:
         """Return what a sequence of actions leads to."""
         self._process.send(tuple(actions))
         if not self._process.connection.poll(ANSWER_SECONDS):
@@ -110,7 +110,7 @@ class Engines:
         if self.users[game] <= 0 and game in self.running:
             self.running.pop(game).close()
 
-    def answer(self, game: GameFile, actions: Sequence[str]) -> Answer:
+    def answer(self, game: GameFile, actions: Sequence[str]) -> Transition:
         """Return what a sequence of actions leads to in a game."""
         if game in self.refused:
             raise UnplayableError(self.refused[game])

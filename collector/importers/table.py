@@ -23,7 +23,6 @@ from graphcredit.collector.importers.formats import (
     text_dumps,
     training_logs,
     verifiers_traces,
-    verl_agent,
 )
 from graphcredit.collector.importers.formats.calls import log as calls
 from graphcredit.collector.importers.formats.calls import rows as call_rows
@@ -215,13 +214,6 @@ FORMATS: tuple[LogFormat, ...] = (
         read=completion_rows.read_trl,
         aside=("step", "gen_step"),
         is_loose=True,
-    ),
-    LogFormat(
-        name="verl-agent",
-        is_row=verl_agent.is_row,
-        read=verl_agent.read,
-        gather=verl_agent.gather,
-        aside=("rows.*.input", "rows.*.output"),  # the prompts repeat what was seen before
     ),
     LogFormat(
         name="verl",

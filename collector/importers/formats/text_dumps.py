@@ -14,6 +14,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Rollouts,
 )
 from graphcredit.collector.importers.messages.values import (
+    RecordError,
     as_integer,
     as_mapping,
     as_number,
@@ -32,6 +33,20 @@ _RESULT = re.compile(
 tokens verl leaves out, or those of a search."""
 
 
+_STEPS = re.compile(
+    r"current observation is[^:\n]*:.*?\n\s*(Your|The) \w+ actions"
+    r"|Your question: .*?Now it's your turn",
+    re.DOTALL,
+)
+"""How a prompt of verl-agent tells one step of an episode."""
+
+_NO_TRAJECTORY = (
+    "a row must be a whole rollout: verl-agent dumps single steps, some of them twice, and not "
+    "which are one trajectory. Write its batch as steps (trajectory_id, task_id, state, action, "
+    "reward), as docs/how-to/trainers.md shows"
+)
+
+
 def is_verl(value: object, path: Path) -> bool:
     """Return whether a record is a row of verl."""
     row = fields_of(value)
@@ -44,6 +59,8 @@ def is_verl(value: object, path: Path) -> bool:
 def read_verl(record: Record) -> Rollouts:
     """Yield the rollout of a row; the results of tools cut its answer into turns."""
     row = as_mapping(record.value, "a row")
+    if _STEPS.search(row["input"]):
+        raise RecordError(_NO_TRAJECTORY)
     prompt = Message(role=USER, text=row["input"], source={"input": row["input"]})
     yield LoggedRollout(
         messages=(prompt, *_turns(row["output"])),

@@ -85,17 +85,6 @@ def verl_row(output: str = "six", score: float = 1.0, **more: Any) -> dict[str, 
     return {"input": "user\n3+3?\nassistant\n", "output": output, "score": score, "step": 4, **more}
 
 
-def verl_agent_row(number: int, now: str, action: str, score: float = 0.0, **more: Any) -> Any:
-    """Return a row of a step with so many steps before it."""
-    before = f"Prior to this step, you have already taken {number} step(s). " if number else ""
-    prompt = (
-        f"{before}Your current observation is: {now}\n"
-        "Your admissible actions of the current situation are: ['east'\n 'west'].\n\nNow act.\n"
-    )
-    output = f"<think>hm</think><action>{action}</action>"
-    return {"input": prompt, "output": output, "score": score, "step": 7, **more}
-
-
 ROWS: dict[str, tuple[object, str]] = {
     "verifiers": (episode(), "traces.jsonl"),
     "verifiers-results": (
@@ -148,7 +137,6 @@ ROWS: dict[str, tuple[object, str]] = {
         {"step": 4, "prompt": "q", "completion": "a", "advantage": 0.5},
         "completions_00004.parquet",
     ),
-    "verl-agent": (verl_agent_row(0, "hall", "east"), "7.jsonl"),
     "verl": (verl_row(), "4.jsonl"),
     "traces": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
     "calls": (

@@ -1,12 +1,12 @@
-"""Dumps of trainers: verl and verl-agent."""
+"""Dumps of verl, and what verl-agent makes of them."""
 
 from pathlib import Path
 
-from tests.collector.importers.logs import write_lines
-from tests.collector.importers.read_back import brief, imported, steps_of
-from tests.collector.importers.rows import verl_agent_row, verl_row
+import pytest
 
-STEP = ("state", "action", "next_state", "reward")
+from tests.collector.importers.logs import write_lines
+from tests.collector.importers.read_back import brief, imported
+from tests.collector.importers.rows import verl_row
 
 
 def test_verl_is_cut_at_the_results_of_tools(tmp_path: Path):
@@ -28,53 +28,26 @@ def test_verl_is_cut_at_the_results_of_tools(tmp_path: Path):
     assert "<information>6</information>" in states
 
 
-def test_verl_agent_has_shuffled_steps_of_trajectories(tmp_path: Path):
-    log = write_lines(
-        tmp_path / "7.jsonl",
-        verl_agent_row(1, "room", "west", 10.0, traj_uid="a", uid="g"),
-        verl_agent_row(0, "hall", "east", 0.0, traj_uid="b", uid="g"),
-        verl_agent_row(0, "hall", "east", 10.0, traj_uid="a", uid="g"),
-        verl_agent_row(1, "room", "dance", -0.1, traj_uid="b", uid="g"),
-    )
-    report = imported(log, tmp_path / "store")
-    assert (report.num_files, report.num_groups) == ({"verl-agent": 1}, 1)
-    assert (report.num_success, report.num_failed, report.left_out) == (1, 1, {})
-    steps = steps_of(tmp_path / "store")
-    by_trajectory: dict[str, list[tuple[object, ...]]] = {}
-    for step in steps:
-        row = tuple(step[name] for name in (*STEP[:2], "reward", "thought"))
-        by_trajectory.setdefault(step["trajectory_id"], []).append(row)
-    assert sorted(by_trajectory.values(), key=str) == [
-        [("hall", "east", 0.0, "hm"), ("room", "dance", -0.1, "hm")],
-        [("hall", "east", 0.0, "hm"), ("room", "west", 10.0, "hm")],
-    ]
-    assert {tuple(step["admissible_actions"]) for step in steps} == {("east", "west")}
-    assert steps[0]["iteration"] == 7
+ROOM = (
+    "Prior to this step, you have already taken 1 step(s). Your current observation is: hall\n"
+    "Your admissible actions of the current situation are: ['east'\n 'west'].\n\nNow act.\n"
+)
+SEARCH = "Your question: who?\n\nalready taken 1 step(s). Now it's your turn: <search>."
 
 
-def test_verl_agent_without_the_name_of_trajectories_is_refused(tmp_path: Path):
-    rows = [verl_agent_row(0, "hall", "east"), verl_agent_row(1, "room", "west")]
+@pytest.mark.parametrize("prompt", [ROOM, SEARCH])
+def test_steps_of_verl_agent_are_refused_with_what_to_do(prompt: str, tmp_path: Path):
+    rows = [verl_row("<action>east</action>", input=prompt) for _ in range(3)]
     report = imported(write_lines(tmp_path / "7.jsonl", *rows), tmp_path / "store")
-    assert (report.num_trajectories, report.num_bad_rows) == (0, 1)
-    assert 'batch.non_tensor_batch["traj_uid"]' in report.bad_rows[0].reason
+    assert (report.num_trajectories, report.num_bad_rows) == (0, 3)
+    assert "Write its batch as steps" in report.bad_rows[0].reason
 
 
-def test_verl_agent_reads_searches(tmp_path: Path):
-    def prompt(history: str, count: int) -> str:
-        past = f"already taken {count} step(s). <search> </search>. History:\n{history}\n\n"
-        return f"Your question: who?\n\n{past if count else ''}Now it's your turn: <search>."
-
-    rows = [
-        verl_row("<think>a</think><search>x</search>", 0.0, input=prompt("", 0), traj_uid="a"),
-        verl_row(
-            "<answer>me</answer>",
-            0.0,
-            input=prompt("Step 1:<search>x</search> <information>r</information>\n", 1),
-            traj_uid="a",
-        ),
-    ]
-    imported(write_lines(tmp_path / "7.jsonl", *rows), tmp_path / "store")
-    assert brief(tmp_path / "store", *STEP[:2]) == [
-        ("who?", "<search>x</search>"),
-        ("<information>r</information>", "<answer>me</answer>"),
-    ]
+def test_a_batch_of_verl_agent_as_steps(tmp_path: Path):
+    """The rows that docs/how-to/trainers.md makes of a batch, in its order."""
+    made = [("a", "hall", "go", 0.0), ("b", "hall", "stay", 0.0), ("a", "room", "go", 1.0)]
+    names = ("trajectory_id", "state", "action", "reward")
+    rows = [{**dict(zip(names, each, strict=True)), "task_id": "g"} for each in made]
+    report = imported(write_lines(tmp_path / "7.jsonl", *rows), tmp_path / "store")
+    assert (report.num_groups, report.num_success, report.num_failed) == (1, 1, 1)
+    assert brief(tmp_path / "store", *names) == [("a", *made[0][1:]), ("a", *made[2][1:]), made[1]]

@@ -98,8 +98,8 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
 
 def _evidence(preview: "Preview", state: str) -> "EvidenceReport | None":
     """Return which states tell how rollouts end, as the first trajectories of a log have it."""
-    from graphcredit.cli.commands.evidence_states import definitions_by
     from graphcredit.credit.evidence.judge import count_mixed, evidence_in
+    from graphcredit.loop.evidence_states import definitions_by
 
     steps = preview.sampled
     if count_mixed(steps) < _LEAST_GROUPS:

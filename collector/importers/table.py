@@ -23,6 +23,7 @@ from graphcredit.collector.importers.formats import (
     text_dumps,
     training_logs,
     verifiers_traces,
+    verl_agent,
 )
 from graphcredit.collector.importers.formats.calls import log as calls
 from graphcredit.collector.importers.formats.calls import rows as call_rows
@@ -97,8 +98,13 @@ FORMATS: tuple[LogFormat, ...] = (
     ),
     LogFormat(
         name="nemo-gym",
-        is_row=nemo.is_row,
-        read=nemo.read,
+        is_row=nemo.is_gym,
+        read=nemo.read_gym,
+    ),
+    LogFormat(
+        name="nemo-rl",
+        is_row=nemo.is_rl,
+        read=nemo.read_rl,
     ),
     LogFormat(
         name="inspect",
@@ -209,6 +215,12 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
+        name="titan-rl",
+        is_row=training_logs.is_titan,
+        read=training_logs.read_titan,
+        is_loose=True,
+    ),
+    LogFormat(
         name="trl",
         is_row=completion_rows.is_trl,
         read=completion_rows.read_trl,
@@ -216,10 +228,21 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
+        name="verl-agent",
+        is_row=verl_agent.is_row,
+        read=verl_agent.read,
+        gather=verl_agent.gather,
+    ),
+    LogFormat(
         name="verl",
         is_row=text_dumps.is_verl,
         read=text_dumps.read_verl,
         is_loose=True,
+    ),
+    LogFormat(
+        name="areal",
+        is_row=text_dumps.is_areal,
+        read=text_dumps.read_areal,
     ),
     LogFormat(
         name="traces",

@@ -1,15 +1,21 @@
-"""Dumps of verl, `{step}.jsonl`: a row a rollout, with the texts of prompt and answer."""
+"""Dumps of verl and AReaL: a row a rollout, with the texts of prompt and answer.
+
+verl's are `{step}.jsonl`, AReaL's `{version}/{task_id}.jsonl`.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import answer
+from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     TOOL,
     USER,
     LoggedRollout,
+    LoggedSampling,
     Message,
     Rollouts,
 )
@@ -18,9 +24,12 @@ from graphcredit.collector.importers.messages.values import (
     as_integer,
     as_mapping,
     as_number,
+    as_objects,
     as_text,
     fields_of,
     numbers_of,
+    short,
+    version_of,
     without,
 )
 
@@ -31,20 +40,6 @@ _RESULT = re.compile(
 )
 """What the environment said within an answer: results of tools in Qwen's template, whose special
 tokens verl leaves out, or those of a search."""
-
-
-_STEPS = re.compile(
-    r"current observation is[^:\n]*:.*?\n\s*(Your|The) \w+ actions"
-    r"|Your question: .*?Now it's your turn",
-    re.DOTALL,
-)
-"""How a prompt of verl-agent tells one step of an episode."""
-
-_NO_TRAJECTORY = (
-    "a row must be a whole rollout: verl-agent dumps single steps, some of them twice, and not "
-    "which are one trajectory. Write its batch as steps (trajectory_id, task_id, state, action, "
-    "reward), as docs/how-to/trainers.md shows"
-)
 
 
 def is_verl(value: object, path: Path) -> bool:
@@ -59,8 +54,6 @@ def is_verl(value: object, path: Path) -> bool:
 def read_verl(record: Record) -> Rollouts:
     """Yield the rollout of a row; the results of tools cut its answer into turns."""
     row = as_mapping(record.value, "a row")
-    if _STEPS.search(row["input"]):
-        raise RecordError(_NO_TRAJECTORY)
     prompt = Message(role=USER, text=row["input"], source={"input": row["input"]})
     yield LoggedRollout(
         messages=(prompt, *_turns(row["output"])),
@@ -83,3 +76,39 @@ def _turns(text: str) -> Iterator[Message]:
         start = match.end()
     if text[start:].strip() or not start:
         yield answer(text[start:], {"output": text[start:]})
+
+
+def is_areal(value: object, path: Path) -> bool:
+    """Return whether a record is a row of AReaL."""
+    names = fields_of(value).keys()
+    return {"task_id", "sample_idx", "tail_version", "prompt", "completion"} <= names
+
+
+def read_areal(record: Record) -> Rollouts:
+    """Yield the rollout of a row; newer versions have its turns as segments."""
+    row = as_mapping(record.value, "a row")
+    version = version_of(row.get("head_version"), row["tail_version"])
+    task = as_text(row["task_id"])
+    yield LoggedRollout(
+        messages=tuple(_segments(row, LoggedSampling(policy_version=version))),
+        record=row,
+        label=f"{task}:{row['sample_idx']}",
+        task=task,
+        iteration=as_integer(row["tail_version"]),
+        reward=as_number(row.get("reward"), "reward"),
+        info=without(row, ("prompt", "completion", "segments")),
+    )
+
+
+def _segments(row: Mapping[str, Any], sampling: LoggedSampling) -> Iterator[Message]:
+    whole = (("prompt", row["prompt"]), ("gen", row["completion"]))
+    segments = as_objects(row.get("segments"), "segments", "a segment")
+    for kind, content in [(part.get("role"), part.get("text")) for part in segments] or whole:
+        text = text_of_content(content)
+        source = {"role": kind, "text": text}
+        if kind == "gen":
+            yield answer(text, source, sampling=sampling)
+        elif kind in ("prompt", "context"):
+            yield Message(role=USER, text=text, source=source)
+        else:
+            raise RecordError(f"a segment's role must be prompt, gen or context: got {short(kind)}")

@@ -1,8 +1,9 @@
-"""Logs of trainers: rLLM's episodes, ART's Parquet."""
+"""Logs of trainers: rLLM's episodes, ART's Parquet, TitanRL's samples."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_message, chat_messages, seen
@@ -34,6 +35,11 @@ from graphcredit.collector.importers.messages.values import (
     parse_json,
     version_of,
     without,
+)
+
+FILTERED = (
+    "TitanRL keeps the best and the worst rollout of a group by default: then rates of success "
+    "and advantages of groups are wrong. Turn its filter off before you trust them"
 )
 
 RLLM_ASIDE = (
@@ -145,3 +151,62 @@ def _art_message(value: object, number: int) -> Message:
         raw = {**raw, "tool_calls": parse_json(raw["tool_calls"])}
     is_context = raw.get("trainable") is False
     return chat_message(raw, f"messages[{number}]", is_context=is_context)
+
+
+def is_titan(value: object, path: Path) -> bool:
+    """Return whether a record is a sample of TitanRL."""
+    return {"group_id", "rollout_id", "turns"} <= fields_of(value).keys()
+
+
+def read_titan(record: Record) -> Rollouts:
+    """Yield the rollout of a sample: the prompt of its first turn, then answers and results."""
+    row = as_mapping(record.value, "a sample")
+    if row.get("is_validation") is True:
+        yield Omission(reason="sample of validation")
+        return
+    messages: list[Message] = []
+    for number, item in enumerate(as_list(row["turns"], "turns")):
+        turn = as_mapping(item, "a turn")
+        if not number:
+            prompt = turn.get("prompt_messages") or []
+            messages += chat_messages(prompt, "prompt_messages", is_context=True)
+        messages.append(_titan_answer(turn))
+        messages += chat_messages(turn.get("env_messages") or [], "env_messages")
+    yield LoggedRollout(
+        messages=tuple(messages),
+        record=row,
+        label=as_text(row["rollout_id"]) or "",
+        group=as_text(row["group_id"]),
+        reward=as_number(row.get("reward"), "reward"),
+        rewards=numbers_of(row.get("reward_breakdown")),
+        truncated=is_limit(as_text(row.get("status"))),
+        info=without(row, ("turns",)),
+        notes=(FILTERED,),
+    )
+
+
+def _titan_answer(turn: Mapping[str, Any]) -> Message:
+    message = chat_message(turn.get("completion_message"), "completion_message")
+    rewards = turn.get("env_rewards")
+    values = (
+        list(cast("Mapping[str, Any]", rewards).values())
+        if isinstance(rewards, Mapping)
+        else rewards
+    )
+    if isinstance(values, list):
+        numbers = [as_number(value, "env_rewards") for value in cast("list[Any]", values)]
+        reward = sum(number or 0.0 for number in numbers)
+    else:
+        reward = as_number(values, "env_rewards")
+    return replace(
+        message,
+        reward=reward,
+        sampling=LoggedSampling(
+            prompt_ids=turn.get("prompt_token_ids"),
+            response_ids=turn.get("completion_token_ids"),
+            response_logprobs=turn.get("completion_logprobs"),
+            policy_version=version_of(
+                turn.get("min_policy_version"), turn.get("max_policy_version")
+            ),
+        ),
+    )

@@ -59,7 +59,7 @@ def test_the_example_adds_an_estimator_and_a_format(tmp_path: Path, install: Cal
         {"game": "g1", "won": won, "moves": [["a door", "open"], ["a hall", move]]}
         for won, move in ((True, "win"), (False, "wait"))
     ]
-    assert format_named("moves").title == "games: `*.jsonl`"
+    assert format_named("moves").name == "moves"
     report = imported(write_lines(tmp_path / "log" / "w.jsonl", *games), tmp_path / "store")
     assert report.num_trajectories == 2
     store = open_store(tmp_path / "store")

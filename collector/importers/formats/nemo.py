@@ -16,7 +16,6 @@ from typing import Any, cast
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.content import text_of_content
-from graphcredit.collector.importers.messages.responses import answers_of
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     NO_SAMPLING,
@@ -27,6 +26,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Omission,
     Rollouts,
     sampling_of,
+    with_sampling,
 )
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -67,10 +67,11 @@ def read_gym(record: Record) -> Rollouts:
     items = _items(response)
     kept = [item for item in items if not _is_placeholder(item)]
     placeholders = {_PLACEHOLDERS: len(items) - len(kept)} if len(kept) < len(items) else {}
+    answers = chat_messages(kept, "response.output")
     sampling = sampling_of({**response, **without(params, ())})
     model = first_of(response, ("model",)) or params.get("model")
     yield LoggedRollout(
-        messages=(*_prompt(params), *answers_of(kept, sampling)),
+        messages=(*_prompt(params), *(with_sampling(each, sampling) for each in answers)),
         record=row,
         label=joined(task, row.get("_ng_rollout_index")),
         task=task,

@@ -13,7 +13,6 @@ from typing import Any
 from graphcredit.collector.importers.logs.files import Record, stem_of
 from graphcredit.collector.importers.messages.chat import chat_message, chat_messages, seen
 from graphcredit.collector.importers.messages.content import text_of_content
-from graphcredit.collector.importers.messages.responses import answers_of
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     TOOL,
@@ -22,6 +21,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Rollouts,
     sampling_of,
+    with_sampling,
 )
 from graphcredit.collector.importers.messages.values import (
     as_list,
@@ -150,10 +150,10 @@ def _messages(items: list[Any], sampling: LoggedSampling) -> Iterator[Message]:
         raw = as_mapping(item, what)
         if raw.get("role") == "exit":
             yield seen(TOOL, raw.get("content"), raw)
-        elif raw.get("object") == "response":
-            yield from answers_of(as_list(raw.get("output"), f"{what}.output"), sampling)
-        elif "role" not in raw:
-            yield from answers_of([raw], sampling)
+        elif raw.get("object") == "response" or "role" not in raw:
+            is_whole = raw.get("object") == "response"
+            said = as_list(raw.get("output"), f"{what}.output") if is_whole else [raw]
+            yield from (with_sampling(m, sampling) for m in chat_messages(said, "output"))
         else:
             message = chat_message(raw, what)
             yield _answer(message, sampling) if message.role == ASSISTANT else message

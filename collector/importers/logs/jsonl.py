@@ -59,7 +59,7 @@ def text_of_lines(path: Path) -> str:
 
 def lines_of(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
     """Yield the records of a file with a record a line, each of at most some bytes."""
-    for block in _blocks(path, limit):
+    for block in blocks_of(path, limit):
         if block.first_line == 1 and block.lines.startswith(UTF_16):
             yield Record(path=path, place="", value=RowError(NOT_UTF_8), share=1.0)
             return
@@ -88,7 +88,7 @@ class LineBlock:
     """Whether it stands for one line that is longer than the limit, and was not kept."""
 
 
-def _blocks(path: Path, limit: int) -> Iterator[LineBlock]:
+def blocks_of(path: Path, limit: int) -> Iterator[LineBlock]:
     """Yield the lines of a file, in blocks of about `BLOCK_BYTES`; a line over the limit alone."""
     size = max(path.stat().st_size, 1)
     first, parts, length = 1, list[bytes](), 0

@@ -1,12 +1,14 @@
 """Large files are read in pieces by several processes: the store becomes the same."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from graphcredit.collector.importers.helpers import pieces, read
+from graphcredit.collector.importers.logs import jsonl
 from graphcredit.collector.importers.report import ImportReport
 from tests.collector.importers.logs import WALKS, episode, said, walk, write_lines
 from tests.collector.importers.read_back import imported, steps_of
@@ -28,7 +30,11 @@ def _log(folder: Path) -> Path:
 
 @pytest.fixture
 def small_pieces() -> Iterator[None]:
-    with patch.object(read, "HELPED_BYTES", 1000), patch.object(pieces, "PIECE_BYTES", 1500):
+    with (
+        patch.object(read, "HELPED_BYTES", 1000),
+        patch.object(jsonl, "BLOCK_BYTES", 1500),
+        patch.object(jsonl, "_READ_BYTES", 500),
+    ):
         yield
 
 
@@ -64,10 +70,11 @@ def test_pieces_are_whole_lines(tmp_path: Path):
     file = read.LogFile(
         number=0, path=log, root=tmp_path, size=log.stat().st_size, num_bytes_before=0
     )
-    with patch.object(pieces, "PIECE_BYTES", 4):
+    with patch.object(jsonl, "BLOCK_BYTES", 4), patch.object(jsonl, "_READ_BYTES", 4):
         found = list(pieces.pieces_of(file, "messages"))
-    data = log.read_bytes()
-    assert [(p.first_line, data[p.start : p.start + p.num_bytes]) for p in found] == [
-        *[(1, b"a\na\n"), (3, b"a\na\n"), (5, b"a\nlong line\n")],
-        (7, b"\nend"),
-    ]
+    blocks = [piece.block for piece in found if piece.block is not None and piece.block.lines]
+    assert b"".join(block.lines for block in blocks) == log.read_bytes()
+    assert all(block.lines.endswith(b"\n") for block in blocks[:-1])
+    numbers = [block.first_line for block in blocks]
+    assert numbers == list(accumulate((b.lines.count(b"\n") for b in blocks[:-1]), initial=1))
+    assert len(set(found)) == len(found)

@@ -299,7 +299,7 @@ def test_damage_within_a_line_over_the_limit_is_told(tmp_path: Path):
 
 def test_pieces_of_a_large_file_keep_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("graphcredit.collector.importers.helpers.read.HELPED_BYTES", 1)
-    monkeypatch.setattr("graphcredit.collector.importers.helpers.pieces.PIECE_BYTES", 1 << 16)
+    monkeypatch.setattr("graphcredit.collector.importers.logs.jsonl.BLOCK_BYTES", 1 << 16)
     long = json.dumps({"messages": [{"role": "user", "content": "x" * 2 * MIB}]}).encode()
     rows = [ROW.replace(b"gone", f"gone {number}".encode()) for number in range(2_000)]
     (tmp_path / "a.jsonl").write_bytes(b"\n".join([*rows[:1_500], long, *rows[1_500:], long]))

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.collector.importers import batches
-from graphcredit.collector.importers.helpers import pieces, read
+from graphcredit.collector.importers.helpers import read
+from graphcredit.collector.importers.logs import jsonl
 from graphcredit.collector.importers.writer import ImportWriter
 from tests.cli.in_process import run
 from tests.collector.importers.image_files import base64_of, data_url, image_url, png, shows
@@ -296,7 +297,8 @@ def test_pieces_bring_their_images(tmp_path: Path):
 
     with (
         patch.object(read, "HELPED_BYTES", 1000),
-        patch.object(pieces, "PIECE_BYTES", 1500),
+        patch.object(jsonl, "BLOCK_BYTES", 1500),
+        patch.object(jsonl, "_READ_BYTES", 500),
         patch.object(read, "num_processors", lambda: 2),
     ):
         report = imported(log, tmp_path / "with")

@@ -34,9 +34,9 @@ def evidence(
 
     Example: graphcredit evidence STORE --run games
     """
-    from graphcredit.cli.commands.evidence_states import definitions_of
     from graphcredit.credit.evidence.judge import evidence as judge
     from graphcredit.credit.evidence.signal import signals
+    from graphcredit.loop.evidence_states import definitions_of
 
     opened = open_store(store)
     definitions = definitions_of(opened, run)

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import examples.orders as orders
 import graphcredit
 from graphcredit.credit.evidence import judge
 from graphcredit.credit.evidence.definition import Definition
@@ -65,8 +66,14 @@ def test_a_merge_of_what_a_clock_keeps_apart_has_more_evidence(tmp_path: Path):
     assert told["segments"].more_than(told["exact"]).is_positive
 
 
-def test_what_is_beyond_chance_without_the_most_evidence_is_said(tmp_path: Path):
-    run("import", "examples/orders.jsonl", tmp_path / "store")
+def test_what_is_beyond_chance_without_the_most_evidence_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(orders, "TASKS", orders.TASKS[:4])
+    monkeypatch.setattr(orders, "CARELESSNESS", (0.8,))
+    log = "".join(f"{json.dumps(chat)}\n" for chat in orders.chats())
+    (tmp_path / "log.jsonl").write_text(log, encoding="utf-8")
+    run("import", tmp_path / "log.jsonl", tmp_path / "store")
     told = json.loads(run("evidence", tmp_path / "store", "--json").out)
     first, *_ = told["definitions"]
     beyond = {

@@ -1,4 +1,4 @@
-"""Which definitions of a state `evidence` and `import --try` judge."""
+"""Which definitions of a state are judged: the rules of `collector` by the evidence of `credit`."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Mixtures of experts: the balance of their use, against transformers' own and whole batches."""
+"""Mixtures of experts, against whole passes of transformers."""
 
 import json
 from pathlib import Path
@@ -8,23 +8,17 @@ import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
-from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
-from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.loss.balance import Choices, balance_loss, count_choices
-from graphcredit.trainer.model.layers import experts_of, model_shape
+from graphcredit.trainer.model.layers import model_shape
 from graphcredit.trainer.model.loading import load_shapes
 from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import train
 from tests.trainer.logs import Row, episode, token_store, turn
 from tests.trainer.models import save_tiny_model
-from tests.trainer.ranks import run_ranks
-from tests.trainer.shard_worker import trained
 
-_COEFFICIENT = 0.25
 _MIXTURES: dict[str, dict[str, Any]] = {
     "mixtral": {"num_local_experts": 4},
     "qwen2_moe": {
@@ -36,8 +30,6 @@ _MIXTURES: dict[str, dict[str, Any]] = {
     },
     "qwen3_moe": {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32},
 }
-for _settings in _MIXTURES.values():
-    _settings["router_aux_loss_coef"] = _COEFFICIENT
 _ATTENTION = "q_proj,k_proj,v_proj,o_proj"
 
 
@@ -79,28 +71,20 @@ def _metrics(config: TrainConfig) -> dict[str, float]:
     return json.loads(line)
 
 
-def _written_out(model: Any, steps: list[list[Row]]) -> tuple[float, float, float]:
-    """Return loss, its part from experts, and the gradient's norm, one step at a time."""
+def _written_out(model: Any, steps: list[list[Row]]) -> tuple[float, float]:
+    """Return the loss and the gradient's norm, one step at a time."""
     rows = [row for trajectory in steps for row in trajectory]
     count = sum(len(row["response_ids"]) for row in rows)
-    logits: list[tuple[torch.Tensor, ...]] = []
-    policy = torch.zeros(())
+    loss = torch.zeros(())
     for row in rows:
         prompt, response = row["prompt_ids"], row["response_ids"]
-        found = model(torch.tensor([[*prompt, *response]]), output_router_logits=True)
-        logits.append(found.router_logits)
-        predicted = found.logits[0, len(prompt) - 1 : -1].log_softmax(-1)
+        logits = model(torch.tensor([[*prompt, *response]])).logits
+        predicted = logits[0, len(prompt) - 1 : -1].log_softmax(-1)
         chosen = predicted.gather(-1, torch.tensor(response)[:, None])
-        policy = policy - row["advantage"] * chosen.sum() / count
-    experts = experts_of(model.config)
-    assert experts is not None
-    layers = [torch.cat(layer) for layer in zip(*logits, strict=True)]
-    each = [load_balancing_loss_func((x,), experts.count, experts.chosen) for x in layers]
-    router = _COEFFICIENT * torch.stack(each).mean()
-    loss = policy + router
+        loss = loss - row["advantage"] * chosen.sum() / count
     loss.backward()
     norm = torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm()
-    return loss.item(), router.item(), norm.item()
+    return loss.item(), norm.item()
 
 
 @pytest.mark.parametrize("kind", _MIXTURES)
@@ -108,8 +92,7 @@ def test_loss_and_gradient_are_those_of_steps_one_by_one(tmp_path: Path, kind: s
     """A large micro-batch, many small ones, shared prefixes, layers computed again."""
     name = save_tiny_model(tmp_path / "m", kind, **_MIXTURES[kind])
     store = token_store(tmp_path / "s", _steps(), num_shards=2)
-    loss, router, norm = _written_out(AutoModelForCausalLM.from_pretrained(name), _steps())
-    assert router > 0.01
+    loss, norm = _written_out(AutoModelForCausalLM.from_pretrained(name), _steps())
     ways: list[dict[str, Any]] = [
         {"max_tokens": 200},
         {"max_tokens": 20, "gradient_checkpointing": True},
@@ -118,57 +101,9 @@ def test_loss_and_gradient_are_those_of_steps_one_by_one(tmp_path: Path, kind: s
     for number, way in enumerate(ways):
         config = _config(tmp_path, store, name, out=tmp_path / f"out-{number}", **way)
         train(config)
-        found = _metrics(config)
-        assert found["router_loss"] == pytest.approx(router, rel=1e-5)
-        assert found["loss"] == pytest.approx(loss, rel=1e-5)
-        assert found["grad_norm"] == pytest.approx(norm, rel=1e-4)
-    with connect(store) as connection:
-        rows = connection.sql("SELECT router_loss FROM training").fetchall()
-    assert [value for (value,) in rows] == pytest.approx([router] * 3, rel=1e-5)
-
-
-@pytest.mark.slow
-def test_two_processes_balance_what_both_have(tmp_path: Path):
-    name = save_tiny_model(tmp_path / "m", "mixtral", **_MIXTURES["mixtral"])
-    store = token_store(tmp_path / "s", _steps())
-    alone = _config(tmp_path, store, name, max_tokens=20)
-    train(alone)
-    both = alone.changed(out=tmp_path / "both")
-    assert run_ranks(2, trained, both) == [0, 0]
-    expected, found = _metrics(alone), _metrics(both)
-    for metric in ("loss", "router_loss", "grad_norm"):
-        assert found[metric] == pytest.approx(expected[metric], rel=1e-4)
-
-
-def test_the_loss_by_hand():
-    """Two experts, one choice: both tokens take the first, which has 3/4 and 2/3 of them."""
-    logits = [torch.tensor([[3.0, 1.0], [2.0, 1.0]]).log()]
-    copies = torch.tensor([1, 3])
-    counts = count_choices(logits, copies, 1)
-    assert counts.tolist() == [[4.0, 0.0]]
-    choices = Choices(counts=counts, num_tokens=4)
-    found = balance_loss(logits, copies, choices).item()
-    assert found == pytest.approx(2 * 1 * (3 / 4 + 3 * 2 / 3) / 4)
-    halves = [
-        balance_loss([logits[0][[n]]], copies[[n]], choices).item() for n in range(len(copies))
-    ]
-    assert sum(halves) == pytest.approx(found)
-    assert balance_loss(logits, torch.zeros(2), choices).item() == 0
-
-
-def test_experts_used_alike_cost_as_many_as_a_token_goes_through():
-    logits = [torch.eye(4) + torch.eye(4).roll(1, 0)]
-    copies = torch.ones(4)
-    choices = Choices(counts=count_choices(logits, copies, 2), num_tokens=4)
-    assert balance_loss(logits, copies, choices).item() == pytest.approx(2)
-
-
-def test_a_model_whose_coefficient_is_0_has_no_such_loss(tmp_path: Path):
-    settings = {**_MIXTURES["mixtral"], "router_aux_loss_coef": 0.0}
-    name = save_tiny_model(tmp_path / "m", "mixtral", **settings)
-    config = _config(tmp_path, token_store(tmp_path / "s", _steps()), name)
-    train(config)
-    assert "router_loss" not in _metrics(config)
+        metrics = _metrics(config)
+        assert metrics["loss"] == pytest.approx(loss, rel=1e-5)
+        assert metrics["grad_norm"] == pytest.approx(norm, rel=1e-4)
 
 
 def test_adapters_of_attention_are_merged_and_those_of_experts_refused(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Means with bootstrap confidence intervals, which draw worlds, games or warm starts again.
+"""Means with confidence intervals: by drawing worlds, games or warm starts again, or Student's t.
 
 All means over as many units use the same draws, so differences are paired.
 """
@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 DRAWS = 10_000
 _SEED = 0
+
+_QUANTILES: tuple[float, ...] = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""0.975 quantiles of Student's t with 1, 2, ... degrees of freedom."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,3 +50,14 @@ def _times_drawn(num_units: int) -> NDArray[np.float64]:
     even = np.full(num_units, 1 / num_units)
     drawn = np.random.default_rng(_SEED).multinomial(num_units, even, size=DRAWS)
     return drawn.astype(np.float64)
+
+
+def students_t(values: ArrayLike) -> Mean:
+    """Return the mean of up to ten numbers with its interval; without bounds for one number."""
+    numbers = np.asarray(values, np.float64)
+    freedom = len(numbers) - 1
+    half = np.inf
+    if freedom:
+        half = _QUANTILES[freedom - 1] * numbers.std(ddof=1) / np.sqrt(len(numbers))
+    value = float(numbers.mean())
+    return Mean(value=value, low=float(value - half), high=float(value + half))

@@ -88,6 +88,14 @@ def judge(steps: pa.Table) -> pl.DataFrame:
     tied = [played.recommended(games) for games in logs]
     told = [played.best(games) for games in logs]
     low, high = np.nanquantile(drawn, [0.025, 0.975])
+    of_all = {
+        "num_games": size,
+        "num_mixed": int(played.is_mixed.sum()),
+        "agreement": played.agreement(np.arange(size)),
+        "agreement_low": float(low),
+        "agreement_high": float(high),
+        "agreement_of_logs": float(np.mean([played.agreement(games) for games in logs])),
+    }
     return pl.DataFrame(
         {
             "definition": name,
@@ -99,13 +107,8 @@ def judge(steps: pa.Table) -> pl.DataFrame:
             "worth": float(played.mean_worth[place]),
             "tied_share": tied.count(name) / NUM_LOGS,
             "told_share": told.count(name) / NUM_LOGS,
-            "num_games": size,
-            "num_mixed": int(played.is_mixed.sum()),
-            "agreement": played.agreement(np.arange(size)),
-            "agreement_low": float(low),
-            "agreement_high": float(high),
-            "agreement_of_logs": float(np.mean([played.agreement(games) for games in logs])),
         }
+        | of_all
         for place, (name, each) in enumerate(known.items())
     )
 

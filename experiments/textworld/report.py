@@ -6,11 +6,10 @@ Student's t. Before the last planned pair nothing is decided.
 
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 
-from experiments.markdown import frame
+from experiments.markdown import frame, ranged
+from experiments.means import students_t
 from experiments.textworld.cells import ARMS, SEEDS
 
 COMPARED: tuple[tuple[str, str], ...] = (
@@ -21,9 +20,6 @@ COMPARED: tuple[tuple[str, str], ...] = (
     ("graphgpo", "grpo"),
 )
 """Arms whose difference is shown, the main comparison first."""
-
-_QUANTILES: tuple[float, ...] = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""0.975 quantiles of Student's t with 1, 2, ... degrees of freedom."""
 
 
 def tables(rows: pl.DataFrame) -> str:
@@ -110,19 +106,9 @@ def gaps_table(ends: pl.DataFrame) -> pl.DataFrame:
             {
                 "difference": f"{one} - {other}",
                 "pairs": len(at_end),
-                "unseen, at the end, difference": ranged(at_end),
+                "unseen, at the end, difference": ranged(students_t(at_end), 3),
                 "ahead in": int((at_end > 0).sum()),
-                "during the pass, difference": ranged(during),
+                "during the pass, difference": ranged(students_t(during), 3),
             }
         )
     return pl.DataFrame(rows)
-
-
-def ranged(gaps: ArrayLike) -> str:
-    """Return the mean of some differences with its interval; without one if there is only one."""
-    values = np.asarray(gaps, np.float64)
-    mean, freedom = values.mean(), len(values) - 1
-    if not freedom:
-        return f"{mean:+.3f}"
-    half = _QUANTILES[freedom - 1] * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"

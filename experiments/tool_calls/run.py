@@ -33,8 +33,8 @@ from typing import Any
 
 import polars as pl
 
-from experiments.markdown import frame
-from experiments.textworld.unseen import ranged
+from experiments.markdown import frame, ranged
+from experiments.means import students_t
 from experiments.tool_calls.world import register, specs, world_of
 from graphcredit.loop.config import LoopConfig, loop_config
 from graphcredit.loop.run import run_loop
@@ -127,7 +127,7 @@ def differences(ends: pl.DataFrame) -> pl.DataFrame:
         }
         rows.append(
             {"difference": f"{one} - {other}"}
-            | {name: ranged(gap) for name, gap in gaps.items()}
+            | {name: ranged(students_t(gap), 3) for name, gap in gaps.items()}
             | {"ahead in": int((gaps["unseen, at the end"] > 0).sum())}
         )
     return pl.DataFrame(rows)

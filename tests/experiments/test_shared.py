@@ -1,13 +1,17 @@
 """Means, and rows that are kept for the next run."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from experiments.jobs import made
-from experiments.means import mean
+from experiments.means import mean, students_t
 from experiments.ranks import spearman, spearman_within
 
 
@@ -66,3 +70,20 @@ def test_rank_correlation_within_cells_by_hand():
 def test_equal_values_share_their_mean_rank():
     # Ranks 3, 1.5, 1.5 and 1, 2, 3: the covariance is -1.5, the variances are 1.5 and 2.
     assert spearman(pl.Series([9.0, 4, 4]), pl.Series([1, 2, 3])) == pytest.approx(-(0.75**0.5))
+
+
+@given(st.integers(2, 10))
+def test_an_interval_has_the_probability_of_students_t(count: int):
+    """The density, integrated numerically within the interval of numbers with error 1."""
+    gaps = np.linspace(-1, 1, count)
+    found, freedom = students_t(gaps), count - 1
+    error = gaps.std(ddof=1) / np.sqrt(count)
+    t = np.linspace(found.low / error, found.high / error, 200_001)
+    scale = math.gamma(count / 2) / math.gamma(freedom / 2) / math.sqrt(freedom * math.pi)
+    inside = np.trapezoid(scale * (1 + t**2 / freedom) ** (-count / 2), t)
+    assert inside == pytest.approx(0.95, abs=1e-4)
+
+
+def test_of_one_number_anything_may_be_the_mean():
+    found = students_t([0.25])
+    assert (found.value, found.low, found.high) == (0.25, -math.inf, math.inf)

@@ -1,20 +1,16 @@
 """The learning experiment: its runs, what is read off them, and that a policy learns."""
 
-import math
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from experiments.textworld import run
 from experiments.textworld.cells import ARMS, RATES, Cell, pairs, sweep
-from experiments.textworld.report import best_rates, ends_of, ranged, tables
+from experiments.textworld.report import best_rates, ends_of, tables
 from experiments.textworld.run import RISE, learn, made_by, quick
 from graphcredit.loop.config import LoopConfig
 
@@ -104,22 +100,6 @@ def test_only_whole_pairs_at_the_best_rate_are_reported():
     assert "| reach | 0.0006 | 2 | 0.100 | 0.350 | 0.175 | 16,000 | 160 |" in shown
     # 0.1 and 0.3: a mean of 0.2, a standard error of 0.1, and 12.706 of these.
     assert "| reach - grpo | 2 | +0.200 (-1.071 to +1.471) | 2 |" in shown
-
-
-@given(st.integers(2, 10))
-def test_an_interval_has_the_probability_of_students_t(count: int):
-    """The density, integrated numerically within the interval of numbers with error 1."""
-    gaps = np.linspace(-1, 1, count)
-    high = float(ranged(gaps * 1000).split("to ")[1].rstrip(")")) / 1000
-    error = gaps.std(ddof=1) / np.sqrt(count)
-    t, freedom = np.linspace(-high / error, high / error, 200_001), count - 1
-    scale = math.gamma(count / 2) / math.gamma(freedom / 2) / math.sqrt(freedom * math.pi)
-    inside = np.trapezoid(scale * (1 + t**2 / freedom) ** (-count / 2), t)
-    assert inside == pytest.approx(0.95, abs=1e-4)
-
-
-def test_one_pair_has_no_interval():
-    assert ranged([0.25]) == "+0.250"
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -172,7 +171,7 @@ def _serve(*arguments: object) -> Generator[str]:
 def _is_up(address: str) -> bool:
     try:
         urlopen(f"{address}/_stcore/health", timeout=5).close()
-    except URLError:
+    except OSError:
         return False
     return True
 

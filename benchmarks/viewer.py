@@ -32,15 +32,15 @@ TRIVIAL = 'import streamlit as st\nst.header("Trivial")\nst.write("Hello")\n'
 PAGES = ("runs", "over_time", "tasks", "graph", "trajectory", "compare", "sql")
 
 OVERLAPPING = """root => {
-  const cy = root[Symbol.for("graphcredit.graph")].cy;
+  const MARGIN = 4, cy = root[Symbol.for("graphcredit.graph")].cy;
   const only = { includeNodes: false, includeEdges: false, includeOverlays: false };
   const boxes = cy.elements().filter(each => each.data("label")).map(each =>
     each.boundingBox({ ...only, includeLabels: true })).filter(box => box.w > 0 && box.h > 0);
-  const overlap = (a, b) => a.x1 < b.x2 && b.x1 < a.x2 && a.y1 < b.y2 && b.y1 < a.y2;
+  const overlap = (a, b) => Math.min(b.x2 - a.x1, a.x2 - b.x1, b.y2 - a.y1, a.y2 - b.y1) > MARGIN;
   const hidden = boxes.filter((a, i) => boxes.some((b, j) => i < j && overlap(a, b)));
   return [boxes.length, hidden.length];
 }"""
-"""Labels of a drawing, and those that overlap a later one."""
+"""Labels of a drawing, and those that overlap a later one by more than the margin that is added."""
 
 
 def main() -> None:

@@ -10,13 +10,7 @@ if TYPE_CHECKING:
 
 
 def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> str:
-    """Return a sentence that says which options to change, so that there is something to learn.
-
-    Args:
-        config: The loop's configuration.
-        summary: Statistics of the iteration's trajectories.
-        credit: The report of the credit stage.
-    """
+    """Return a sentence that says which options to change, so that there is something to learn."""
     if credit.num_degenerate_groups < credit.num_groups:
         return (
             "returns differ within groups, so the steps can be told apart: look at [train] "

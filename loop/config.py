@@ -160,9 +160,6 @@ def read_loop_config(path: Path, settings: Iterable[str] = ()) -> LoopConfig:
 def loop_config(values: Mapping[str, Any]) -> LoopConfig:
     """Return the configuration of nested tables of values, its paths made whole.
 
-    Args:
-        values: Options and tables by name.
-
     Raises:
         OptionError: An option is unknown, missing or out of range.
     """

@@ -72,11 +72,11 @@ class Loop:
 
     def policy_dir(self, number: int) -> Path:
         """Return the directory of a policy."""
-        return _policy_dir(self.config, number)
+        return self.config.out / "policies" / f"policy-{number:06d}"
 
     def policy(self, number: int) -> str:
         """Return a policy as the argument of `graphcredit collect --policy`."""
-        return self.config.collect.policy(_model(self.config, number))
+        return self.config.collect.policy(self.policy_dir(number) / "model")
 
     def credit_settings(self) -> "CreditSettings":
         """Return the settings of the credit stage; the graph window spans whole passes."""
@@ -86,8 +86,35 @@ class Loop:
         return settings_of(credit.changed(graph_window=credit.graph_window * self.updates_per_pass))
 
     def train_config(self, iteration: int) -> "TrainConfig":
-        """Return the training configuration that turns an iteration's policy into the next one."""
-        return _train_config(self.config, iteration)
+        """Return the training configuration that turns an iteration's policy into the next one.
+
+        It is the table [train], with paths filled in. The optimizer state continues from the
+        previous policy's, except with LoRA. The KL divergence is from the first policy.
+        """
+        from graphcredit.trainer.config import read_config
+
+        config, before = self.config, self.policy_dir(iteration)
+        if taken := [name for name in _SET_BY_LOOP if name in config.train]:
+            raise OptionError(f"[train] must not set {taken[0]!r}: the loop sets it. Remove it")
+        values: dict[str, Any] = {
+            "advantage": config.credit.estimators[0],
+            **config.train,
+            "store": config.out / "store",
+            "out": self.policy_dir(iteration + 1),
+            "model": str(before / "model"),
+            "run": config.run,
+            "iteration": iteration,
+        }
+        if (before / "result.json").exists():
+            values["continue_from"] = before
+        elif (before / "config.toml").exists():
+            raise OptionError(
+                f"{before} must have the result.json of its training, so that the optimizer state "
+                f"can continue: found none. Put it back, or start another loop from {before}/model"
+            )
+        if config.train.get("kl_coefficient") != 0:
+            values.setdefault("reference", str(self.policy_dir(0) / "model"))
+        return read_config(None, values)
 
 
 def link(path: Path, target: str | Path) -> None:
@@ -95,43 +122,3 @@ def link(path: Path, target: str | Path) -> None:
     if not os.path.lexists(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         os.symlink(target, path)
-
-
-def _policy_dir(config: LoopConfig, number: int) -> Path:
-    return config.out / "policies" / f"policy-{number:06d}"
-
-
-def _model(config: LoopConfig, number: int) -> str:
-    return str(_policy_dir(config, number) / "model")
-
-
-def _train_config(config: LoopConfig, iteration: int) -> "TrainConfig":
-    """Return the training configuration of an iteration: the table [train], with paths filled in.
-
-    The optimizer state continues from the previous policy's, except with LoRA. The KL divergence is
-    from the first policy.
-    """
-    from graphcredit.trainer.config import read_config
-
-    if taken := [name for name in _SET_BY_LOOP if name in config.train]:
-        raise OptionError(f"[train] must not set {taken[0]!r}: the loop sets it. Remove it")
-    before = _policy_dir(config, iteration)
-    values: dict[str, Any] = {
-        "advantage": config.credit.estimators[0],
-        **config.train,
-        "store": config.out / "store",
-        "out": _policy_dir(config, iteration + 1),
-        "model": _model(config, iteration),
-        "run": config.run,
-        "iteration": iteration,
-    }
-    if (before / "result.json").exists():
-        values["continue_from"] = before
-    elif (before / "config.toml").exists():
-        raise OptionError(
-            f"{before} must have the result.json of its training, so that the optimizer state can "
-            f"continue: found none. Put it back, or start another loop from {before}/model"
-        )
-    if config.train.get("kl_coefficient") != 0:
-        values.setdefault("reference", _model(config, 0))
-    return read_config(None, values)

@@ -43,12 +43,6 @@ def summarise(
 
     Trajectories that a dead worker left unfinished do not count: they were played again.
 
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: The iteration.
-        task_ids: Only these tasks.
-
     Raises:
         InputError: There is no complete trajectory.
     """

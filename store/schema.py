@@ -46,8 +46,8 @@ class Column:
     meaning: str
 
 
-def _column(name: str, type_: pa.DataType, meaning: str, *, nullable: bool = False) -> Column:
-    return Column(name=name, type=type_, nullable=nullable, meaning=meaning)
+def _column(name: str, type_: pa.DataType, meaning: str) -> Column:
+    return Column(name=name, type=type_, meaning=meaning)
 
 
 def _nullable(name: str, type_: pa.DataType, meaning: str) -> Column:
@@ -204,9 +204,7 @@ SUMMARY_ADVANTAGE_COLUMNS: tuple[Column, ...] = (
 
 STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
-    _column("state", _STRING, "the first text seen there"),
-    _nullable("identity", _STRING, "what a merge recognises it by; null without a merge"),
-    _nullable("signature", pa.int64(), "hash of its admissible actions, where they matter"),
+    _column("state", _STRING, "its text, as the rules leave it"),
     _column("num_total", _INT, "trajectories that acted in the state"),
     _column("num_success", _INT, "successful ones among them"),
     _column("score", _DOUBLE, "3SPO's score S of the state"),
@@ -273,7 +271,6 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("policy_loss", "its part from the objective"),
     metric_column("kl_loss", "its part from the divergence; null without a reference"),
     metric_column("entropy_loss", "its part from the entropy bonus; null without one"),
-    metric_column("router_loss", "its part from the balance of experts; null without them"),
     metric_column("kl", "mean divergence from the reference per token; null without a reference"),
     metric_column("entropy", "mean entropy of the policy per token, in nats"),
     metric_column("ratio_mean", "mean probability ratio of new to old policy"),

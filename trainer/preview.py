@@ -23,10 +23,6 @@ from graphcredit.trainer.training_run import sources_of
 def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     """Return the steps, the plan and the memory of a training, without the model's weights.
 
-    Args:
-        config: The options.
-        num_processes: Processes that would share the training.
-
     Returns:
         JSON values: `steps`, `plan`, `passes`, `memory` (bytes of each process, with the `device`
         and the `dtype` that they are for) and `notices`.

@@ -25,7 +25,7 @@ from graphcredit.trainer.engine.distributed import (
 from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
-from graphcredit.trainer.messages.source import open_tokens, source_notices
+from graphcredit.trainer.messages.tokens import open_tokens
 from graphcredit.trainer.model.source import find_model, load_eyes
 from graphcredit.trainer.model.vision import FAMILIES
 from graphcredit.trainer.options import SFT
@@ -47,11 +47,6 @@ def train(
     on_notice: Callable[[str], None] = _unheard,
 ) -> dict[str, Any] | None:
     """Train a policy, or resume a training that was killed.
-
-    Args:
-        config: The options.
-        on_progress: Called for every pass and update.
-        on_notice: Called with each warning as it is found.
 
     Returns:
         The summary that `result.json` holds; None on every rank but the first.
@@ -118,7 +113,9 @@ def plan_training(
         if config.compares_with_start
         else f"{config.objective} takes none"
     )
-    report = replace(report, notices=(*source_notices(source, instead), *report.notices))
+    lack = f"no step has log-probabilities of its sampler: {instead}, and there is no correction"
+    without = () if source.has_logprobs else (lack,)
+    report = replace(report, notices=(*source.notices, *without, *report.notices))
     _check_images(index, config)
     plan = make_plan(
         index,

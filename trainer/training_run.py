@@ -151,7 +151,7 @@ class TrainingRun:
         start = self._start(reader, on_progress) if config.compares_with_start else None
         other = None
         if (name := config.reference) is not None:
-            opened = partial(self._open_reference, name)
+            opened = partial(open_engine, name, config, frozen=True)
             other = self._score("reference", opened, reader, on_progress)
             # Its modules refer to each other, and would keep its shards.
             gc.collect()
@@ -159,9 +159,6 @@ class TrainingRun:
             old=None if config.bypasses else start,
             reference=(other or start) if config.kl_coefficient > 0 else None,
         )
-
-    def _open_reference(self, name: str) -> TrainingEngine:
-        return open_engine(name, self.config, frozen=True)
 
     def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""
@@ -225,9 +222,6 @@ def _why_nothing_was_learnt(rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Return why the policy learnt nothing, or None if it learnt something.
 
     Even if all advantages are 0, a divergence or an entropy bonus may have changed the weights.
-
-    Args:
-        rows: The metrics of every update, as in `metrics.jsonl`.
     """
     if not rows:
         return "no update was made"

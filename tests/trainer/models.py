@@ -104,10 +104,10 @@ def chat_tokenizer(
     return made
 
 
-def save_chat_model(directory: Path, template: str | None = CHATML) -> str:
+def save_chat_model(directory: Path, template: str | None = CHATML, **settings: Any) -> str:
     """Write a tiny model whose tokenizer has a chat template; return its path."""
     tokenizer = chat_tokenizer(template)
     sizes: dict[str, Any] = {"vocab_size": len(tokenizer), "max_position_embeddings": 1024}
-    tiny_model(**sizes).save_pretrained(directory)
+    tiny_model(**sizes | settings).save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return str(directory)

@@ -75,7 +75,6 @@ def test_the_models_own_logprobs_agree_at_the_sampling_temperature(tmp_path: Pat
     assert found.num_steps == 6
     assert found.num_tokens == sum(len(response) for _, response in SAMPLES)
     assert found.largest < 1e-5
-    assert found.share_large == 0
     assert check_agreement(_engine(model), reader, index, _config(model)) == []
 
 
@@ -91,9 +90,7 @@ def test_the_distribution_is_that_of_the_gaps(tmp_path: Path, model: str):
     assert found.num_tokens == num_tokens
     assert found.mean == pytest.approx(2 / num_tokens, rel=1e-3)
     assert found.shift == pytest.approx(2 / num_tokens, rel=1e-3)
-    assert found.median < 1e-5
     assert found.largest == pytest.approx(2.0, rel=1e-5)
-    assert found.share_large == pytest.approx(1 / num_tokens)
     assert found.worst.endswith("w1-000000.parquet, row 2")
 
 

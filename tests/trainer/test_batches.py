@@ -70,7 +70,6 @@ def test_two_steps_are_packed_as_worked_by_hand(tmp_path: Path):
     assert batch.weight.tolist() == [0.25, 0.25, 0.125, 0.125, 0.125]
     assert batch.segment.tolist() == [0, 0, 1, 1, 1]
     assert batch.steps.tolist() == [2, 4]
-    assert batch.copies.tolist() == [1] * 10
     types = {name: getattr(batch, name).dtype.name for name in FIELDS}
     assert {n for n, t in types.items() if t == "float32"} == {
         "behaviour_logprobs",

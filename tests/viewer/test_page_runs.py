@@ -47,7 +47,7 @@ def test_a_store_whose_first_steps_are_in_a_spool_says_so(
 ):
     store = create_store(tmp_path / "s")
     store.spool_dir.mkdir()
-    (store.spool_dir / "w0.arrows").touch()
+    (store.spool_dir / "w0.jsonl").touch()
     app = open_page(monkeypatch, store, "runs")
     assert not app.exception
     assert "are being recorded" in app.info[0].value

@@ -76,10 +76,6 @@ def cost(new: Ints, length: Ints) -> float:
 
     Everything but attention costs as much as there are tokens. Attention costs a sequence the
     square of its length, and a run its share of that: pairs of its tokens with those before them.
-
-    Args:
-        new: [n] tokens of each run.
-        length: [n] tokens of the sequence that it ends.
     """
     return float((new * (1 + (2 * length - new) / ATTENTION_TOKENS)).sum())
 
@@ -88,10 +84,6 @@ def spread(costs: Sequence[float], num_ranks: int) -> list[list[int]]:
     """Give each rank about equal cost, and no rank more than its share of the items, rounded up.
 
     The most expensive item goes first, each to the cheapest rank that has room.
-
-    Args:
-        costs: [n] cost of each item.
-        num_ranks: How many ranks.
 
     Returns:
         The items of each rank, the most expensive first.

@@ -70,8 +70,6 @@ class PackedBatch:
     """[R] which of the S steps."""
     steps: Ints
     """[S] positions in the index."""
-    copies: Ints
-    """[T] of how many steps the token is; 0 in a dummy."""
     keys: SharedKeys | None = None
     """What runs attend to; None where each attends to itself only."""
     pictures: Pictures | None = None
@@ -110,7 +108,6 @@ class _Layout(NamedTuple):
     position_ids: Ints
     cu_seqlens: Ints
     predictor: Ints
-    copies: Ints
     keys: SharedKeys | None
     pictures: tuple[Pictures, ...] = ()
 
@@ -155,7 +152,6 @@ def pack_samples(
         weight=np.where(is_scored, weight[segment], 0).astype(np.float32),
         segment=segment,
         steps=steps,
-        copies=layout.copies if weight.any() else np.zeros_like(layout.copies),
         keys=layout.keys,
         pictures=_together(layout.pictures or ((blank,) if blank else ())),
     )
@@ -184,7 +180,6 @@ def _layout(samples: Sequence[Sample]) -> _Layout:
         predictor=_joined(
             start + np.arange(len(s.response)) for start, s in zip(first, samples, strict=True)
         ),
-        copies=np.repeat(np.bincount(sequence), size),
         keys=None,
         pictures=tuple(
             replace(sample.pictures, places=sample.pictures.places + start)
@@ -230,7 +225,6 @@ def _shared_layout(samples: Sequence[Sample]) -> _Layout:
         predictor=_joined(
             positions[number][len(sample.prompt) - 1 : -1] for number, sample in enumerate(samples)
         ),
-        copies=np.bincount(np.concatenate(list(positions.values()))),
         keys=SharedKeys(
             positions=_joined(keys), cu_seqlens=_bounds(map(len, keys)).astype(np.int32)
         )

@@ -99,10 +99,6 @@ class TrainingPlan:
         Equal steps are in one micro-batch, because they go through the model only once.
 
         The micro-batches are the same for any world size; only their distribution differs.
-
-        Args:
-            update: Number of the optimizer step.
-            world_size: Number of ranks.
         """
         steps, bins = self.updates[update], self.bins[update]
         weight = step_weights(
@@ -201,11 +197,15 @@ def make_plan(
             then of about `batch_size` steps.
     """
     num_updates = -(-len(index) // batch_size)
-    cut_order = _whole_trajectories if whole_trajectories else _nearly_equal
+    orders = [_order(index, seed, epoch) for epoch in range(epochs)]
     updates = tuple(
         np.sort(steps)
-        for epoch in range(epochs)
-        for steps in cut_order(index, _order(index, seed, epoch), num_updates)
+        for order in orders
+        for steps in (
+            _whole_trajectories(index, order, num_updates)
+            if whole_trajectories
+            else np.array_split(order, num_updates)
+        )
     )
     shares_prefixes = prefixes is not None
     options = [seed, epochs, batch_size, max_tokens, aggregation]
@@ -231,10 +231,6 @@ def _order(index: StepIndex, seed: int, epoch: int) -> Ints:
     rank_of_window = random.permutation(int(window[-1]) + 1)
     order = random.permutation(len(index))
     return order[np.argsort(rank_of_window[window[order]], kind="stable")]
-
-
-def _nearly_equal(index: StepIndex, order: Ints, num_updates: int) -> list[Ints]:
-    return np.array_split(order, num_updates)
 
 
 def _whole_trajectories(index: StepIndex, order: Ints, num_updates: int) -> list[Ints]:

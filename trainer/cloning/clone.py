@@ -55,10 +55,6 @@ def clone(config: CloneConfig, *, on_progress: OnProgress = silent) -> dict[str,
 
     The model is written whole or not at all; a killed cloning starts over.
 
-    Args:
-        config: Options of the cloning.
-        on_progress: Called after every update.
-
     Returns:
         Counts of the data, and losses. A loss is the mean of -log p over response tokens: of the
         last tenth of the updates, and of the steps with held-out prompts.

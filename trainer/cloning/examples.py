@@ -51,12 +51,7 @@ class Pairs:
         )
 
     def packed(self, numbers: Ints, weight: Floats) -> PackedBatch:
-        """Return some pairs as one packed batch, to be scored at temperature 1.
-
-        Args:
-            numbers: [k] positions of the pairs.
-            weight: [k] weight of each token of the pair's response.
-        """
+        """Return some pairs as one packed batch, to be scored at temperature 1."""
         samples = [
             Sample(
                 prompt=self.prompts[n],
@@ -95,11 +90,6 @@ def read_pairs(store: Store, run_id: str) -> Pairs:
 def held_out(pairs: Pairs, share: float, seed: int) -> tuple[Pairs, Pairs]:
     """Split pairs by prompt into those to learn from and those held out for validation.
 
-    Args:
-        pairs: All pairs.
-        share: Share of the distinct prompts that is held out; at least one prompt is.
-        seed: Determines the held-out prompts.
-
     Raises:
         InputError: There are fewer than two prompts.
     """
@@ -121,11 +111,6 @@ def shuffled(pairs: Pairs, batch_size: int, seed: int) -> Iterator[tuple[Ints, I
 
     Every epoch draws each step at most once. It leaves out the last steps if they do not fill a
     batch.
-
-    Args:
-        pairs: Pairs to draw from.
-        batch_size: Steps of a batch; all steps if there are fewer.
-        seed: Determines the order.
     """
     random = np.random.default_rng(seed)
     steps = np.repeat(np.arange(len(pairs.count)), pairs.count)

@@ -30,11 +30,6 @@ def save_random_model(directory: Path, tokenizer: Path, *, seed: int) -> int:
 
     It embeds exactly the tokenizer's tokens, so it cannot sample an unknown id.
 
-    Args:
-        directory: Directory of the model; an existing one is replaced.
-        tokenizer: Directory of the tokenizer, which has a token that ends an answer.
-        seed: Seed of the weights.
-
     Returns:
         The number of weights.
     """

@@ -83,11 +83,6 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
 def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
     """Raise unless every step shard has current credit in a column, all with one configuration.
 
-    Args:
-        store: The store.
-        shards: All step shards of one run and iteration.
-        column: The advantage column.
-
     Raises:
         InputError: A credit shard or its column is missing, is stale, or was made with another
             configuration than the others.

@@ -74,9 +74,6 @@ def equal_order(index: StepIndex) -> PrefixOrder:
 def sort_by_prefix(sequences: Sequence[NDArray[np.int32]]) -> tuple[Ints, Ints]:
     """Sort sequences so that those that begin alike are neighbours, the longer one first.
 
-    Args:
-        sequences: n lists of token ids.
-
     Returns:
         [n] positions of the sequences in descending lexicographic order, and [n] how many first
         tokens each has in common with the one before it. What continues another comes before it,

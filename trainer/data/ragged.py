@@ -47,12 +47,7 @@ class Ragged:
 
 
 def ragged(column: pa.ChunkedArray, *, null: float) -> Ragged:
-    """Return a list column as flat values.
-
-    Args:
-        column: Lists of numbers.
-        null: Stands for a null inside a list.
-    """
+    """Return a list column as flat values."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     return Ragged(
         values=pc.fill_null(pc.list_flatten(column), null).to_numpy(),

@@ -121,9 +121,6 @@ def newest_version(paths: Iterable[Path]) -> str | None:
 
     None if the order is unknown: versions have no number at their end, or differ in more than that.
 
-    Args:
-        paths: Step shards of the log.
-
     Raises:
         SchemaError: One cannot be read.
     """

@@ -121,13 +121,6 @@ def scan(
 ) -> Iterator[ScannedRows]:
     """Yield the kept steps of each row group of some shards whose credit was checked.
 
-    Args:
-        shards: The shards.
-        column: The advantage column.
-        filters: Rules that leave steps out.
-        newest: Newest policy version of the log; None if versions have no order.
-        source: Where the tokens are from.
-
     Raises:
         InputError: The credit belongs to other steps, an advantage is not finite, or a step has a
             fault.

@@ -14,12 +14,6 @@ from graphcredit.trainer.data.ragged import Ints, Ragged
 def images_of(images: pa.ListArray, row: int, root: Path, where: str) -> tuple[bytes, ...]:
     """Return the images of a step, in the order of its prompt.
 
-    Args:
-        images: Column of the steps.
-        row: The step's.
-        root: Root of the store.
-        where: File and row of the step, for messages.
-
     Raises:
         InputError: A file is missing, or an image is neither bytes nor a path.
     """
@@ -59,13 +53,7 @@ def _number(contents: tuple[bytes, ...]) -> int:
 
 
 def sequence_hashes(prompt: Ragged, response: Ragged, rows: Ints) -> NDArray[np.uint64]:
-    """Return a hash of each step's prompt and response; equal ones have equal hashes.
-
-    Args:
-        prompt: Token ids of each step.
-        response: The same.
-        rows: [k] the steps.
-    """
+    """Return a hash of each step's prompt and response; equal ones have equal hashes."""
     # Where the response begins belongs to the sequence: its tokens are the ones that are scored.
     border = prompt.lengths.astype(np.uint64) * _factors(1)
     start = _sums(prompt, np.ones(len(prompt.lengths), np.int64))

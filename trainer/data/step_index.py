@@ -143,14 +143,6 @@ def read_index(
 ) -> tuple[StepIndex, IndexReport]:
     """Find the steps to train on. It reads only the columns it needs, row group by row group.
 
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: The iteration.
-        column: The advantage column.
-        filters: Rules that leave steps out.
-        source: Where the tokens are from.
-
     Returns:
         The index, and the counts and statistics of the pass.
 

@@ -22,12 +22,7 @@ class LengthLimit:
     reason: str
 
     def refuse_longer(self, index: StepIndex, model: object) -> None:
-        """Raise InputError if a step of a log is longer.
-
-        Args:
-            index: The steps.
-            model: Name or path of the model, for the message.
-        """
+        """Raise InputError if a step of a log is longer."""
         length = index.length
         longest = int(length.argmax())
         if length[longest] > self.num_tokens:
@@ -49,9 +44,6 @@ def length_limit(config: Any) -> LengthLimit | None:
     """Return the limit on the length of a step, or None if the model has no limit.
 
     A sliding window is no limit: longer samples are allowed, but their tokens see less.
-
-    Args:
-        config: Configuration of a causal LM in transformers.
     """
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}

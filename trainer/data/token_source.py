@@ -3,10 +3,9 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute makes its functions when it is imported)
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow.compute as pc
@@ -17,37 +16,20 @@ from graphcredit.trainer.data.ragged import Ragged
 from graphcredit.trainer.data.step_columns import TokenColumns
 
 
-class MadeTokens(Protocol):
-    """Tokens that a log lacks."""
-
-    def of_rows(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
-        """Return the tokens of adjacent rows of a shard.
-
-        Args:
-            path: The step shard.
-            first_row: The first of the rows.
-            logged: What the log has of them.
-        """
-        ...
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenSource:
     """The tokens of an iteration."""
 
-    made: MadeTokens | None = None
-    """Those that were made of messages; None if the log has token ids."""
+    made: Callable[[Path, int, TokenColumns], TokenColumns] | None = None
+    """Gives those that were made of messages, as `columns` does; None if the log has token ids."""
     has_logprobs: bool = True
     """Whether the log has log-probabilities of its sampler. Without them, 0 stands for each, and
     nobody may look at it."""
+    notices: tuple[str, ...] = ()
+    """How tokens were made, and which steps have none."""
 
     def columns(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
         """Return the tokens of adjacent rows of a shard.
-
-        Args:
-            path: The step shard.
-            first_row: The first of the rows.
-            logged: What the log has of them.
 
         Raises:
             InputError: Some steps have log-probabilities, though earlier ones have none.
@@ -61,7 +43,7 @@ class TokenSource:
                 f"none, and {path}, row {row} has them. Keep those without them in a run of "
                 "their own"
             )
-        tokens = logged if self.made is None else self.made.of_rows(path, first_row, logged)
+        tokens = logged if self.made is None else self.made(path, first_row, logged)
         response = tokens.response
         zeros = Ragged(
             values=np.zeros(len(response.values), np.float32),
@@ -81,9 +63,6 @@ def logged_columns(paths: Iterable[Path]) -> tuple[bool, bool]:
     """Return whether a log has token ids, and whether these have log-probabilities.
 
     The first row group with token ids tells it: readers refuse a log that goes on otherwise.
-
-    Args:
-        paths: Step shards.
 
     Raises:
         SchemaError: One cannot be read.

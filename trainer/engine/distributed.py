@@ -28,11 +28,7 @@ class Process:
     """
 
     def __init__(self, device: torch.device):
-        """Read rank and world size; `init_process_group` has been called.
-
-        Args:
-            device: Of this process, where what is exchanged is.
-        """
+        """Read rank and world size; `init_process_group` has been called."""
         self.device = device
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.world_size = dist.get_world_size() if dist.is_initialized() else 1
@@ -112,9 +108,6 @@ def num_processes() -> int:
 
 def choose_device(device: str) -> torch.device:
     """Return this process' device.
-
-    Args:
-        device: auto, cpu or cuda; auto takes a GPU if one is available.
 
     Raises:
         InputError: `device` is cuda and no GPU is available.

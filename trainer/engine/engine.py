@@ -21,7 +21,7 @@ from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.model.dropout import dropping
 from graphcredit.trainer.model.export import distinct, save_model
-from graphcredit.trainer.model.layers import experts_of, model_shape, num_embeddings
+from graphcredit.trainer.model.layers import model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
 from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.options import OptimizerOptions
@@ -66,14 +66,7 @@ class TrainingEngine(Process):
         options: OptimizerOptions,
         device: torch.device,
     ):
-        """Make an engine of a model that is on its device.
-
-        Args:
-            name: Path or name of the model.
-            scorer: The model, on the device.
-            options: Of the optimizer.
-            device: Of this process, whose process group is initialised.
-        """
+        """Make an engine of a model that is on its device."""
         super().__init__(device)
         self._source = find_model(name)
         self._options = options
@@ -82,23 +75,15 @@ class TrainingEngine(Process):
         self._limit = length_limit(scorer.causal_lm.config)
         self.shape = model_shape(scorer)
         """Sizes that determine the floating-point operations of a pass."""
-        self.experts = experts_of(scorer.causal_lm.config)
-        """Of the model, if it has any."""
         self._scorer = scorer
         # Collected now: during training, sharded modules may show unsharded tensors.
         self._tensors = scorer.model.state_dict(keep_vars=True)
         self._trained = [(n, p) for n, p in scorer.model.named_parameters() if p.requires_grad]
         assert all(p.dtype == torch.float32 for _, p in self._trained)
+        self._is_fused = all(p.is_cuda for _, p in self._trained)
 
-    def score(
-        self, batch: PackedBatch, *, want_entropy: bool = False, want_routing: bool = False
-    ) -> Scored:
+    def score(self, batch: PackedBatch, *, want_entropy: bool = False) -> Scored:
         """Return log-probability and entropy of each response token, on the engine's device.
-
-        Args:
-            batch: The micro-batch.
-            want_entropy: Whether the entropy has a gradient.
-            want_routing: Whether the logits of routers are wanted.
 
         Raises:
             InputError: A token id is not one of the model's, or a sample is too long for it.
@@ -107,14 +92,7 @@ class TrainingEngine(Process):
             self._limit.refuse(f"found {batch.max_length} tokens", self._source)
         self.check_token_id(int(batch.input_ids.min()))
         self.check_token_id(int(batch.input_ids.max()))
-        return self._scorer(
-            *scorer_arguments(
-                batch,
-                self.put,
-                want_entropy=want_entropy,
-                want_routing=want_routing,
-            )
-        )
+        return self._scorer(*scorer_arguments(batch, self.put, want_entropy=want_entropy))
 
     def check_token_id(self, token_id: int, where: str = "a micro-batch") -> None:
         """Raise InputError if a token id is not one of the model's."""
@@ -248,10 +226,6 @@ class TrainingEngine(Process):
     def _whole(self, tensor: Tensor) -> Tensor:
         whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return whole.detach().cpu()
-
-    @property
-    def _is_fused(self) -> bool:
-        return all(p.is_cuda for _, p in self._trained)
 
     @cached_property
     def _optimizer(self) -> torch.optim.AdamW:

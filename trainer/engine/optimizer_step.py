@@ -16,12 +16,10 @@ from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs
-from graphcredit.trainer.loss.balance import Choices, balance_loss, count_choices
 from graphcredit.trainer.loss.inputs import TokenInputs
 from graphcredit.trainer.loss.policy_loss import PolicyLoss, averages, policy_loss
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.model.flops import peak_flops, training_flops
-from graphcredit.trainer.model.logprobs import Scored
 from graphcredit.trainer.options import OptimizerOptions
 
 Metrics = dict[str, float | int | None]
@@ -61,7 +59,6 @@ class Updater:
     ) -> None:
         self._config, self._engine, self._plan, self._reader = config, engine, plan, reader
         self._objective, self._policies = objective, policies
-        self._router_coefficient = engine.experts.coefficient if engine.experts else None
         self._peak = peak_flops(engine.device_name)
 
     def run(
@@ -85,10 +82,9 @@ class Updater:
             started, waited = time.perf_counter(), self._reader.wait_seconds
             rate = learning_rate(self._config, number, len(self._plan.updates))
             count = len(self._mine(number))
-            mine, choices = self._counted_choices(islice(batches, count))
-            mine = _counted(mine, number, count, on_part)
+            mine = _counted(islice(batches, count), number, count, on_part)
             with self._engine.dropping(f"{self._config.seed}/{number}"):
-                seen, flops = self._gradient(mine, choices, is_first=number == 0)
+                seen, flops = self._gradient(mine, is_first=number == 0)
             norm = self._engine.update(rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {
@@ -109,33 +105,8 @@ class Updater:
     def _mine(self, number: int) -> list[MicroBatch]:
         return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
 
-    def _counted_choices(
-        self, batches: Iterable[PackedBatch]
-    ) -> tuple[Iterable[PackedBatch], Choices | None]:
-        """Return an update's micro-batches, and which experts their tokens choose, over all ranks.
-
-        It takes a pass without gradients; None without a balance of experts.
-        """
-        experts = self._engine.experts
-        if not self._router_coefficient or experts is None:
-            return batches, None
-        batches, counts, num_tokens = list(batches), torch.zeros(()), 0
-        with self._engine.frozen():
-            for batch in batches:
-                logits = self._engine.score(batch, want_routing=True).router_logits
-                copies = self._engine.put(batch.copies)
-                counts = counts + count_choices(logits, copies, experts.chosen).cpu()
-                num_tokens += int(batch.copies.sum())
-        *flat, total = self._engine.all_reduce_sum(np.append(counts.numpy(), num_tokens))
-        every = self._engine.put(np.reshape(flat, counts.shape))
-        return batches, Choices(counts=every, num_tokens=total)
-
     def _gradient(
-        self,
-        batches: Iterable[PackedBatch],
-        choices: Choices | None,
-        *,
-        is_first: bool,
+        self, batches: Iterable[PackedBatch], *, is_first: bool
     ) -> tuple[dict[str, float], float]:
         """Go forward and backward through this rank's micro-batches.
 
@@ -145,7 +116,7 @@ class Updater:
         losses: list[PolicyLoss] = []
         flops = 0.0
         for batch in batches:
-            losses.append(self._loss(batch, choices, is_first=is_first))
+            losses.append(self._loss(batch, is_first=is_first))
             self._engine.backward(losses[-1].loss)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
@@ -164,13 +135,9 @@ class Updater:
             metrics = {name: metrics[name] for name in metrics.keys() - _OF_RATIOS}
         return metrics, float(all_flops)
 
-    def _loss(self, batch: PackedBatch, choices: Choices | None, *, is_first: bool) -> PolicyLoss:
+    def _loss(self, batch: PackedBatch, *, is_first: bool) -> PolicyLoss:
         policies = self._policies
-        scored = self._engine.score(
-            batch,
-            want_entropy=self._config.entropy_coefficient > 0,
-            want_routing=choices is not None,
-        )
+        scored = self._engine.score(batch, want_entropy=self._config.entropy_coefficient > 0)
         put = self._engine.put
         present = scored.logprob.detach()
         old = self._under(policies.old, batch, present)
@@ -197,17 +164,7 @@ class Updater:
             ),
             self._objective,
             self._config,
-            router_loss=self._router_loss(scored, batch, choices),
         )
-
-    def _router_loss(
-        self, scored: Scored, batch: PackedBatch, choices: Choices | None
-    ) -> Tensor | None:
-        """Return a micro-batch's part of the balance of experts, with its coefficient."""
-        if choices is None or not self._router_coefficient:
-            return None
-        copies = self._engine.put(batch.copies)
-        return self._router_coefficient * balance_loss(scored.router_logits, copies, choices)
 
     def _under(
         self, policy: FrozenLogprobs | Unchanged | None, batch: PackedBatch, present: Tensor
@@ -219,13 +176,7 @@ class Updater:
 
 
 def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> float:
-    """Return the learning rate of an update: a linear warm-up, then the schedule to the minimum.
-
-    Args:
-        options: Peak, minimum, warm-up and schedule.
-        update: 0-based number of the update.
-        num_updates: Updates of the training.
-    """
+    """Return the learning rate of an update: a linear warm-up, then the schedule to the minimum."""
     if update < options.warmup:
         return options.learning_rate * (update + 1) / options.warmup
     done = (update - options.warmup) / max(num_updates - options.warmup, 1)

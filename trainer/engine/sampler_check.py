@@ -16,9 +16,6 @@ from graphcredit.trainer.engine.engine import TrainingEngine
 _SAMPLE = 64
 """Steps whose log-probabilities are recomputed."""
 
-_LARGE = 0.1
-"""A gap in nats by which a ratio is off by a tenth."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SamplerAgreement:
@@ -30,21 +27,15 @@ class SamplerAgreement:
     """Mean of the gap with its sign: above 0, this model finds the tokens likelier."""
     mean: float
     """Mean of its size."""
-    median: float
-    p95: float
     largest: float
-    share_large: float
-    """Share of tokens with a gap above 0.1."""
     worst: str
     """File and row of the step with the largest mean gap."""
 
     def __str__(self) -> str:
         return (
             f"over {self.num_tokens} tokens of {self.num_steps} steps, recomputed and logged "
-            f"log-probabilities differ by {self.mean:.3g} nats in the mean (median "
-            f"{self.median:.3g}, 95th percentile {self.p95:.3g}, largest {self.largest:.3g}, above "
-            f"{_LARGE:g} for {self.share_large:.1%}; mean with sign {self.shift:+.3g}); the worst "
-            f"step is {self.worst}"
+            f"log-probabilities differ by {self.mean:.3g} nats in the mean (largest "
+            f"{self.largest:.3g}, mean with sign {self.shift:+.3g}); the worst step is {self.worst}"
         )
 
 
@@ -55,12 +46,6 @@ def check_agreement(
 
     Every process recomputes the whole sample. The sample has no stale steps, because their
     log-probabilities are expected to differ.
-
-    Args:
-        engine: The model at the start.
-        reader: Reads the steps.
-        index: The steps that are trained on.
-        config: `mismatch_tolerance` is the greatest mean gap.
 
     Returns:
         Notices: empty, or why the comparison was skipped.
@@ -90,15 +75,7 @@ def check_agreement(
 def measure_agreement(
     engine: TrainingEngine, reader: BatchReader, index: StepIndex, steps: Ints, max_tokens: int
 ) -> SamplerAgreement:
-    """Compare the logged log-probabilities of some steps with those of an engine's weights.
-
-    Args:
-        engine: The model.
-        reader: Reads the steps.
-        index: Index of the steps.
-        steps: [n] positions in the index, at least one.
-        max_tokens: Of a micro-batch.
-    """
+    """Compare the logged log-probabilities of some steps with those of an engine's weights."""
     gaps: list[Floats] = []
     owners: list[Ints] = []
     for items in pack(index.length[steps], max_tokens):
@@ -115,15 +92,11 @@ def _summary(gap: Floats, owner: Ints, index: StepIndex) -> SamplerAgreement:
     size = np.abs(gap)
     steps, number = np.unique(owner, return_inverse=True)
     worst = steps[np.argmax(np.bincount(number, size) / np.bincount(number))]
-    median, p95 = np.quantile(size, (0.5, 0.95))
     return SamplerAgreement(
         num_steps=len(steps),
         num_tokens=len(size),
         shift=float(gap.mean()),
         mean=float(size.mean()),
-        median=float(median),
-        p95=float(p95),
         largest=float(size.max()),
-        share_large=float((size > _LARGE).mean()),
         worst=index.where(worst),
     )

@@ -29,13 +29,6 @@ def load_sharded(
 
     All processes call it. Weights are float32.
 
-    Args:
-        name: As for `load_model`.
-        config: The same.
-        device: Of this process.
-        is_half: Whether the arithmetic is bfloat16.
-        frozen: Whether nothing of it is trained.
-
     Raises:
         InputError: As for `load_model`, in every process.
     """

@@ -28,13 +28,7 @@ MAX_K3 = 10.0
 
 
 def divergence(logprob: Tensor, reference: Tensor, estimator: KlEstimator) -> Tensor:
-    """Return the estimate at each token, to log and to differentiate. [R], with gradient.
-
-    Args:
-        logprob: [R] log-probabilities under the policy, with gradient.
-        reference: [R] those under the reference.
-        estimator: Which one.
-    """
+    """Return the estimate at each token, to log and to differentiate. [R], with gradient."""
     difference = bounded(reference - logprob)
     if estimator == "k1":
         return -difference

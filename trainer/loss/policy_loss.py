@@ -12,7 +12,7 @@ from graphcredit.trainer.loss.kl import divergence
 from graphcredit.trainer.loss.registry import Objective
 from graphcredit.trainer.options import LossOptions
 
-LOSSES = ("loss", "policy_loss", "kl_loss", "entropy_loss", "router_loss")
+LOSSES = ("loss", "policy_loss", "kl_loss", "entropy_loss")
 """Sums that are complete as they are: their tokens are weighted by their share of the loss."""
 
 NOTABLE_MISMATCH = 0.1
@@ -28,23 +28,15 @@ class PolicyLoss:
     """
 
     loss: Tensor
-    """[] scalar to differentiate: Σ weight · loss over tokens, and the part of experts."""
+    """[] scalar to differentiate: Σ weight · loss over tokens."""
     sums: Mapping[str, Tensor]
     """Name to [] float64 sum over scored tokens; `averages` makes means of their totals."""
     maxima: Mapping[str, Tensor]
     """Name to [] float64 largest value over scored tokens; 0 if there are none."""
 
 
-def policy_loss(
-    tokens: TokenInputs,
-    objective: Objective,
-    options: LossOptions,
-    *,
-    router_loss: Tensor | None = None,
-) -> PolicyLoss:
+def policy_loss(tokens: TokenInputs, objective: Objective, options: LossOptions) -> PolicyLoss:
     """Return Σ weight · (ρ · objective + c_KL · KL - c_H · H) over the scored tokens.
-
-    With experts it is this plus their part.
 
     The weights come from the plan, so losses of micro-batches and ranks simply add up to the loss
     of the optimizer step, however its steps are packed.
@@ -55,7 +47,6 @@ def policy_loss(
         objective: Gives each token its loss, with its options.
         options: The correction gives ρ, which weighs the objective only; `kl_coefficient` is c_KL,
             and `entropy_coefficient` c_H.
-        router_loss: [] this micro-batch's part of the balance of experts, with its coefficient.
     """
     scored = tokens.scored()
     terms = objective.terms(scored)
@@ -76,8 +67,6 @@ def policy_loss(
     if options.entropy_coefficient:
         parts["entropy_loss"] = -options.entropy_coefficient * values["entropy"]
     losses = {name: (scored.weight * part).sum() for name, part in parts.items()}
-    if router_loss is not None:
-        losses["router_loss"] = router_loss
     losses["loss"] = torch.stack(list(losses.values())).sum()
     return PolicyLoss(
         loss=losses["loss"],
@@ -88,9 +77,6 @@ def policy_loss(
 
 def averages(sums: Mapping[str, float]) -> dict[str, float]:
     """Return the metrics of an optimizer step.
-
-    Args:
-        sums: Totals of `PolicyLoss.sums` over its micro-batches and ranks.
 
     Returns:
         Losses as they are, `num_scored`, everything else per scored token; and

@@ -73,10 +73,6 @@ def objective_named(name: str) -> ObjectiveRow:
 def configure_objective(name: str, options: Mapping[str, Any]) -> Objective:
     """Return an objective with its options.
 
-    Args:
-        name: Its name in the table.
-        options: Option to its value, as a number or as text; the others keep their defaults.
-
     Raises:
         OptionError: The name, an option or a value is not right.
     """

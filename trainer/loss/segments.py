@@ -7,11 +7,6 @@ from torch import Tensor
 def segment_sum(values: Tensor, segment: Tensor, num_segments: int) -> Tensor:
     """Return for each item the sum over its segment, summed in float64.
 
-    Args:
-        values: [n] values.
-        segment: [n] int64 segment of each, in 0 … num_segments-1, in any order.
-        num_segments: Number of segments; some may be empty.
-
     Returns:
         [n] sums, of the type of the values.
     """

@@ -47,9 +47,6 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
 
     An imported log has its messages in `extra`: what the policy saw before each of its answers, and
     the answer. Where there are none, the user says the observation, and the action is the answer.
-
-    Args:
-        rows: Its steps in order, with `COLUMNS`.
     """
     turns: list[Turn] = []
     num_by_columns, fault = 0, None

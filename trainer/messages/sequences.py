@@ -59,11 +59,6 @@ def sequences_of(
     A sequence goes on as long as the text of a turn begins with the whole text of the turn before.
     A template that rewrites the past, such as one that drops earlier reasoning, begins a new one.
 
-    Args:
-        conversation: The trajectory.
-        answered: Returns the text of messages and where the last one begins in it.
-        encode: Returns the token ids of texts that follow each other.
-
     Returns:
         The sequences; and of each turn that is in none, why.
     """

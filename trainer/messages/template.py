@@ -15,6 +15,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from graphcredit.store.chat import Chat
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import UnusableError
+from graphcredit.trainer.messages.plain import CALLS, CHANGES
 
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
 _CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
@@ -38,12 +39,13 @@ class Answered(NamedTuple):
 class ChatTemplate:
     """The tokenizer of a model, with its chat template."""
 
-    def __init__(self, directory: Path, day: date) -> None:
+    def __init__(self, directory: Path, day: date, *, calls_as_text: bool = False) -> None:
         """Open the tokenizer.
 
         Args:
             directory: The model.
             day: What a template that asks for the date is told, so that it is the same tomorrow.
+            calls_as_text: Whether calls of tools are texts, even if the template takes calls.
 
         Raises:
             InputError: There is none, it has no template, or no fast implementation.
@@ -66,6 +68,15 @@ class ChatTemplate:
         self._ends = tuple(self._tokenizer.get_added_vocab())
         self._eos = self._tokenizer.eos_token or ""
         self._probed: set[str] = set()
+        self._lacking = {
+            what: CHANGES[what]
+            for what in CHANGES
+            if (calls_as_text and what == CALLS) or not self._takes(what)
+        }
+        self.changes: dict[str, None] = {}
+        """What the template does not take, and it is told in another form."""
+        self.refuses_calls = False
+        """Whether it has refused a conversation with calls, or left out a part of one."""
         self.num_without_reasoning = 0
         """Answers whose reasoning the template has left out."""
 
@@ -84,6 +95,20 @@ class ChatTemplate:
             UnusableError: The template refuses these messages, or leaves a part of the answer out.
             InputError: The template does not tell what of the text is the answer.
         """
+        try:
+            return self._answered(messages, tools)
+        except UnusableError:
+            has_calls = any(m.get("tool_calls") or m["role"] == "tool" for m in messages)
+            self.refuses_calls = self.refuses_calls or has_calls
+            raise
+
+    def _answered(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> Answered:
+        for what, change in self._lacking.items():
+            changed = change.apply(messages, tools)
+            if changed != messages:
+                self.changes[what] = None
+            messages = changed
+            tools = None if what == CALLS else tools
         read = self._marked if self.has_marks(tools) else self._compared
         answered = read(messages, tools)
         answer, message = answered.text[answered.start :], messages[-1]
@@ -91,6 +116,14 @@ class ChatTemplate:
         reasoning = str(message.get("reasoning_content") or message.get("reasoning") or "")
         self.num_without_reasoning += reasoning.strip() not in answer
         return answered
+
+    def _takes(self, what: str) -> bool:
+        """Return whether the template shows all texts of a conversation."""
+        try:
+            shown, _ = self._render(CHANGES[what].shown, None)
+        except UnusableError:
+            return False
+        return all(text in shown for text in CHANGES[what].texts)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of texts that follow each other.

@@ -17,9 +17,11 @@ from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.data.ragged import Ints, Ragged
 from graphcredit.trainer.data.step_columns import TokenColumns
+from graphcredit.trainer.data.token_source import TokenSource, logged_columns
 from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
 from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
 from graphcredit.trainer.messages.template import ChatTemplate
+from graphcredit.trainer.model.source import find_model
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,21 +43,13 @@ class MessageTokens:
     """The tokens of an iteration whose steps have messages only."""
 
     shards: Mapping[Path, _ShardTokens]
-    num_sequences: int
     num_steps: int
     """Steps that were tokenised."""
-    num_tokens: int
-    """Of all sequences."""
     notices: tuple[str, ...]
     """How it was done, and what could not be."""
 
     def of_rows(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
         """Return the tokens of adjacent rows of a shard, in place of those that the log lacks.
-
-        Args:
-            path: The step shard.
-            first_row: The first of the rows.
-            logged: What the log has of them.
 
         Raises:
             InputError: The shard was not there yet.
@@ -88,28 +82,40 @@ def prompts_and_answers(
     ]
 
 
+def open_tokens(shards: Sequence[Shard], model: str, on_progress: OnProgress) -> TokenSource:
+    """Return where the tokens are from; messages are tokenised now if no step has token ids.
+
+    Raises:
+        InputError: No step can be tokenised.
+        SchemaError: A shard cannot be read.
+    """
+    has_ids, has_logprobs = logged_columns(shard.path for shard in shards)
+    if has_ids or not shards:
+        return TokenSource(has_logprobs=has_logprobs or not shards)
+    made = tokens_of_messages(shards, find_model(model), on_progress=on_progress)
+    return TokenSource(made=made.of_rows, has_logprobs=False, notices=made.notices)
+
+
 def tokens_of_messages(
     shards: Sequence[Shard], directory: Path, *, on_progress: OnProgress = silent
 ) -> MessageTokens:
     """Tokenise the steps of some shards by the chat template of a model.
-
-    Args:
-        shards: Step shards whose steps have no token ids.
-        directory: The model.
-        on_progress: Called after each shard.
 
     Raises:
         InputError: The model has no template, the template does not tell answers from the rest, or
             no step can be tokenised.
         SchemaError: A shard cannot be read.
     """
-    template = ChatTemplate(directory, _day(shards[0].path))
-    made: dict[Path, _ShardTokens] = {}
-    counts: Counter[str] = Counter()
-    for number, shard in enumerate(shards):
-        made[shard.path] = _shard_tokens(shard.path, template, counts)
-        on_progress("tokenise the messages", number + 1, len(shards))
-    num_steps = sum(int((each.sequence >= 0).sum()) for each in made.values())
+    day = _day(shards[0].path)
+    template = ChatTemplate(directory, day)
+    made, counts = _made(shards, template, on_progress)
+    if template.refuses_calls:
+        # All calls of a log are in one form.
+        other = ChatTemplate(directory, day, calls_as_text=True)
+        remade, recounted = _made(shards, other, on_progress)
+        if _num_steps(remade) > _num_steps(made):
+            template, made, counts = other, remade, recounted
+    num_steps = _num_steps(made)
     num_sequences = sum(len(each.sequences) for each in made.values())
     num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
     by_columns = counts.pop(_BY_COLUMNS, 0)
@@ -117,7 +123,7 @@ def tokens_of_messages(
     if not num_steps:
         raise InputError(
             "training needs token ids, or messages that the chat template of the model takes: "
-            f"{'; '.join(faults)}"
+            f"{'; '.join(faults)}. Another template can stand in {directory}/chat_template.jinja"
         )
     way = "by its marks of answers" if template.has_marks() else "answers by what they append"
     made_by = (
@@ -126,18 +132,33 @@ def tokens_of_messages(
     )
     if num := template.num_without_reasoning:
         faults.append(f"the chat template leaves out the reasoning of {num:,} answers")
+    changes = [f"the chat template takes {what}" for what in template.changes]
     of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
     of_columns += "user says, and the action the answer"
     return MessageTokens(
         shards=made,
-        num_sequences=num_sequences,
         num_steps=num_steps,
-        num_tokens=num_tokens,
-        notices=(made_by, *faults, *([of_columns] if by_columns else [])),
+        notices=(made_by, *changes, *faults, *([of_columns] if by_columns else [])),
     )
 
 
 _BY_COLUMNS = "by columns"
+
+
+def _made(
+    shards: Sequence[Shard], template: ChatTemplate, on_progress: OnProgress
+) -> tuple[dict[Path, _ShardTokens], Counter[str]]:
+    """Return the tokens of each shard, and why steps have none."""
+    made: dict[Path, _ShardTokens] = {}
+    counts: Counter[str] = Counter()
+    for number, shard in enumerate(shards):
+        made[shard.path] = _shard_tokens(shard.path, template, counts)
+        on_progress("tokenise the messages", number + 1, len(shards))
+    return made, counts
+
+
+def _num_steps(made: Mapping[Path, _ShardTokens]) -> int:
+    return sum(int((each.sequence >= 0).sum()) for each in made.values())
 
 
 def _shard_tokens(path: Path, template: ChatTemplate, counts: Counter[str]) -> _ShardTokens:

@@ -18,11 +18,6 @@ from graphcredit.trainer.options import ModelOptions
 def with_adapters(model: Any, options: ModelOptions, seed: str) -> Any:
     """Return a peft model around a model, with new adapters.
 
-    Args:
-        model: The transformers model. Adapters are on the meta device if its weights are.
-        options: Rank, alpha and targets.
-        seed: Of the adapters' first weights.
-
     Raises:
         InputError: The targets do not exist, or are the head or experts.
     """

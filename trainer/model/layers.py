@@ -75,9 +75,6 @@ class Experts:
     """Experts that a router chooses among."""
     chosen: int
     """Experts that each token goes through."""
-    coefficient: float | None
-    """Weight of the balance loss (`router_aux_loss_coef`); None where the family has no such loss:
-    its routers are kept even by other means."""
 
     def num_used(self, parameters: Iterable[nn.Parameter]) -> int:
         """Return how many entries of some parameters a token goes through.
@@ -100,6 +97,4 @@ def experts_of(config: Any) -> Experts | None:
     chosen = getattr(text, "num_experts_per_tok", None)
     if not count or not chosen:
         return None
-    return Experts(
-        count=count, chosen=chosen, coefficient=getattr(text, "router_aux_loss_coef", None)
-    )
+    return Experts(count=count, chosen=chosen)

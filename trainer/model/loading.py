@@ -91,10 +91,6 @@ def load_shapes(name: str, config: TrainConfig) -> Scorer:
 def check_model(name: str, config: TrainConfig) -> None:
     """Refuse a model that `load_model` would refuse, as far as can be told without its weights.
 
-    Args:
-        name: As for `load_model`.
-        config: As for `load_model`.
-
     Raises:
         InputError: As for `load_model`. Missing weights, and log-probabilities that cannot be
             reproduced, are found only when the model is loaded.
@@ -109,9 +105,6 @@ def check_model(name: str, config: TrainConfig) -> None:
 
 def load_weights(directory: Path) -> Any:
     """Load a causal LM in float32 from safetensors.
-
-    Args:
-        directory: As `save_pretrained` writes it.
 
     Raises:
         InputError: There are no safetensors, weights are missing, or the architecture is unknown.
@@ -173,10 +166,6 @@ def _check_config(directory: Path) -> None:
 
 def _check_architecture(directory: Path, model: Any) -> None:
     """Refuse a model whose attention or head cannot be computed in the trainer's way.
-
-    Args:
-        directory: Where it is from.
-        model: The transformers model; its weights do not count.
 
     Raises:
         InputError: It cannot.

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graphcredit.store.errors import InputError
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.model.head import head_logprobs
 from graphcredit.trainer.model.packed_attention import Segments
@@ -21,8 +20,6 @@ class Scored(NamedTuple):
     """[R] float32 log-probability of each response token, at its temperature."""
     entropy: Tensor
     """[R] float32 entropy of the distribution it was drawn from."""
-    router_logits: tuple[Tensor, ...]
-    """[T, E] of each layer with experts, if they are wanted; none otherwise."""
 
 
 class Scorer(nn.Module):
@@ -56,7 +53,6 @@ class Scorer(nn.Module):
         token_ids: Tensor,
         temperature: Tensor,
         want_entropy: bool,
-        want_routing: bool = False,
         pictures: tuple[Tensor, Tensor, Tensor] | None = None,
     ) -> Scored:
         """Score R response tokens in T tokens of packed samples; see `scorer_arguments`.
@@ -69,12 +65,8 @@ class Scorer(nn.Module):
             token_ids: [R] int64, the response tokens.
             temperature: [R] float32, by which logits are divided.
             want_entropy: Whether the entropy has a gradient.
-            want_routing: Whether the logits of routers are wanted.
             pictures: [P, D] patches and [N, 3] grids of images, and [V] the tokens that the
                 vectors which the vision tower makes of them stand for.
-
-        Raises:
-            InputError: The logits of routers are wanted and the model does not give any.
         """
         causal_lm = self.causal_lm
         output = causal_lm.get_decoder()(
@@ -86,7 +78,6 @@ class Scorer(nn.Module):
             position_ids=position_ids.unsqueeze(-2),
             use_cache=False,
             **segments.arguments(),
-            **({"output_router_logits": True} if want_routing else {}),
         )
         logprob, entropy = head_logprobs(
             causal_lm.get_output_embeddings().weight,
@@ -95,7 +86,7 @@ class Scorer(nn.Module):
             temperature,
             want_entropy=want_entropy,
         )
-        return Scored(logprob, entropy, self._routing(output) if want_routing else ())
+        return Scored(logprob, entropy)
 
     def _embedded(
         self, input_ids: Tensor, patches: Tensor, grids: Tensor, places: Tensor
@@ -107,23 +98,8 @@ class Scorer(nn.Module):
         vectors = torch.cat(seen)[: len(places)].to(embedded.dtype)
         return embedded.index_copy(0, places, vectors)
 
-    def _routing(self, output: Any) -> tuple[Tensor, ...]:
-        logits = getattr(output, "router_logits", None)
-        if not logits:
-            raise InputError(
-                f"{type(self.causal_lm).__name__} must give the logits of its routers for the "
-                "balance of its experts, but gives none: set router_aux_loss_coef to 0 in its "
-                "config.json"
-            )
-        return tuple(each if each.dim() == 2 else each.flatten(0, -2) for each in logits)
-
     def own_logprobs(self, tokens: Tensor, **pictures: Tensor) -> Tensor:
-        """Return [n - 1] log-probabilities of [n] int64 tokens by the model's own forward pass.
-
-        Args:
-            tokens: Of one sample.
-            pictures: Its images, as the model itself takes them.
-        """
+        """Return [n - 1] log-probabilities of [n] int64 tokens by the model's own forward pass."""
         output = self.causal_lm(input_ids=tokens[None], use_cache=False, **pictures)
         logits = output.logits[0, :-1]
         return logits.log_softmax(-1).gather(-1, tokens[1:, None])[:, 0]
@@ -134,16 +110,8 @@ def scorer_arguments(
     put: Callable[[NDArray[Any]], Tensor],
     *,
     want_entropy: bool,
-    want_routing: bool = False,
 ) -> tuple[Any, ...]:
-    """Return the arguments of `Scorer.forward` for a micro-batch.
-
-    Args:
-        batch: The micro-batch.
-        put: Makes a tensor of an array, where the model is.
-        want_entropy: Whether the entropy has a gradient.
-        want_routing: Whether the logits of routers are wanted.
-    """
+    """Return the arguments of `Scorer.forward` for a micro-batch."""
     keys, bounds = batch.keys, put(batch.cu_seqlens)
     segments = Segments(
         bounds=bounds,
@@ -161,6 +129,5 @@ def scorer_arguments(
         put(batch.token_ids),
         put(batch.temperature),
         want_entropy,
-        want_routing,
         seen and tuple(put(each) for each in (seen.patches, seen.grids, seen.places)),
     )

@@ -66,12 +66,7 @@ def register_attention() -> None:
 
 
 def set_attention(causal_lm: Any, name: str) -> None:
-    """Choose the attention of a model's language; a vision tower keeps its own.
-
-    Args:
-        causal_lm: Of transformers.
-        name: `PACKED_ATTENTION`, or another one that transformers knows.
-    """
+    """Choose the attention of a model's language; a vision tower keeps its own."""
     of_text = {"text_config": name}
     causal_lm.set_attn_implementation(of_text if has_vision(causal_lm.config) else name)
 

@@ -77,10 +77,6 @@ def tokenizer_notices(directory: Path, num_rows: int) -> list[str]:
     """Return notices about a model's tokenizer, which training does not use.
 
     The tokenizer is read from its file, because transformers may add tokens when it opens one.
-
-    Args:
-        directory: Directory of the model.
-        num_rows: Rows of the model's embedding.
     """
     path = directory / "tokenizer.json"
     if not path.is_file():

@@ -37,21 +37,12 @@ class ImageReader:
     """The eyes of a model: they read images as its processor does, and place them among tokens."""
 
     def __init__(self, directory: Path, config: Any) -> None:
-        """Load nothing yet.
-
-        Args:
-            directory: Of the model, with its processor's configuration.
-            config: Of the model, of a family that `has_vision`.
-        """
+        """Load nothing yet."""
         self._directory, self._config = directory, config
         self._merge: int = config.vision_config.spatial_merge_size
 
     def seen(self, sample: Sample, where: str) -> Sample:
         """Return a step with its pictures and positions; without images as it is.
-
-        Args:
-            sample: The step.
-            where: Its file and row, for messages.
 
         Raises:
             InputError: As `check`, or an image is damaged.

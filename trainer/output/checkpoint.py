@@ -126,10 +126,6 @@ def newest_of_all(process: Process, directory: Path) -> Checkpoint:
 
     An older checkpoint is no substitute: its moments do not belong to the saved weights.
 
-    Args:
-        process: This one among the processes.
-        directory: Directory of the checkpoints in the output of a training.
-
     Raises:
         InputError: There is no checkpoint, or the newest one is damaged.
     """

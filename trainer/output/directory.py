@@ -136,10 +136,6 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator
     killed training. Only the first rank checks for foreign files, since other ranks may look
     while it writes the first ones.
 
-    Args:
-        config: The training.
-        is_first_rank: Whether this process may write.
-
     Raises:
         InputError: The directory holds other files or a training with other options, or another
             process trains into it.

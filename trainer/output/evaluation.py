@@ -14,10 +14,6 @@ POLICY = "GRAPHCREDIT_POLICY"
 def evaluate(command: str, policy: Path) -> float:
     """Return the number that a command's output ends with.
 
-    Args:
-        command: For the shell; it has the directory of the policy in `POLICY`.
-        policy: The directory.
-
     Raises:
         TrainingError: The command fails, or its last line is no finite number.
     """

@@ -11,12 +11,6 @@ def clipped(ratio: Tensor, advantage: Tensor, *, clip_low: float, clip_high: flo
 
     The clip only ever takes gain away: from r > 1 + ε_high where A > 0, and from r < 1 - ε_low
     where A < 0. There the gradient is 0; everywhere else it is that of -r A.
-
-    Args:
-        ratio: [R] r, with gradient.
-        advantage: [R] A.
-        clip_low: ε_low.
-        clip_high: ε_high.
     """
     inside = ratio.clamp(1 - clip_low, 1 + clip_high)
     value = ratio.detach()

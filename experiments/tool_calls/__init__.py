@@ -1,0 +1,1 @@
+"""What a small model learns from credit among tools: on tasks that it never played."""

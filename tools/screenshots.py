@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Literal
-from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -96,7 +95,7 @@ def is_up() -> bool:
     """Return whether the viewer answers."""
     try:
         urlopen(f"{URL}/_stcore/health", timeout=5).close()
-    except URLError:
+    except OSError:
         return False
     return True
 

@@ -104,7 +104,9 @@ def test_labels_overlap_neither_each_other_nor_states(walks: list[list[int]], le
         ["m" * length] * len(graph.edges),
         sizes=dict.fromkeys(layout.places, BOX),
         order=range(len(graph.edges)),
+        below=dict.fromkeys(layout.places, "n" * 9),
     )
+    name = np.array([9 * 6.6 / 2, 10])
     half = np.array([length * 6.6 / 2, 7.5])
     drawn = [np.array(place) for place in places if place is not None]
     assert drawn or length > 8
@@ -113,3 +115,5 @@ def test_labels_overlap_neither_each_other_nor_states(walks: list[list[int]], le
     for label in drawn:
         for centre in layout.places.values():
             assert (np.abs(label - centre) >= half + np.array(BOX) / 2 - 1e-6).any()
+            below = np.array(centre) + np.array([0, BOX[1] / 2 + name[1]])
+            assert (np.abs(label - below) >= half + name - 1e-6).any()

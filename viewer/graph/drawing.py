@@ -76,9 +76,15 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: st
     has_room = len(graph.edges) <= _ROOM_FOR_ACTIONS
     labels = [edge_label(edge, shading, has_room=has_room) for edge in graph.edges]
     order = _by_importance(graph, shading)
-    at = label_places(graph.edges, layout, labels, sizes=sizes, order=order)
-    labels = ["" if place is None else label for place, label in zip(at, labels, strict=True)]
     names = state_names(whole)
+    lines = {node.state_id: state_line(node, names[node.state_id]) for node in whole.nodes}
+    below = (
+        {}
+        if are_boxes
+        else {node.state_id: _below(node, names[node.state_id]) for node in graph.nodes}
+    )
+    at = label_places(graph.edges, layout, labels, sizes=sizes, order=order, below=below)
+    labels = ["" if place is None else label for place, label in zip(at, labels, strict=True)]
     notes = legend_notes(graph, shading, are_boxes=are_boxes)
     if left_out := labels.count(""):
         notes.append(f"{counted(left_out, 'action')} without room: point at the edge")
@@ -103,7 +109,7 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: st
         ],
         legend={"title": one_line(title, 120)} | _legend(shading, scales, notes),
         focus=_focus(graph, shading, start),
-        names={node.state_id: state_line(node, names[node.state_id]) for node in whole.nodes},
+        names=lines,
     )
 
 
@@ -140,11 +146,16 @@ def _state(
     fill = {} if depth is None else {"colour": sequential(depth), "ink": ink_on(depth)}
     return {
         "id": node_key(node.state_id),
-        "label": box_label(node, name) if is_box else state_line(node, replace(name, told="")),
+        "label": box_label(node, name) if is_box else _below(node, name),
         "tip": node_tip(node, name, shading),
         **({"box": True} if is_box else {}),
         **fill,
     }
+
+
+def _below(node: Node, name: StateName) -> str:
+    """Return what is written below a circle."""
+    return state_line(node, replace(name, told=""))
 
 
 def _kind(node: Node, start: int) -> str:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import igraph
@@ -26,6 +27,8 @@ _LEAN = 0.3
 """How far from the middle of the gap between columns an edge turns, as a share of the gap."""
 _LETTER, _LINE = 8.2, 18.0
 """Size of a letter of a label, in pixels."""
+_NAME = 26.0
+"""Height of a name below a state, with its margin."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -187,6 +190,7 @@ def label_places(
     *,
     sizes: Mapping[int, tuple[float, float]],
     order: Sequence[int],
+    below: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Point | None]:
     """Return the centre of each edge's label, which hides no state and no other label.
 
@@ -196,6 +200,7 @@ def label_places(
         labels: [num_edges] what is written; empty for nothing.
         sizes: Width and height of each state.
         order: Edges by importance: the labels of the first ones find room.
+        below: What is written below states.
 
     Returns:
         [num_edges]; None where there is no label or no room for it.
@@ -205,6 +210,10 @@ def label_places(
         for state, (x, y) in layout.places.items()
         for w, h in [sizes[state]]
     ]
+    for state, words in below.items():
+        (x, y), half = layout.places[state], len(words) * _LETTER / 2
+        top = y + sizes[state][1] / 2
+        taken.append((x - half, top, x + half, top + _NAME))
     centres: list[Point | None] = [None] * len(edges)
     for index in order:
         if not labels[index]:

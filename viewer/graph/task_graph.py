@@ -113,13 +113,6 @@ def read_task_graph(
 ) -> TaskGraph:
     """Read one task's graph, with the mean of one credit column on its edges.
 
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: The iteration.
-        task_id: The task.
-        column: An advantage that the edge table has, for example `graphgpo_step_advantage`.
-
     Raises:
         InputError: There are no graph tables, no such task, or no credit of that estimator.
     """

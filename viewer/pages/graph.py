@@ -33,7 +33,7 @@ from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.task_names import task_names
-from graphcredit.viewer.widgets.text import show_text
+from graphcredit.viewer.widgets.text import one_line, show_text
 
 _HOPS = 2
 """Steps from the selected state to those that are shown around it."""
@@ -64,7 +64,7 @@ def show() -> None:
     if place is None:
         return
     if name := ask(task_names, run_id=place.run_id, iteration=place.iteration).get(place.task_id):
-        show_text(name.instruction)
+        show_text(one_line(name.instruction, 160))
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
     truth = true_distances(steps)
     with boxes:

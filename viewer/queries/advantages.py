@@ -28,9 +28,6 @@ def histograms(counted: str) -> str:
     """Return SQL with `task_id, advantages`: the histogram of each task, at one scale for all.
 
     Scales are powers of two, so each bar of a smaller one is within one of the greatest.
-
-    Args:
-        counted: A clause with `task_id, scale, bars`, a row per trajectory.
     """
     sums = ", ".join(f"sum(bars[{place + 1}])" for place in range(len(_BARS)))
     bars = ", ".join(f"coalesce(found[{bar}], 0)" for bar in _BARS)

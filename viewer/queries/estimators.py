@@ -50,13 +50,9 @@ def estimators(store: Store, *, run_id: str, iteration: int | None) -> list[str]
 
 
 def credit_doubts(store: Store, *, run_id: str, iteration: None, number: int) -> list[str]:
-    """Return the reasons not to rely on credit of an iteration, one line each.
+    """Return the reasons not to rely on credit of the iteration `number`, one line each.
 
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: None: credit may be made of all iterations of the run, so a change in any counts.
-        number: The iteration that is shown.
+    The query is about the whole run: credit may be made of all of its iterations.
     """
     return unchanged(
         store,
@@ -67,12 +63,7 @@ def credit_doubts(store: Store, *, run_id: str, iteration: None, number: int) ->
 
 
 def column(estimator: str, part: str) -> str:
-    """Return the quoted name of an estimator's column, for SQL.
-
-    Args:
-        estimator: From `estimators`; a foreign writer may have used any name.
-        part: One of `schema.ESTIMATOR_PARTS`.
-    """
+    """Return the quoted name of an estimator's column, for SQL."""
     return identifier(f"{estimator}_{part}")
 
 

@@ -56,13 +56,6 @@ def task_facts(
     - advantages: histogram of the advantages, with `NUM_BARS` bars from -m to m, where m is the
       least power of two that no advantage of the iteration exceeds; the middle one is of those
       that are 0.
-
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: The iteration.
-        estimator: The estimator of the advantages; None for an iteration without credit.
-        others: All estimators, for the disagreement.
     """
 
     def sql(summarised: Summarised) -> str:

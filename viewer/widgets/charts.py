@@ -10,11 +10,7 @@ from graphcredit.viewer.widgets.colours import ink
 
 
 def show_chart(chart: Any, **options: Any) -> Any:
-    """Show a chart; Streamlit's own axes are fainter than WCAG's 4.5 to 1.
-
-    Returns:
-        The result of `st.altair_chart`; with `on_select`, the selection.
-    """
+    """Show a chart, as `st.altair_chart` does; its own axes are fainter than WCAG's 4.5 to 1."""
     colour = ink(st.context.theme.type)
     labels: dict[str, Any] = {"labelColor": colour, "titleColor": colour}
     readable = chart.configure_axis(**labels).configure_legend(**labels)

@@ -46,13 +46,6 @@ COLUMNS: Mapping[str, Any] = {
         format="percent",
         help="Groups whose trajectories all have the same return, so that they teach nothing.",
     ),
-    "action_entropy": _NUMBER(
-        "entropy",
-        format="%.3f",
-        help="Entropy of the actions taken in a state, in nats, averaged over states by visits. "
-        "With few samples it is too low, so compare iterations of equal group size. "
-        "It needs credit, which defines the states.",
-    ),
     "advantage_spread": _NUMBER(
         "spread",
         format="%.3f",

@@ -62,29 +62,15 @@ def show_text(text: str) -> None:
     st.text(visible(text))
 
 
-def show_code(text: str | None, *, height: int | None = None) -> None:
-    """Show text without Markdown, in a box with a copy button; long lines wrap.
-
-    Args:
-        text: The text.
-        height: Height of the box in pixels, beyond which it scrolls; by default that of the text.
-    """
+def show_code(text: str | None) -> None:
+    """Show text without Markdown, in a box with a copy button; long lines wrap."""
     import streamlit as st
 
-    st.code(
-        visible(text),
-        language=None,
-        wrap_lines=True,
-        height="content" if height is None else height,
-    )
+    st.code(visible(text), language=None, wrap_lines=True, height="content")
 
 
 def show_table(table: pa.Table, **options: Any) -> Any:
-    """Show a table whose cells may have text from a log.
-
-    Returns:
-        The result of `st.dataframe`; with `on_select`, the selection.
-    """
+    """Show a table whose cells may have text from a log; return what `st.dataframe` does."""
     import streamlit as st
 
     # The key tells the script of `viewer/browser_fixes` that rows can be chosen.

@@ -37,11 +37,6 @@ def show_first(run: str, iteration: int, facts: pa.Table) -> None:
     """Show the decisions that mattered in an iteration with credit by `reach`, each on a card.
 
     Of very many steps, nothing is shown before it is asked for.
-
-    Args:
-        run: The run.
-        iteration: The iteration.
-        facts: Its tasks, as `task_facts` returns them, with their instructions.
     """
     title = "What to read first"
     if (pc.sum(facts["num_steps"]).as_py() or 0) > _AT_ONCE:

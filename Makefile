@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two workers fill two cores: a second thread of torch would wait for a core, and burn it meanwhile.
 test test-slow: export OMP_NUM_THREADS := 1
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
-EXTRAS := play,er,ray,train,vision,view,experiments,integrations,docs,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
+EXTRAS := play,er,ray,train,vision,view,integrations,docs,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
 .PHONY: demo test test-slow gpu check format docs clean

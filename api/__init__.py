@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphcredit.asking import why
+    from graphcredit.asking import evidence, why
     from graphcredit.collector.importers.options import ImportOptions
     from graphcredit.collector.importers.run import import_log
     from graphcredit.collector.recording.recorder import StepRecorder
@@ -46,6 +46,7 @@ __all__ = [
     "audit",
     "compute",
     "create_store",
+    "evidence",
     "export",
     "import_log",
     "open_store",
@@ -69,6 +70,7 @@ _HOMES = {
     "audit": ("credit.audit.run", "audit"),
     "compute": ("crediting", "compute"),
     "create_store": ("store.layout", "create_store"),
+    "evidence": ("asking", "evidence"),
     "export": ("store.parquet.export", "export_store"),
     "import_log": ("collector.importers.run", "import_log"),
     "open_store": ("store.layout", "open_store"),

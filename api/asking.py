@@ -1,8 +1,11 @@
-"""The decisions of a store that mattered most, as a notebook shows them."""
+"""Questions to a store, whose answers a notebook shows: what mattered, and what states tell."""
 
 from dataclasses import dataclass
 
+from graphcredit.credit.evidence.judge import evidence as judge
+from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.options import RECOMMENDED
+from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.provenance.freshness import credit_freshness
@@ -48,3 +51,29 @@ def why(store: AnyStore, *, most: int = 10) -> Decisions:
             f"estimators={RECOMMENDED!r})` makes it"
         )
     return Decisions(tuple(decisions(opened, most=most)))
+
+
+def evidence(
+    store: AnyStore, *, run_id: str | None = None, iteration: int | None = None
+) -> EvidenceReport:
+    """Judge definitions of a state: which tells how rollouts end, by the log alone?
+
+    Example:
+        report = graphcredit.evidence("store")
+        print(report, report.best)
+
+    Args:
+        store: A store, or its path.
+        run_id: Only this run.
+        iteration: Only this iteration.
+
+    Returns:
+        What the states of the store tell, and rules for tools, the one with most evidence first.
+        `best` is None where none tells more than chance.
+
+    Raises:
+        InputError: There are no complete trajectories.
+        SchemaError: A shard cannot be read.
+    """
+    opened = open_store(store)
+    return judge(opened, definitions_of(opened, run_id), run_id=run_id, iteration=iteration)

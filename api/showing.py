@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+import pyarrow as pa
+
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.near_names import did_you_mean
@@ -12,7 +14,7 @@ from graphcredit.viewer.graph.export import graph_html
 from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.matters import readable_part
 from graphcredit.viewer.graph.shading import Shading, true_distances
-from graphcredit.viewer.graph.task_graph import read_task_graph
+from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps
@@ -100,23 +102,30 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
             f"run {run}, iteration {iteration} of {store.root} must have credit to show its graph: "
             "found none. `graphcredit.assign(store, estimators=…)` assigns it"
         )
-    column = f"{estimator}_advantage"
-    graph = read_task_graph(store, run_id=run, iteration=iteration, task_id=task_id, column=column)
-    steps_of_task = task_steps(store, run_id=run, iteration=iteration, task_id=task_id)
-    shading = Shading(advantage=f"{estimator} advantage", truth=true_distances(steps_of_task))
-    shown = readable_part(graph, shading, steps_of_task)
+    graph, shown, steps_of_task, shading = graph_of_task(store, run, iteration, task_id, estimator)
     title = f"{task_id} · run {run}, iteration {iteration}"
     if len(shown.nodes) < len(graph.nodes):
         title += f" · {len(shown.nodes):,} of {len(graph.nodes):,} states"
     html = graph_html(
         draw_part(shown, graph, shading, title=title),
         shown,
-        with_shown(steps_of_task, column, None),
+        with_shown(steps_of_task, f"{estimator}_advantage", None),
         path=[],
         ranked_by=shading.advantage,
         title=title,
     )
     return Page(html=html, title=title, needs_scripts=True)
+
+
+def graph_of_task(
+    store: Store, run: str, iteration: int, task_id: str, estimator: str
+) -> tuple[TaskGraph, TaskGraph, pa.Table, Shading]:
+    """Return a task's graph, what is shown of it, its steps, and the meaning of the colours."""
+    column = f"{estimator}_advantage"
+    graph = read_task_graph(store, run_id=run, iteration=iteration, task_id=task_id, column=column)
+    steps_of_task = task_steps(store, run_id=run, iteration=iteration, task_id=task_id)
+    shading = Shading(advantage=f"{estimator} advantage", truth=true_distances(steps_of_task))
+    return graph, readable_part(graph, shading, steps_of_task), steps_of_task, shading
 
 
 def _trajectory(

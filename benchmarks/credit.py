@@ -1,7 +1,7 @@
 """Times `graphcredit credit` against reading and writing the same columns.
 
     python -m benchmarks.credit [--steps 10000 100000 1000000] [--iterations 1] [--repeat 3]
-                                [--estimators grpo gigpo …] [--audit]
+                                [--estimators grpo gigpo …]
                                 [--noise metered] [--merge exact segments]
 
 The floor reads the same step columns with pyarrow and writes as many float32 columns; its start-up
@@ -9,7 +9,7 @@ is not counted. The command's time includes its start-up. Each figure is the bes
 runs. `--layout plain` writes the log with pyarrow's default settings, as another program would;
 `--layout store` writes it as the recorder does (long dictionaries, zstd). With `reach`, the log has
 admissible actions. `--noise`, a kind of benchmarks/noise/design.py, disturbs the text of each
-visit, and `--merge` names the merges to time. The command's final audit runs only with `--audit`.
+visit, and `--merge` names the merges to time.
 CPU seconds and peak memory are those of the command.
 """
 
@@ -58,7 +58,6 @@ def main() -> None:
     parser.add_argument("--layout", nargs="+", default=["plain", "store"])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--estimators", nargs="+", default=FIVE)
-    parser.add_argument("--audit", action="store_true")
     parser.add_argument("--noise", choices=KINDS)
     parser.add_argument("--merge", nargs="+", default=["exact"])
     options = parser.parse_args()
@@ -84,7 +83,7 @@ def _measure(store: Path, scratch: Path, options: argparse.Namespace, merge: str
     rows = [estimator_named(name) for name in options.estimators]
     num_floats = sum(len(row.columns) for row in rows)
     columns = CreditSettings(estimators=configure(options.estimators)).columns
-    command = ["credit", store, "--merge", merge, *([] if options.audit else ["--no-audit"])]
+    command = ["credit", store, "--merge", merge]
     command += [word for row in rows for word in ("--estimator", row.name)]
     floor = ["-c", _FLOOR, store, scratch, ",".join(columns), num_floats]
     runs = [(run_python(*floor), run_graphcredit(*command)) for _ in range(options.repeat)]

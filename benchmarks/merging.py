@@ -1,11 +1,10 @@
 """Measures how well each merge recovers the true states from noisy texts of real games.
 
-    python -m benchmarks.merging [STORE] [--kinds judge] [--games 26] [--ways exact segments]
+    python -m benchmarks.merging [STORE] [--games 26] [--ways exact segments]
 
 STORE is a log of games whose `state` texts identify the true states. Without it, a policy that errs
 three times in ten plays TextWorld games. Each visit's text is then disturbed in one of the ways of
-benchmarks/noise/: `design` and `judge` have noise of machines, `apart` what must stay apart. Each
-row has these columns:
+benchmarks/noise/judge.py. Each row has these columns:
 
 - precision, recall, F1: over pairs of visits within a group; a pair on the same node should be a
   pair in the same state;
@@ -26,9 +25,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.machine import describe
-from benchmarks.noise import apart, design
-from benchmarks.noise import judge as judging
 from benchmarks.noise.disturb import disturb_steps
+from benchmarks.noise.judge import KINDS
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.assemble import Assembly, assemble
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -37,8 +35,7 @@ from graphcredit.credit.merging.precision import estimate
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store import Store, open_store, read_steps
 
-KINDS = {"design": design.KINDS, "judge": judging.KINDS, "apart": apart.KINDS}
-_SEEDS = {"design": 1, "judge": 77, "apart": 78}
+_SEED = 77
 """Of the games."""
 _RULES = ("whitespace", "casefold")
 
@@ -60,19 +57,17 @@ def main() -> None:
     """Print a row for each noise and way of merging."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("store", type=Path, nargs="?")
-    parser.add_argument("--kinds", choices=KINDS, default="design")
     parser.add_argument("--games", type=int, default=26)
     parser.add_argument("--seed", type=int, default=0, help="Of the noise.")
     parser.add_argument("--ways", nargs="+", metavar="NAME", default=list(WAYS), choices=WAYS)
     parser.add_argument("--noises", nargs="+", metavar="NAME", help="Only these of the kinds.")
     arguments = parser.parse_args()
-    kinds = {"none": _as_it_is, **KINDS[arguments.kinds]}
+    kinds = {"none": _as_it_is, **KINDS}
     if unknown := [name for name in arguments.noises or [] if name not in kinds]:
         parser.error(f"--noises: {unknown} are none of {list(kinds)}")
     print(describe())
     with tempfile.TemporaryDirectory() as folder:
-        seed = _SEEDS[arguments.kinds]
-        store = arguments.store or play(Path(folder) / "games", arguments.games, seed)
+        store = arguments.store or play(Path(folder) / "games", arguments.games, _SEED)
         clean = _read(open_store(store))
     print(f"{clean.num_rows:,} steps, {assemble(clean).merged.num_states:,} true states")
     print(

@@ -1,16 +1,14 @@
-"""The prompt of `graphcredit sql STORE`: reads statements, with history and completion of names."""
+"""The prompt of `graphcredit sql STORE`: reads statements, with history."""
 
 import os
 import readline
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _MOST_LINES = 1000
 """Lines of history that are kept."""
 
-_ENDS = ("exit", "quit", "\\q")
-_HELP = {"help": "SHOW TABLES", "\\d": "SHOW TABLES", "?": "SHOW TABLES", ".tables": "SHOW TABLES"}
-"""What is typed in other prompts, and the statement that answers it here."""
+_ENDS = ("exit", "quit")
 
 Read = Callable[[str], str]
 """Shows a prompt and returns a line; raises EOFError at the end, as `input` does."""
@@ -34,9 +32,6 @@ def read_statements(read: Read = input) -> Iterator[str]:
             return
         if not lines and line.strip().rstrip(";").lower() in _ENDS:
             return
-        if not lines and (statement := _HELP.get(line.strip().rstrip(";").lower())):
-            yield statement
-            continue
         if line.strip():
             lines.append(line)
         if lines and (not line.strip() or line.rstrip().endswith(";")):
@@ -50,11 +45,9 @@ def history_path() -> Path:
     return Path(state).expanduser() / "graphcredit" / "sql_history"
 
 
-def open_history(names: Sequence[str]) -> None:
-    """Read the history of earlier prompts, and complete these names at the tab key."""
+def open_history() -> None:
+    """Read the history of earlier prompts."""
     readline.set_history_length(_MOST_LINES)
-    readline.set_completer(_completer(names))
-    readline.parse_and_bind("tab: complete")
     path = history_path()
     if path.is_file():
         readline.read_history_file(path)
@@ -70,11 +63,3 @@ def save_history() -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     readline.write_history_file(path)
     path.chmod(0o600)
-
-
-def _completer(names: Sequence[str]) -> Callable[[str, int], str | None]:
-    def complete(text: str, number: int) -> str | None:
-        matches = [name for name in names if name.lower().startswith(text.lower())]
-        return matches[number] if number < len(matches) else None
-
-    return complete

@@ -29,7 +29,6 @@ class Session:
     format_: str
     """Of the rows: table, csv, json or parquet; the last one needs an `output`."""
     output: Path | None
-    is_whole: bool
     max_rows: int | None
     seconds: float
     mebibytes: int
@@ -39,7 +38,7 @@ class Session:
         """Run a query, write its rows, and say on stderr what to know about them."""
         with nullcontext() if self.output is None else output_path(self.output) as path:
             result = self.run(query)
-            notices = list(_write(result.table, self.format_, path, is_whole=self.is_whole))
+            notices = list(_write(result.table, self.format_, path))
         _tell([*(f"notice: {doubt}" for doubt in result.doubts), *notices, *_left_out(result)])
 
     def run(self, query: str) -> QueryResult:
@@ -61,7 +60,7 @@ def converse(session: Session) -> None:
     """Answer statements until the user leaves; an error ends none but its own."""
     from graphcredit.cli.prompt import open_history, read_statements, save_history
 
-    open_history(_names(session))
+    open_history()
     _tell(["SHOW TABLES lists the views. A statement ends with a semicolon, the prompt with exit."])
     for statement in read_statements():
         try:
@@ -74,13 +73,6 @@ def converse(session: Session) -> None:
         save_history()
     except OSError as error:
         _tell([f"notice: the history could not be saved: {error}"])
-
-
-def _names(session: Session) -> list[str]:
-    """Return the names of the views and of their columns, for completion."""
-    query = "SELECT table_name, column_name FROM information_schema.columns"
-    rows = run_query(session.store, query).table.to_pylist()
-    return sorted({name for row in rows for name in row.values()})
 
 
 def _tell(lines: Iterable[str]) -> None:
@@ -96,7 +88,7 @@ def _left_out(result: QueryResult) -> list[str]:
     return [f"{shown} shown, {more} left out: --limit-rows N shows N rows, 0 shows all"]
 
 
-def _write(table: pa.Table, format_: str, path: Path | None, *, is_whole: bool) -> list[str]:
+def _write(table: pa.Table, format_: str, path: Path | None) -> list[str]:
     """Write rows; return what to know about them."""
     if path is not None and format_ == "parquet":
         from graphcredit.store.files.tables import write_table_unsynced
@@ -113,6 +105,6 @@ def _write(table: pa.Table, format_: str, path: Path | None, *, is_whole: bool) 
                 _TEXTS[format_](table, stream)
         return []
     if format_ == "table":
-        return print_table(out, table, is_whole=is_whole)
+        return print_table(out, table)
     _TEXTS[format_](table, Plain(sys.stdout) if out.is_terminal else sys.stdout)
     return []

@@ -21,8 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "er-graph": "Draw the entities and relations that `sapo` needs from the texts of a store.",
     "estimators": "List the estimators, or show one: its formula, its options, its columns and "
     "its paper.",
-    "export": "Write steps with their credit for other tools, or credit back into the log they "
-    "are from.",
+    "export": "Write steps with their credit for other tools, or credit beside the ids of the log.",
     "import": "Make a store of the log of another program.",
     "loop": "Improve a policy: play, assign credit, train, and again with the better policy.",
     "replay": "Play on from logged decisions, and record Q - V of each in the store.",

@@ -19,8 +19,9 @@ from graphcredit.collector.playing.job import Job, Outcome
 from graphcredit.collector.playing.resume import Missing, missing_rollouts
 from graphcredit.collector.playing.run_rollouts import play_rollouts
 from graphcredit.collector.playing.schedule import Rollout, Schedule, Settings
+from graphcredit.collector.policies.base import Policy
 from graphcredit.collector.policies.language.policy import prepare
-from graphcredit.collector.policies.registry import Policy, parse_policy
+from graphcredit.collector.policies.registry import parse_policy
 from graphcredit.collector.recording.recovery import Recovered, recover_spools
 from graphcredit.collector.task_locks import claimed
 from graphcredit.store import Store, create_store

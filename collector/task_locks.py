@@ -27,7 +27,6 @@ class Claim:
     """Locks on tasks, held until every process that got this claim has exited."""
 
     file: LockFile
-    """The open lock file."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Name the open file to a worker, which inherits it under the same number."""

@@ -160,7 +160,7 @@ class _Stage:
                         run_id=run,
                         sources=sources,
                         merge=settings.merge,
-                        teach=partial(_taught, merger),
+                        fit=partial(_fitted, merger),
                         batch_rows=settings.batch_rows,
                     ),
                 ),
@@ -209,7 +209,7 @@ class _Stage:
         settings = self.settings
         outdated = partial(self.sources.outdated, run_id, iteration)
         previous = PreviousCredit.load(shards, settings, outdated)
-        merger = _taught(self.merger, shards, plan)
+        merger = _fitted(self.merger, shards, plan)
         entered = IterationSteps(number=iteration, shards=shards, plan=plan, merger=merger)
         providers = self.providers[run_id].items()
         return BatchWork(
@@ -261,7 +261,7 @@ def _configuration(shard: Shard) -> dict[str, Any]:
         return configuration_of(file.schema_arrow)
 
 
-def _taught(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
+def _fitted(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
     """Return the merger that has learned from an iteration; one that need not reads nothing."""
     batches = read_batches(shards, plan, (*COLUMNS, *merger.settings.columns))
     tables = (pa.concat_tables([piece.steps for piece in pieces]) for pieces in batches)
@@ -320,7 +320,7 @@ def _nothing_found(store: Store, run_id: str | None, iteration: int | None) -> s
     else:
         there = f"runs: {', '.join(store.runs()) or 'none'}"
     message = f"{store.root} must have step shards{wanted}: found none ({there})"
-    if num_spools := len(list(store.spool_dir.glob("*.arrows"))):
+    if num_spools := len(list(store.spool_dir.glob("*.jsonl"))):
         spools = counted(num_spools, "spool")
         message += f". Run `graphcredit check STORE --recover` to recover {spools}"
     return message

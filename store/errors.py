@@ -94,10 +94,6 @@ class NothingToCreditError(GraphcreditError):
     """No trajectory is complete; existing credit stays as it is."""
 
 
-class NothingToExportError(GraphcreditError):
-    """No trace of a log gets credit from the store; nothing was written."""
-
-
 class DiskError(GraphcreditError, OSError):
     """The disk is full, or fails; repeat the call when the cause is removed."""
 

@@ -46,8 +46,8 @@ class Column:
     meaning: str
 
 
-def _column(name: str, type_: pa.DataType, meaning: str, *, nullable: bool = False) -> Column:
-    return Column(name=name, type=type_, nullable=nullable, meaning=meaning)
+def _column(name: str, type_: pa.DataType, meaning: str) -> Column:
+    return Column(name=name, type=type_, meaning=meaning)
 
 
 def _nullable(name: str, type_: pa.DataType, meaning: str) -> Column:
@@ -204,9 +204,7 @@ SUMMARY_ADVANTAGE_COLUMNS: tuple[Column, ...] = (
 
 STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
-    _column("state", _STRING, "the first text seen there"),
-    _nullable("identity", _STRING, "what a merge recognises it by; null without a merge"),
-    _nullable("signature", pa.int64(), "hash of its admissible actions, where they matter"),
+    _column("state", _STRING, "its text, as the rules leave it"),
     _column("num_total", _INT, "trajectories that acted in the state"),
     _column("num_success", _INT, "successful ones among them"),
     _column("score", _DOUBLE, "3SPO's score S of the state"),

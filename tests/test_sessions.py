@@ -40,8 +40,8 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
     [
         ("README.md", 4),
         ("docs/recording.md", 3),
-        pytest.param("docs/tutorial.md", 10, marks=pytest.mark.slow),
-        pytest.param("docs/choosing-a-state.md", 6, marks=pytest.mark.slow),
+        pytest.param("docs/tutorial.md", 11, marks=pytest.mark.slow),
+        pytest.param("docs/choosing-a-state.md", 3, marks=pytest.mark.slow),
         pytest.param("docs/commands.md", 10, marks=(pytest.mark.slow, pytest.mark.play)),
     ],
 )
@@ -116,4 +116,4 @@ def test_every_query_of_the_document_runs_and_has_the_columns_that_it_names(tmp_
             assert ", ".join(rows.columns) == columns
             if not rows.fetchall():
                 empty.append(columns)
-    assert empty == ["task_id, num_trajectories, success_rate, is_degenerate"]
+    assert empty == []

@@ -58,7 +58,7 @@ def test_every_estimator_has_a_page_with_the_same_group():
     pictured = estimator_pages()
     assert {f"estimators/{row.name}.md" for row in ESTIMATORS} < pictured.keys()
     # All steps of a won rollout have (1 - 1/2) / sd of the returns 1, 1, 0, 0, and sd is 0.577.
-    assert "take +0.87" in pictured["estimators/grpo.md"]
+    assert "| A | kitchen: take | +0.87 |" in pictured["estimators/grpo.md"]
 
 
 def test_computed_views_have_the_columns_that_are_told(tmp_path: Path):

@@ -33,7 +33,9 @@ def reference_pages() -> dict[str, str]:
     """Return the path of each page, below reference/, and its Markdown."""
     commands = {f"commands/{name}.md": _command(name) for name in COMMANDS}
     rows = [(f"[`{name}`]({name}.md)", sentence) for name, sentence in COMMANDS.items()]
-    commands["commands/index.md"] = f"# Commands\n\n{_table(('command', 'what it does'), rows)}\n"
+    commands["commands/index.md"] = (
+        f"# Commands\n\n{markdown_table(('command', 'what it does'), rows)}\n"
+    )
     commands["loop.md"] = loop_page()
     return commands | {"columns.md": columns_page(), "python.md": _python()}
 
@@ -50,11 +52,11 @@ def _command(name: str) -> str:
     paragraphs = inspect.cleandoc(command.help or "").replace("Example:", "Example:\n")
     parts = [f"# graphcredit {name}\n\n{paragraphs}"]
     for title, rows in sections.items():
-        parts.append(f"## {title}\n\n{_table(('option', 'meaning'), rows)}")
+        parts.append(f"## {title}\n\n{markdown_table(('option', 'meaning'), rows)}")
     if further := getattr(command.callback, "help_section", None):
         title, rows = further
         parts.append(
-            f"## {title}\n\n{_table(('', ''), [(f'`{key}`', text) for key, text in rows])}"
+            f"## {title}\n\n{markdown_table(('', ''), [(f'`{key}`', text) for key, text in rows])}"
         )
     return "\n\n".join(parts) + "\n"
 
@@ -75,7 +77,7 @@ def loop_page() -> str:
             if key not in {*tables, "train"}
         ]
         parts.append(f"## {f'[{name}]' if name else 'At the top'}")
-        parts.append(_table(("option", "default", "meaning"), rows))
+        parts.append(markdown_table(("option", "default", "meaning"), rows))
     parts.append(
         "## [train]\n\nThe options of [`graphcredit train`](commands/train.md), with underscores."
     )
@@ -101,7 +103,7 @@ def columns_page() -> str:
             (f"`{c.name}`", str(c.type), "yes" if c.nullable else "no", c.meaning) for c in columns
         ]
         parts.append(
-            f"## {name}\n\n{what}\n\n" + _table(("column", "type", "null", "meaning"), rows)
+            f"## {name}\n\n{what}\n\n" + markdown_table(("column", "type", "null", "meaning"), rows)
         )
     return "\n\n".join(parts) + "\n"
 
@@ -119,7 +121,8 @@ def _python() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def markdown_table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [list(titles)]
     lines += [
         ["---"] * len(lines[0]),

@@ -9,9 +9,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 STORE_VARIABLE = "GRAPHCREDIT_STORE"
 """Environment variable that tells the viewer which store to show."""
 
-TOKENIZER_VARIABLE = "GRAPHCREDIT_TOKENIZER"
-"""Environment variable that names a tokenizer for all token ids of the store; optional."""
-
 
 def script() -> Path:
     """Return the path of the Streamlit script."""
@@ -34,10 +31,6 @@ def server_flags(*, address: str, port: int) -> list[str]:
     """Return the flags of `streamlit run`.
 
     We use flags because a user's configuration file would override one of ours.
-
-    Args:
-        address: The address to listen on.
-        port: The TCP port.
     """
     options: dict[str, object] = {
         "server.address": address,

@@ -53,3 +53,11 @@ def disturb_steps(steps: pa.Table, disturb: Disturb, seed: int) -> pa.Table:
         position, field = steps.schema.get_field_index(name), steps.schema.field(name)
         steps = steps.set_column(position, field, pa.array(values, pa.string()).cast(field.type))
     return steps
+
+
+def inserted(text: str, lines: list[str], rng: random.Random) -> str:
+    """Return a text with lines at random places between its own."""
+    result = text.splitlines()
+    for line in lines:
+        result.insert(rng.randrange(len(result) + 1), line)
+    return "\n".join(result)

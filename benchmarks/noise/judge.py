@@ -6,8 +6,7 @@ import json
 import random
 import uuid
 
-from benchmarks.noise.design import inserted
-from benchmarks.noise.disturb import Disturb, VisitRandom
+from benchmarks.noise.disturb import Disturb, VisitRandom, inserted
 
 
 def _uuid(rng: random.Random) -> str:

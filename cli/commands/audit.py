@@ -6,7 +6,7 @@ import typer
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
-from graphcredit.credit.audit.check import AuditSeverity, Finding, Place
+from graphcredit.credit.audit.check import AuditSeverity, Finding
 from graphcredit.credit.audit.run import AuditReport
 from graphcredit.credit.audit.run import audit as audit_store
 from graphcredit.credit.audit.thresholds import AuditThresholds
@@ -71,15 +71,11 @@ def _show(report: AuditReport) -> None:
 def _show_finding(finding: Finding) -> None:
     say(f"{finding.severity}: {finding.check.name}: {finding.message}")
     for place in finding.places:
-        say(f"    {_at(place)}")
+        task = "all tasks" if place.task_id is None else place.task_id
+        say(f"    {task} ({place.run_id}, iteration {place.iteration}): {place.detail}")
     if finding.num_places > len(finding.places):
         say(f"    and {finding.num_places - len(finding.places):,} more")
     say(f"    remedy: {finding.check.remedy}")
-
-
-def _at(place: Place) -> str:
-    task = "all tasks" if place.task_id is None else place.task_id
-    return f"{task} ({place.run_id}, iteration {place.iteration}): {place.detail}"
 
 
 def _number(value: float) -> str:

@@ -1,5 +1,7 @@
 """`graphcredit check`: check every rule of the format over the whole store."""
 
+from collections import defaultdict
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +56,8 @@ def check(
         raise
     if as_json:
         spools = {"recovered": recovered, "not_recovered": held} if recover else {}
-        print_json(_as_json(report, moved) | spools)
+        quarantined = {"quarantined": [move.as_json() for move in moved]}
+        print_json(report.as_json() | quarantined | spools)
     else:
         _print_recovered(recovered, held)
         _print_moved(moved)
@@ -68,24 +71,14 @@ def _recover(store: Store, held: dict[str, str]) -> list[dict[str, Any]]:
 
     `held` receives each worker whose lock another process holds, with a message that names it.
     """
+    recovered = recover_spools(store, on_held=held.__setitem__)
     return [
         {
-            "worker_id": spool.worker_id,
-            "run_id": spool.run_id,
-            "iteration": spool.iteration,
-            "num_steps": spool.num_steps,
-            "num_bytes_unread": spool.num_bytes_unread,
-            "shard": None if spool.shard is None else _relative(spool.shard, store),
-            "quarantined": (
-                None if spool.quarantined is None else _relative(spool.quarantined, store)
-            ),
+            name: value.relative_to(store.root).as_posix() if isinstance(value, Path) else value
+            for name, value in asdict(spool).items()
         }
-        for spool in recover_spools(store, on_held=held.__setitem__)
+        for spool in recovered
     ]
-
-
-def _relative(path: Path, store: Store) -> str:
-    return path.relative_to(store.root).as_posix()
 
 
 def _check(store: Store, moved: list[Move], *, quarantine: bool) -> CheckReport:
@@ -98,32 +91,6 @@ def _check(store: Store, moved: list[Move], *, quarantine: bool) -> CheckReport:
         if quarantine:
             return quarantine_store(store, tell, moved.append)[0]
         return check_store(store, tell)
-
-
-def _as_json(report: CheckReport, moved: list[Move]) -> dict[str, Any]:
-    return {
-        "num_step_shards": report.num_step_shards,
-        "num_steps": report.num_steps,
-        "num_trajectories": report.num_trajectories,
-        "num_incomplete": report.num_incomplete,
-        "num_files": report.num_files,
-        "num_unverified": report.num_unverified,
-        "errors": [_violation_as_json(violation) for violation in report.errors],
-        "notices": [_violation_as_json(violation) for violation in report.notices],
-        "quarantined": [move.as_json() for move in moved],
-    }
-
-
-def _violation_as_json(violation: Violation) -> dict[str, Any]:
-    return {
-        "rule": violation.rule.name,
-        "file": violation.file,
-        "first_rows": list(violation.rows),
-        "num_rows": violation.num_rows,
-        "holds": violation.rule.holds,
-        "found": violation.found,
-        "remedy": violation.rule.remedy,
-    }
 
 
 def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> None:
@@ -165,9 +132,12 @@ def _refused(move: Move) -> str:
 def _print_report(report: CheckReport) -> None:
     for violation in report.errors:
         say(f"error: {violation.rule.name}: {violation.message}")
-    for violation, others in _alike(report.notices):
-        more = f" (and the same in {counted(others, 'more file')})" if others else ""
-        say(f"notice: {violation.rule.name}: {violation.message}{more}")
+    alike: defaultdict[tuple[str, str], list[Violation]] = defaultdict(list)
+    for notice in report.notices:
+        alike[notice.rule.name, notice.found].append(notice)
+    for first, *others in alike.values():
+        more = f" (and the same in {counted(len(others), 'more file')})" if others else ""
+        say(f"notice: {first.rule.name}: {first.message}{more}")
     if report.num_unverified:
         say(
             f"unverified: {report.num_unverified:,} of {counted(report.num_files, 'file')}, "
@@ -179,11 +149,3 @@ def _print_report(report: CheckReport) -> None:
         f"{counted(report.num_trajectories, 'trajectory')} ({report.num_incomplete:,} incomplete): "
         f"{counted(len(report.errors), 'error')}, {counted(len(report.notices), 'notice')}"
     )
-
-
-def _alike(notices: tuple[Violation, ...]) -> list[tuple[Violation, int]]:
-    """Return one notice of each kind, and the number of other files that have the same one."""
-    kinds: dict[tuple[str, str], list[Violation]] = {}
-    for notice in notices:
-        kinds.setdefault((notice.rule.name, notice.found), []).append(notice)
-    return [(same[0], len(same) - 1) for same in kinds.values()]

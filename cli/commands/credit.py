@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphcredit.cli.commands.credit_report import show_faults, show_reports
+from graphcredit.cli.commands.credit_report import show_reports
 from graphcredit.cli.commands.credit_watch import watch as watch_store
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.catalog import rebuild
@@ -58,9 +58,6 @@ def credit(
             "its iteration has changed for so long.",
         ),
     ] = None,
-    audit: Annotated[
-        bool, typer.Option(help="Name faults of the grouping; `graphcredit audit` finds more.")
-    ] = True,
     engine: Annotated[
         str,
         typer.Option(
@@ -120,16 +117,11 @@ def credit(
             on_progress=show,
         )
     _finish(opened)
-    _show(opened, reports, settings, as_json=as_json, audit=audit)
+    _show(reports, settings, as_json=as_json)
 
 
 def _show(
-    store: "Store",
-    reports: "dict[tuple[str, int], CreditReport]",
-    settings: "CreditSettings",
-    *,
-    as_json: bool,
-    audit: bool,
+    reports: "dict[tuple[str, int], CreditReport]", settings: "CreditSettings", *, as_json: bool
 ) -> None:
     if as_json:
         rows = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
@@ -138,8 +130,6 @@ def _show(
         say("every iteration has this credit already: nothing to do")
     else:
         show_reports(reports, settings.rows)
-        if audit:
-            show_faults(store, reports)
 
 
 def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[BatchEngine]":
@@ -158,7 +148,7 @@ def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[Ba
 def _finish(store: "Store") -> None:
     """Bring the catalog up to date, and name what is still waiting to become steps."""
     rebuild(store)
-    for spool in sorted(store.spool_dir.glob("*.arrows")):
+    for spool in sorted(store.spool_dir.glob("*.jsonl")):
         tell(
             f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
             "worker is dead, `graphcredit check STORE --recover` brings them in"

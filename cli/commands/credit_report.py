@@ -1,6 +1,7 @@
 """The report that `graphcredit credit` prints when it is done."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from graphcredit.cli.output.console import say, tell
@@ -9,7 +10,6 @@ from graphcredit.store.plural import counted
 if TYPE_CHECKING:
     from graphcredit.credit.estimators.table import Estimator
     from graphcredit.credit.iteration.report import CreditReport
-    from graphcredit.store import Store
 
 
 def show_reports(
@@ -32,6 +32,10 @@ def show_reports(
     )
     for row in rows:
         say(f"{row.name} is made of {row.matter}")
+    returns = (
+        (total.num_return_pairs, "pairs of rollouts of a group whose returns differ"),
+        (total.num_return_pairs_alike, "of them both won or both lost: wins do not tell"),
+    )
     lines = [
         *_merge_lines(total),
         (total.num_states, "states"),
@@ -45,7 +49,7 @@ def show_reports(
         (total.num_invalid_steps, "invalid steps"),
         (total.num_singleton_groups, "groups of one trajectory: nothing to compare it with"),
         (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
-        *_return_lines(total),
+        *(returns if total.num_return_pairs_alike else ()),
         (total.num_groups_without_success, "groups without a success"),
         (total.num_groups_without_goal, "groups without a known goal: most graphs are silent"),
         (
@@ -62,55 +66,21 @@ def show_reports(
         tell(f"for example {total.incomplete_example}")
     if idle := [rule for rule, count in total.state_rules.items() if not count]:
         tell("notice: no text has what these rules of states.toml mean: " + "; ".join(idle))
-    for notice in total.notices:
-        tell(f"notice: {notice}")
+    for notice, times in Counter(total.notices).items():
+        tell(f"notice: {notice}" + (f" (in {times} iterations)" if times > 1 else ""))
 
 
-def _merge_lines(total: "CreditReport") -> list[tuple[int, str]]:
+def _merge_lines(total: "CreditReport") -> Iterator[tuple[int, str]]:
     if not total.num_merged_texts and not total.num_refused_merges:
-        return []
-    return [
-        (total.num_texts, "distinct texts of states"),
-        (total.num_texts - total.num_merged_texts, "states that they were merged into"),
-        (total.num_refused_merges, "merges refused: the admissible actions differ"),
-        (
-            total.num_contradictions,
-            "times one state and action lead to several states "
-            f"({total.num_contradictions_before:,} before merging)",
-        ),
-        *_precision_lines(total),
-    ]
-
-
-def _return_lines(total: "CreditReport") -> list[tuple[int, str]]:
-    if not total.num_return_pairs_alike:
-        return []
-    return [
-        (total.num_return_pairs, "pairs of rollouts of a group whose returns differ"),
-        (total.num_return_pairs_alike, "of them both won or both lost: wins do not tell"),
-    ]
-
-
-def _precision_lines(total: "CreditReport") -> list[tuple[int, str]]:
-    precision = total.merge_precision
-    if precision is None:
-        return []
-    return [
-        (
+        return
+    yield total.num_texts, "distinct texts of states"
+    yield total.num_texts - total.num_merged_texts, "states that they were merged into"
+    yield total.num_refused_merges, "merges refused: the admissible actions differ"
+    before = f"({total.num_contradictions_before:,} before merging)"
+    yield total.num_contradictions, f"times one state and action lead to several states {before}"
+    if (precision := total.merge_precision) is not None:
+        yield (
             precision.num_pairs,
             f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
             "are of one state",
         )
-    ]
-
-
-def show_faults(store: "Store", reports: "dict[tuple[str, int], CreditReport]") -> None:
-    """Print the faults of the grouping that were counted on the way, a line each."""
-    from graphcredit.credit.audit.run import counted_findings
-    from graphcredit.credit.iteration.report import merge_reports
-
-    total = merge_reports(reports.values())
-    if findings := counted_findings(total.faults, total.totals):
-        say(f"`graphcredit audit {store.root}` says more of these:")
-    for finding in findings:
-        say(f"{finding.severity}: {finding.check.name}: {finding.message}")

@@ -42,7 +42,10 @@ def watch(
         while True:
             num_credited = 0
             for watched in watch.look():
-                _print(watched, as_json=as_json)
+                if as_json:
+                    print_json(_as_json(watched), indent=None)
+                else:
+                    say(_line(watched))
                 num_credited += watched.report is not None
             if num_credited:
                 rebuild(store)
@@ -76,13 +79,6 @@ def _wait_for_store(root: Path, every: float) -> "Store":
     while is_awaited(root):
         time.sleep(every)
     return open_store(root)
-
-
-def _print(watched: "Watched", *, as_json: bool) -> None:
-    if as_json:
-        print_json(_as_json(watched), indent=None)
-    else:
-        say(_line(watched))
 
 
 def _as_json(watched: "Watched") -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rich.text import Text
 from graphcredit.cli.output.console import PLAIN, out
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.tables import print_table
-from graphcredit.credit.audit.agreement import mean_agreement, step_shares
+from graphcredit.credit.audit.agreement import PROGRESS, mean_agreement
 from graphcredit.credit.iteration.report import CreditReport, merge_reports
 from graphcredit.store import Store
 from graphcredit.store.files.atomic import atomic_path
@@ -68,13 +68,19 @@ def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
 
 def show_shares(connection: Connection) -> None:
     """Print how often steps of failures made progress, and how often steps of successes did not."""
-    shares = step_shares(connection)
-    progress = shares.num_failed_progress / max(shares.num_failed_steps, 1)
-    idle = shares.num_successful_idle / max(shares.num_successful_steps, 1)
+    ((num_failed, progress, num_won, idle),) = connection.sql(
+        f"""
+        SELECT count_if(NOT success), avg((gained > 0)::INT) FILTER (NOT success),
+            count_if(success), avg((gained <= 0)::INT) FILTER (success)
+        FROM (SELECT run_id, iteration, trajectory_id, {PROGRESS} AS gained FROM steps)
+        JOIN (FROM trajectories WHERE is_complete) USING (run_id, iteration, trajectory_id)
+        WHERE isfinite(gained)
+        """
+    ).fetchall()
     out.print(
-        f"{progress:.1%} of the {shares.num_failed_steps:,} steps of failed trajectories led "
+        f"{progress or 0:.1%} of the {num_failed:,} steps of failed trajectories led "
         f"nearer to the goal (the papers report 22.0 % on ALFWorld);\n"
-        f"{idle:.1%} of the {shares.num_successful_steps:,} steps of successful ones did not "
+        f"{idle or 0:.1%} of the {num_won:,} steps of successful ones did not "
         "(the papers: 65.3 %); steps that lost a game are not counted.\n"
         "Credit for whole trajectories cannot tell these steps from the others.",
         **PLAIN,

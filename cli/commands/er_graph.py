@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -53,7 +53,7 @@ def er_graph(
         )
         premise = premise_of(graph, _iterations(opened, run, iteration))
         merge_er_graph(opened, graph)
-    report = _report(graph, premise, len(premise.pairs))
+    report = _report(graph, premise)
     if as_json:
         print_json(report)
     else:
@@ -95,42 +95,40 @@ def _answers_of(path: Path) -> Mapping[str, list[str]]:
 
 
 def _triples_of(path: Path) -> list[Triple]:
-    return [
-        (row[0], row[1], row[2]) for row in _rows_of(path, "--triples", "head", "relation", "tail")
-    ]
+    rows = _rows_of(path, "--triples", "head", "relation", "tail")
+    return [(row[0], row[1], row[2]) for row in rows]
 
 
-def _report(graph: ErGraph, premise: Premise, num_groups: int) -> dict[str, float | int | None]:
+def _report(graph: ErGraph, premise: Premise) -> dict[str, Any]:
     answered = graph.entities.filter(graph.entities["is_answer"])["task_id"]
-    low, high = premise.interval if num_groups else (None, None)
+    is_known = len(premise.pairs) > 0
+    low, high = premise.interval if is_known else (None, None)
     return {
         "tasks": len(graph.entities["task_id"].unique()),
         "tasks_with_answer": len(answered.unique()),
         "entities": graph.entities.num_rows,
         "relations": graph.relations.num_rows,
-        "groups_compared": num_groups,
+        "groups_compared": len(premise.pairs),
         "pairs": int(premise.pairs.sum()),
         "tied_pairs": int(premise.tied.sum()),
-        "nearer_is_better": premise.share if num_groups else None,
+        "nearer_is_better": premise.share if is_known else None,
         "nearer_is_better_low": low,
         "nearer_is_better_high": high,
     }
 
 
-def _print(report: Mapping[str, float | int | None]) -> None:
+def _print(report: Mapping[str, Any]) -> None:
     say(
-        f"{counted(int(report['entities'] or 0), 'entity')} and "
-        f"{counted(int(report['relations'] or 0), 'relation')} of "
-        f"{counted(int(report['tasks'] or 0), 'task')}, {report['tasks_with_answer']:,} with an "
-        "answer"
+        f"{counted(report['entities'], 'entity')} and {counted(report['relations'], 'relation')} "
+        f"of {counted(report['tasks'], 'task')}, {report['tasks_with_answer']:,} with an answer"
     )
-    share, low, high = (report[f"nearer_is_better{end}"] for end in ("", "_low", "_high"))
-    if share is None or low is None or high is None:
+    if report["nearer_is_better"] is None:
         say("no group with an answer has a won and a lost rollout: nothing tells whether it helps")
         return
+    share, low, high = (report[f"nearer_is_better{end}"] for end in ("", "_low", "_high"))
     say(
-        f"of {counted(int(report['pairs'] or 0), 'pair')} of a won and a lost rollout of one task, "
-        f"the won one came nearer the answer in {share:.0%} (95 %: {low:.0%} to {high:.0%}; ties, "
+        f"of {counted(report['pairs'], 'pair')} of a won and a lost rollout of one task, the won "
+        f"one came nearer the answer in {share:.0%} (95 %: {low:.0%} to {high:.0%}; ties, "
         f"{report['tied_pairs']:,}, count half)"
     )
     verdict = "has something to go on" if low > 0.5 else "has little to go on: 50 % is chance"

@@ -34,9 +34,9 @@ def evidence(
 
     Example: graphcredit evidence STORE --run games
     """
-    from graphcredit.cli.commands.evidence_states import definitions_of
     from graphcredit.credit.evidence.judge import evidence as judge
     from graphcredit.credit.evidence.signal import signals
+    from graphcredit.loop.evidence_states import definitions_of
 
     opened = open_store(store)
     definitions = definitions_of(opened, run)
@@ -123,6 +123,12 @@ def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
         yield "What this log surely supports is credit for whole outcomes (grpo, rloo,"
         yield "discounted). What helps: more groups, more rollouts of each task, an"
         yield "earlier iteration of the same tasks (--graph-window), scores of turns (--score)"
+        if report.default in report.knowledge:
+            company = report.knowledge[report.default].company
+            yield (
+                f"for a graph all the same: {report.default} unites nothing that differs in an "
+                f"effect; {company:.0%} of the steps have company"
+            )
     if report.groups_needed is not None:
         yield f"about {report.groups_needed:,} groups with different outcomes would show it"
     if report.chosen is not None:

@@ -78,7 +78,7 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
     from graphcredit.collector.importers.preview import preview_log
 
     preview = preview_log(source, options, number)
-    told = _evidence(source, options) if preview.step else None
+    told = _evidence(preview, options.state) if preview.step else None
     if as_json:
         sample = {"task_id": preview.task_id, "trajectory_id": preview.trajectory_id}
         print_json(
@@ -96,16 +96,15 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
     return preview.report
 
 
-def _evidence(source: Path, options: ImportOptions) -> "EvidenceReport | None":
+def _evidence(preview: "Preview", state: str) -> "EvidenceReport | None":
     """Return which states tell how rollouts end, as the first trajectories of a log have it."""
-    from graphcredit.cli.commands.evidence_states import definitions_by
-    from graphcredit.collector.importers.preview import sampled_steps
     from graphcredit.credit.evidence.judge import count_mixed, evidence_in
+    from graphcredit.loop.evidence_states import definitions_by
 
-    steps, is_whole = sampled_steps(source, options)
+    steps = preview.sampled
     if count_mixed(steps) < _LEAST_GROUPS:
         return None
-    return evidence_in(steps, definitions_by(options.state, steps), is_whole=is_whole)
+    return evidence_in(steps, definitions_by(state, steps), is_whole=preview.is_whole)
 
 
 def show_report(report: "ImportReport") -> None:

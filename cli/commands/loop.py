@@ -1,7 +1,6 @@
 """`graphcredit loop`: collect, assign credit, train, and again."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +29,9 @@ def loop(
 
     effective = read_loop_config(config, setting or ())
     with interruptible("the same command goes on"), progress("loop") as show:
-        lines = run_loop(effective, on_progress=show, on_notice=_tell)
+        lines = run_loop(
+            effective, on_progress=show, on_notice=lambda notice: tell(f"notice: {notice}")
+        )
         if as_json:
             for line in lines:
                 print_json(line, indent=None)
@@ -38,73 +39,46 @@ def loop(
             _show(lines)
 
 
-def _tell(notice: str) -> None:
-    tell(f"notice: {notice}")
-
-
 def _show(lines: Iterator[Mapping[str, Any]]) -> None:
-    say(" ".join(f"{column.title:>{column.width}}" for column in _COLUMNS))
+    say(" ".join([*(f"{title:>{width}}" for title, _, _, width in _NUMBERS), _SECONDS]))
     for line in lines:
-        cells = [f"{column.show(line):>{column.width}}" for column in _COLUMNS]
-        more = [*_left_out(line), *_nothing_learnt(line), *_evaluations(line)]
-        say(" ".join([*cells, *more]))
+        say(" ".join([*_cells(line), *_remarks(line)]))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Column:
-    title: str
-    width: int
-    show: Callable[[Mapping[str, Any]], str]
-
-
-def _metric(title: str, name: str, form: str, width: int = 7) -> _Column:
-    def show(line: Mapping[str, Any]) -> str:
-        value = line.get(name)
-        return "" if value is None else format(value, form)
-
-    return _Column(title=title, width=max(width, len(title)), show=show)
-
-
-def _seconds(line: Mapping[str, Any]) -> str:
-    stages = ("evaluate", "collect", "credit", "train")
-    return "+".join(f"{line.get(f'{stage}_seconds', 0):.1f}" for stage in stages)
-
-
-_COLUMNS = (
-    _metric("iteration", "iteration", "d"),
-    _metric("env steps", "env_steps", ",d", 10),
-    _metric("success", "success_rate", ".3f"),
-    _metric("return", "mean_return", ".3f"),
-    _metric("length", "mean_length", ".2f"),
-    _metric("valid", "valid_share", ".3f"),
-    _metric("updates", "num_updates", ",d"),
-    _metric("kept", "num_kept", ",d"),
-    _metric("entropy", "entropy", ".3f"),
-    _metric("kl", "kl", ".4f"),
-    _metric("norm", "grad_norm", ".3f"),
-    _Column(title="evaluate+collect+credit+train s", width=31, show=_seconds),
+_NUMBERS: tuple[tuple[str, str, str, int], ...] = (
+    ("iteration", "iteration", "d", 9),
+    ("env steps", "env_steps", ",d", 10),
+    ("success", "success_rate", ".3f", 7),
+    ("return", "mean_return", ".3f", 7),
+    ("length", "mean_length", ".2f", 7),
+    ("valid", "valid_share", ".3f", 7),
+    ("updates", "num_updates", ",d", 7),
+    ("kept", "num_kept", ",d", 7),
+    ("entropy", "entropy", ".3f", 7),
+    ("kl", "kl", ".4f", 7),
+    ("norm", "grad_norm", ".3f", 7),
 )
+"""Title, field of a line, format and width."""
+
+_SECONDS = "evaluate+collect+credit+train s"
 
 
-def _left_out(line: Mapping[str, Any]) -> list[str]:
-    """Return how many steps were not trained on, and why, if there were any."""
-    counts = ", ".join(f"{count:,} {why}" for why, count in line.get("dropped", {}).items())
-    return [f" left out {counts}"] if counts else []
+def _cells(line: Mapping[str, Any]) -> Iterator[str]:
+    for _, name, form, width in _NUMBERS:
+        value = line.get(name)
+        yield f"{'' if value is None else format(value, form):>{width}}"
+    stages = ("evaluate", "collect", "credit", "train")
+    seconds = "+".join(f"{line.get(f'{stage}_seconds', 0):.1f}" for stage in stages)
+    yield f"{seconds:>{len(_SECONDS)}}"
 
 
-def _nothing_learnt(line: Mapping[str, Any]) -> list[str]:
-    """Return why nothing was learnt, and how many groups could have taught nothing, if so."""
-    if "nothing_learnt" not in line:
-        return []
-    groups = f"{line['num_degenerate_groups']:,} of {line['num_groups']:,} groups"
-    return [f" nothing learnt: {line['nothing_learnt']} (all returns are equal in {groups})"]
-
-
-def _evaluations(line: Mapping[str, Any]) -> list[str]:
-    """Return what a line has of an evaluation, if there was one."""
-    ending = "_success_rate"
-    return [
-        f" {name.removesuffix(ending).replace('_', ' ')} {value:.3f}"
-        for name, value in line.items()
-        if name.endswith(ending)
-    ]
+def _remarks(line: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was not trained on, why nothing was learnt, and what an evaluation gave."""
+    if counts := ", ".join(f"{count:,} {why}" for why, count in line.get("dropped", {}).items()):
+        yield f" left out {counts}"
+    if "nothing_learnt" in line:
+        groups = f"{line['num_degenerate_groups']:,} of {line['num_groups']:,} groups"
+        yield f" nothing learnt: {line['nothing_learnt']} (all returns are equal in {groups})"
+    for name, value in line.items():
+        if name.endswith("_success_rate"):
+            yield f" {name.removesuffix('_success_rate').replace('_', ' ')} {value:.3f}"

@@ -1,9 +1,8 @@
 """`graphcredit sql`: query the views of a store, once or at a prompt."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,15 +14,6 @@ from graphcredit.store.sql.sandbox_start import without_numpy
 _TABLE_ROWS = 100
 
 
-class ResultFormat(StrEnum):
-    """How results are written."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-    PARQUET = "parquet"
-
-
 def sql(
     store: StorePath,
     query: Annotated[
@@ -31,17 +21,12 @@ def sql(
         typer.Argument(help="One SELECT statement. Without one: a prompt.", show_default=False),
     ] = None,
     format_: Annotated[
-        ResultFormat, typer.Option("--format", help="How to write the rows.")
-    ] = ResultFormat.TABLE,
+        Literal["table", "csv", "json", "parquet"],
+        typer.Option("--format", help="How to write the rows."),
+    ] = "table",
     output: Annotated[
         Path | None, typer.Option(help="Write to this file, link or pipe instead of stdout.")
     ] = None,
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole", help="On a terminal, show every column and value, a block for each row."
-        ),
-    ] = False,
     limit_rows: Annotated[
         int | None,
         typer.Option(
@@ -71,17 +56,16 @@ def sql(
 
     Without a query: a prompt with history, or the statement that is piped in.
     """
-    if format_ is ResultFormat.PARQUET and output is None:
+    if format_ == "parquet" and output is None:
         raise OptionError("--format parquet is not text: name a file with --output FILE")
     with without_numpy():
         from graphcredit.cli.session import Session, converse
 
-    default = _TABLE_ROWS if format_ is ResultFormat.TABLE else 0
+    default = _TABLE_ROWS if format_ == "table" else 0
     session = Session(
         store=open_store(store),
-        format_=format_.value,
+        format_=format_,
         output=output,
-        is_whole=whole,
         max_rows=(default if limit_rows is None else limit_rows) or None,
         seconds=timeout,
         mebibytes=memory,

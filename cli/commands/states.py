@@ -8,7 +8,6 @@ import typer
 
 from graphcredit.cli.options import AsJson, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, say
-from graphcredit.credit.audit.draft import draft_rules, write_draft
 from graphcredit.credit.audit.states import NearStates, StatesOfTask, TextsOfState, states_of_task
 from graphcredit.store.errors import OptionError
 from graphcredit.store.layout import Store, open_store, states_name
@@ -17,9 +16,7 @@ from graphcredit.store.plural import counted
 
 def states(
     store: StorePath,
-    task: Annotated[
-        str | None, typer.Option(help="The task; --draft looks at several without it.")
-    ] = None,
+    task: Annotated[str | None, typer.Option(help="The task.")] = None,
     run: Annotated[str | None, typer.Option(help="The run; needed if there are several.")] = None,
     iteration: Annotated[
         int | None, typer.Option(help="The iteration; needed if there are several.")
@@ -27,17 +24,6 @@ def states(
     most: Annotated[
         int, typer.Option(min=0, help="Most states, texts of a state, and pairs to show.")
     ] = 5,
-    draft: Annotated[
-        bool,
-        typer.Option(
-            "--draft",
-            help="Write a first draft of states.toml into the store: rules that overrule the "
-            "merge, all of them still comments.",
-        ),
-    ] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="With --draft: in place of the rules there are.")
-    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,9 +42,8 @@ def states(
 
     Example: graphcredit states STORE --task t0 --run games --iteration 3
 
-    To overrule it, edit the draft of rules that this writes, and run `graphcredit credit` again:
-
-        graphcredit states STORE --draft
+    To overrule it, write rules into STORE/states.toml (docs/merging.md), and run `graphcredit
+    credit` again.
 
     To take what an agent has done for its state, in place of what it saw last:
 
@@ -68,42 +53,19 @@ def states(
     """
     opened = open_store(store)
     if set_:
-        if draft or replace or task is not None or iteration is not None:
+        if task is not None or iteration is not None:
             raise OptionError("--set goes with --run and --json alone")
         _write_states(opened, set_, run, as_json=as_json)
         return
     run_id, number = opened.one_iteration(run, iteration)
-    if draft:
-        if as_json:
-            raise OptionError("--draft writes a file: --json does not go with it")
-        _write_draft(opened, run_id, number, task, may_replace=replace)
-        return
-    if replace:
-        raise OptionError("--replace goes with --draft")
     if task is None:
-        raise OptionError("--task must name the task to show; --draft does without")
+        raise OptionError("--task must name the task to show")
     with interruptible("this changes nothing"):
         shown = states_of_task(opened, task, run_id=run_id, iteration=number, num_near=most)
     if as_json:
         print_json(shown.as_json())
     else:
         _show(shown, most)
-
-
-def _write_draft(
-    store: Store, run_id: str, iteration: int, task: str | None, *, may_replace: bool
-) -> None:
-    with interruptible("the rules stay as they are"):
-        draft = draft_rules(store, run_id=run_id, iteration=iteration, task_id=task)
-        write_draft(store, draft, may_replace=may_replace)
-    _print(
-        f"wrote {store.state_rules_path}, from {draft.num_tasks:,} of "
-        f"{counted(draft.num_tasks_in_all, 'task')}: {counted(draft.num_noise, 'rule')} to keep "
-        f"what was taken for noise, {draft.num_near:,} to make one of states that are nearly "
-        "alike. All are comments: edit it, then run `graphcredit credit` again"
-    )
-    if draft.num_unsaid:
-        _print(f"{counted(draft.num_unsaid, 'difference')} can be said by no simple rule")
 
 
 def _write_states(store: Store, rules: list[str], run: str | None, *, as_json: bool) -> None:

@@ -19,7 +19,6 @@ from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.config import (
     LOOPBACK,
     STORE_VARIABLE,
-    TOKENIZER_VARIABLE,
     server,
     server_flags,
 )
@@ -35,13 +34,6 @@ def view(
     address: Annotated[
         str, typer.Option(help="Address to listen on; other than loopback gives a warning.")
     ] = "127.0.0.1",
-    tokenizer: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of the tokenizer that decodes tokens.",
-            show_default="that of the log's model, where this machine has it",
-        ),
-    ] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(
@@ -69,10 +61,10 @@ def view(
         return
     if chosen:
         raise typer.BadParameter("choices of a run and its tasks are for --bundle: name a folder")
-    _serve(opened, address, port, tokenizer)
+    _serve(opened, address, port)
 
 
-def _serve(store: Store, address: str, port: int, tokenizer: Path | None) -> None:
+def _serve(store: Store, address: str, port: int) -> None:
     """Become the process of the viewer."""
     for package in ("streamlit", "altair"):
         if find_spec(package) is None:
@@ -90,19 +82,7 @@ def _serve(store: Store, address: str, port: int, tokenizer: Path | None) -> Non
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(server())]
     flags = server_flags(address=address, port=port)
     environment = os.environ | {STORE_VARIABLE: str(store.root.resolve())}
-    if tokenizer is not None:
-        environment[TOKENIZER_VARIABLE] = str(_tokenizer(tokenizer))
     os.execve(sys.executable, [*command, *flags], environment)
-
-
-def _tokenizer(folder: Path) -> Path:
-    """Return the absolute path of a folder with a tokenizer."""
-    if not (folder / "tokenizer.json").is_file():
-        raise OptionError(
-            f"--tokenizer must be a folder with a tokenizer.json: {folder} has none. The folder of "
-            "a model has one, as transformers saves it"
-        )
-    return folder.resolve()
 
 
 def _write(store: Store, target: Path, choice: BundleChoice) -> None:

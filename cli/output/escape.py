@@ -18,7 +18,13 @@ def plain_text(text: str, *, keep: str = "") -> str:
     """
     if text.isprintable() and text.isascii():
         return text
-    return "".join(_spelled(c) if c not in keep and _acts(c) else c for c in text)
+    return "".join(
+        c.encode("unicode_escape").decode()
+        if c not in keep
+        and (unicodedata.category(c) in _ESCAPED_CATEGORIES or c in _DIRECTION_MARKS)
+        else c
+        for c in text
+    )
 
 
 class Plain:
@@ -30,11 +36,3 @@ class Plain:
     def write(self, text: str) -> int:
         """Write a text, escaped by `plain_text`."""
         return self._terminal.write(plain_text(text, keep="\n\t"))
-
-
-def _acts(character: str) -> bool:
-    return unicodedata.category(character) in _ESCAPED_CATEGORIES or character in _DIRECTION_MARKS
-
-
-def _spelled(character: str) -> str:
-    return character.encode("unicode_escape").decode()

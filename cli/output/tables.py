@@ -3,7 +3,7 @@
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
@@ -22,7 +22,7 @@ _LEAST_WIDTH = 12
 """Characters that a shortened value keeps."""
 
 
-def print_table(console: Console, table: pa.Table, *, is_whole: bool = False) -> list[str]:
+def print_table(console: Console, table: pa.Table) -> list[str]:
     """Print rows as columns, shortened so that they fit a terminal.
 
     A pipe or file has no width to fit: each row is one whole line, without trailing spaces. (A
@@ -31,7 +31,6 @@ def print_table(console: Console, table: pa.Table, *, is_whole: bool = False) ->
     Args:
         console: Where to print.
         table: The rows.
-        is_whole: Whether a row that does not fit is printed whole, as a block.
 
     Returns:
         What was shortened or left out, and how to see it.
@@ -41,17 +40,16 @@ def print_table(console: Console, table: pa.Table, *, is_whole: bool = False) ->
     for row in _cells(table):
         widths = [max(w, cell.cell_len) for w, cell in zip(widths, row, strict=True)]
     fitted = fit(widths, console.width) if console.is_terminal else widths
-    if fitted != widths and is_whole:
-        _print_blocks(console, names, _cells(table))
-        return []
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     numeric = [any(is_of(field.type) for is_of in numbers) for field in table.schema]
     for row in chain([names], _cells(table)):
-        line = [
-            _aligned(cell, width, is_number)
-            for cell, width, is_number in zip(row, fitted, numeric, strict=False)
-        ]
-        _print_line(console, Text("  ").join(line))
+        shown = list(zip(row, fitted, numeric, strict=False))
+        for cell, width, is_number in shown:
+            cell.truncate(width, overflow="ellipsis")
+            (cell.pad_left if is_number else cell.pad_right)(width - cell.cell_len)
+        line = Text("  ").join(cell for cell, *_ in shown)
+        line.rstrip()
+        console.print(line, soft_wrap=True)
     return _cut(widths, fitted)
 
 
@@ -74,12 +72,6 @@ def _line(widths: list[int], longest: int) -> int:
     return sum(min(width, longest) for width in widths) + 2 * (len(widths) - 1)
 
 
-def _aligned(cell: Text, width: int, is_number: bool) -> Text:
-    cell.truncate(width, overflow="ellipsis")
-    (cell.pad_left if is_number else cell.pad_right)(width - cell.cell_len)
-    return cell
-
-
 def _cut(widths: list[int], fitted: list[int]) -> list[str]:
     if fitted == widths:
         return []
@@ -88,26 +80,11 @@ def _cut(widths: list[int], fitted: list[int]) -> list[str]:
         *([f"{len(fitted)} of {len(widths)} columns"] if len(fitted) < len(widths) else []),
         *([f"values of {counted(num_shortened, 'column')} shortened"] if num_shortened else []),
     ]
-    return [f"{', '.join(cuts)} to fit the terminal: --whole shows all"]
+    return [f"{', '.join(cuts)} to fit the terminal: --format json shows all"]
 
 
 def _cells(table: pa.Table) -> Iterator[list[Text]]:
     return ([_cell(value) for value in row] for row in python_rows(table))
-
-
-def _print_blocks(console: Console, names: list[Text], rows: Iterable[list[Text]]) -> None:
-    label_width = max(name.cell_len for name in names)
-    for number, row in enumerate(rows, start=1):
-        _print_line(console, Text(f"row {number}", style="bold"))
-        for name, cell in zip(names, row, strict=True):
-            label = name.copy()
-            label.pad_right(label_width - label.cell_len)
-            _print_line(console, Text("  ").join([Text(), label, cell]))
-
-
-def _print_line(console: Console, line: Text) -> None:
-    line.rstrip()
-    console.print(line, soft_wrap=True)
 
 
 def _cell(value: object) -> Text:

@@ -1,10 +1,10 @@
 """The interface between environments and rollouts: three records and three methods.
 
-An environment is one file in `environments/` with a class that has the methods of `Environment`, a
-function that opens it, a function that names its tasks, and a row in `registry.py`.
+An environment is a folder with a class that has the methods of `Environment`, a function that opens
+it, a function that names its tasks, and a row in `registry.py`.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,23 +31,22 @@ class Observation:
     state: str
     """Text that identifies the state. It is equal whenever the agent is in the same situation, so
     it has no counters, no scores and no reply to the last action."""
-    text: str | None
+    text: str | None = None
     """The full text shown to the agent; None if that is the state."""
-    admissible_actions: tuple[str, ...] | None
+    admissible_actions: tuple[str, ...] | None = None
     """The actions that the environment accepts here, sorted; None if it cannot tell."""
-    oracle_actions: tuple[str, ...] | None
+    oracle_actions: tuple[str, ...] | None = None
     """A plan that wins from here: empty if won, None if there is none or none was requested."""
-    oracle_distance: float | None
-    """Cost of that plan; 0 if won, None if there is no plan."""
     thoughts: Mapping[str, str] | None = None
     """By action, the thought that a scripted policy records with it; None if the environment offers
     none. Language models ignore it."""
     task: str | None = None
     """Description of the task in words; None if the environment has none."""
-    situation: Hashable | None = None
-    """Equal only if every sequence of actions has the same effect from here on, whatever was done
-    before; None if the environment cannot tell. Unlike `state`, it may include facts that the agent
-    cannot see."""
+
+    @property
+    def oracle_distance(self) -> float | None:
+        """Length of the plan: 0 if won, None if there is no plan."""
+        return None if self.oracle_actions is None else float(len(self.oracle_actions))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,30 +54,26 @@ class Transition:
     """The result of one action."""
 
     observation: Observation
-    """The observation after it."""
-    reward: float
-    """Reward of this step."""
-    cost: float
-    """Cost of this step, > 0; 1.0 if the environment has no costs."""
-    is_action_valid: bool
+    reward: float = 0.0
+    cost: float = 1.0
+    """Cost of this step, > 0."""
+    is_action_valid: bool = True
     """False if the environment refused the action, which left its state unchanged."""
-    terminated: bool
+    terminated: bool = False
     """Whether the episode is over: won, lost or closed by the environment. No step may follow."""
-    success: bool
+    success: bool = False
     """Whether this step accomplished the task."""
 
 
 class Environment(Protocol):
-    """One task, which can be played any number of times.
+    """One task, which can be played any number of times; a class may inherit what it leaves open.
 
     It is deterministic: the same actions after a reset give the same transitions. So any state can
     be reached again by a reset and a replay of the actions that led there.
     """
 
-    @property
-    def note(self) -> str | None:
-        """A remark for the report about how the task was generated, or None."""
-        ...
+    note: str | None = None
+    """A remark for the report about how the task was generated, or None."""
 
     def reset(self) -> Observation:
         """Start an episode from the task's initial state."""
@@ -89,8 +84,7 @@ class Environment(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the environment's resources; it cannot be used afterwards."""
-        ...
+        """Release the environment's resources, if there are any; it cannot be used afterwards."""
 
 
 def replay(environment: Environment, actions: Sequence[str]) -> Observation:

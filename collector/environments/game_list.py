@@ -1,6 +1,7 @@
 """The list of games in `--games`: entries separated by commas, taken in turn."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from typing import TypeVar
 
 from graphcredit.collector.environments.base import Task
@@ -11,46 +12,57 @@ Entry = TypeVar("Entry")
 
 
 def entries_of(games: str | None, num_tasks: int, *, default: str) -> list[str]:
-    """Return the entries of a list.
-
-    Args:
-        games: The list; None stands for the default, an empty text does not.
-        num_tasks: The number of tasks asked for.
-        default: The default list.
-
-    Raises:
-        OptionError: `num_tasks` is less than 1.
-    """
+    """Return the entries of a list."""
     if num_tasks < 1:
         raise OptionError(f"the number of tasks must be 1 or more: got {num_tasks}")
     return [entry.strip() for entry in (default if games is None else games).split(",")]
 
 
-def in_turn(
-    entries: Sequence[tuple[Entry, int | None]], name: Callable[[Entry, int | None, int], str]
-) -> Iterator[str]:
-    """Yield names of games round by round; endless unless every entry has its seed.
+def seeded_tasks(
+    environment: str,
+    entries: Sequence[tuple[Entry, int | None]],
+    name: Callable[[Entry, int, int], str],
+    *,
+    num_tasks: int,
+    seed: int,
+    num_rounds: int | None = None,
+) -> list[Task]:
+    """Return tasks, taking entries in turn, round by round.
 
     Args:
+        environment: The environment's name.
         entries: The entries, each with its seed if it names one game, which is taken once.
-        name: Returns an entry's game, given its seed, if it has one, and the number of the round.
+        name: Returns an entry's game, given the seed and the number of the round.
+        num_tasks: The number of tasks asked for.
+        seed: Seed of the first round; each further round has the next one.
+        num_rounds: Most rounds; without it there is always another.
     """
-    turn = 0
-    while turn == 0 or any(seed is None for _, seed in entries):
-        yield from (name(entry, seed, turn) for entry, seed in entries if turn == 0 or seed is None)
-        turn += 1
+
+    def specs() -> Iterator[str]:
+        for turn in count() if num_rounds is None else range(num_rounds):
+            if turn and all(its_seed is not None for _, its_seed in entries):
+                return
+            for entry, its_seed in entries:
+                if its_seed is None:
+                    yield name(entry, seed + turn, turn)
+                elif not turn:
+                    yield name(entry, its_seed, turn)
+
+    named = [name(entry, its_seed, 0) for entry, its_seed in entries if its_seed is not None]
+    return chosen_tasks(environment, specs(), num_tasks, named=named)
+
+
+def check_seed(seed: int) -> int:
+    """Return the seed of a game."""
+    if not 0 <= seed < 1 << 31:
+        raise OptionError(f"the seed of a game must be from 0 to 2^31 - 1: got {seed}")
+    return seed
 
 
 def chosen_tasks(
     environment: str, specs: Iterable[str], num_tasks: int, *, named: Iterable[str]
 ) -> list[Task]:
     """Return tasks of the first `num_tasks` different specs.
-
-    Args:
-        environment: The environment's name.
-        specs: The games in the order in which they are taken; may be endless.
-        num_tasks: The number of tasks asked for.
-        named: The games that the list names individually.
 
     Raises:
         OptionError: A game of `named` is not among the tasks.

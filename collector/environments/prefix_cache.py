@@ -3,8 +3,7 @@
 An environment is deterministic: the same actions after a reset give the same transitions. So the
 transitions are kept as a tree of actions, and a rollout walks along it without a real environment.
 When it takes an action that the tree lacks, a real environment is brought to its place, and takes
-the action. A refused action leaves the rollout where it is. If the environment reports a situation
-that it was in before, the branches are joined there.
+the action. A refused action leaves the rollout where it is.
 
 The recorded steps are the same with and without this cache. Rollouts of one task that take the same
 actions, as those of a trained policy do, cost next to nothing.
@@ -25,7 +24,7 @@ MAX_TRANSITIONS = 50_000
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class _Node:
-    """A place in the tree: reached by the actions from the root, or by others that join it."""
+    """A place in the tree, reached by the actions from the root."""
 
     observation: Observation
     parent: "_Node | None" = None
@@ -41,16 +40,7 @@ class _Memory:
 
     root: _Node
     note: str | None
-    places: dict[Hashable, _Node] = field(default_factory=dict)
-    """The first node of each situation."""
     num_transitions: int = 0
-
-    def node_at(self, observation: Observation, parent: _Node, action: str) -> _Node:
-        """Return the node of an action's observation: that of a known situation, or a new one."""
-        node = _Node(observation=observation, parent=parent, action=action)
-        if observation.situation is None:
-            return node
-        return self.places.setdefault(observation.situation, node)
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
@@ -69,12 +59,7 @@ class Environments:
     """Real environments and their cached transitions, shared by the rollouts of a process."""
 
     def __init__(self, *, max_open: int = MAX_OPEN, max_transitions: int = MAX_TRANSITIONS) -> None:
-        """Start with an empty cache.
-
-        Args:
-            max_open: Most real environments that may be open at a time.
-            max_transitions: Most transitions in the cache.
-        """
+        """Start with an empty cache."""
         self._max_open = max_open
         self._max_transitions = max_transitions
         self._memories: OrderedDict[Hashable, _Memory] = OrderedDict()
@@ -100,10 +85,7 @@ class Environments:
             real = self._real_for(walk)
             root = _Node(observation=real.environment.reset())
             real.at = root
-            memory = _Memory(root=root, note=real.environment.note)
-            if root.observation.situation is not None:
-                memory.places[root.observation.situation] = root
-            self._memories[walk.key] = memory
+            self._memories[walk.key] = _Memory(root=root, note=real.environment.note)
         self._memories.move_to_end(walk.key)
         return self._memories[walk.key]
 
@@ -116,7 +98,7 @@ class Environments:
         done = real.environment.step(action)
         there = here
         if done.is_action_valid:
-            there = memory.node_at(done.observation, here, action)
+            there = _Node(observation=done.observation, parent=here, action=action)
         real.at = there
         here.known[action] = (done, there)
         memory.num_transitions += 1
@@ -154,7 +136,7 @@ class Environments:
         return real
 
 
-class _Walk:
+class _Walk(Environment):
     """The environment of one rollout: a place in the tree."""
 
     def __init__(
@@ -164,11 +146,8 @@ class _Walk:
         self.open_real = open_real
         self._environments = environments
         self._memory = environments.memory_for(self)
+        self.note = self._memory.note
         self._at = self._memory.root
-
-    @property
-    def note(self) -> str | None:
-        return self._memory.note
 
     def reset(self) -> Observation:
         self._at = self._memory.root

@@ -1,6 +1,6 @@
 """The table of all environments: name, list of tasks, and function that opens a task.
 
-An environment's library is imported only when one of its tasks is opened.
+TextWorld and the planner of ALFWorld are imported only when one of their tasks is opened.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from graphcredit.collector.environments.alfworld import games as alfworld_games
+from graphcredit.collector.environments.alfworld.environment import open_alfworld
 from graphcredit.collector.environments.base import Environment, Task
 from graphcredit.collector.environments.search import questions
+from graphcredit.collector.environments.search.entities import er_graph_of
+from graphcredit.collector.environments.search.environment import open_search
 from graphcredit.collector.environments.sokoban import names as sokoban_names
+from graphcredit.collector.environments.sokoban.environment import open_sokoban
 from graphcredit.collector.environments.textworld import games as textworld_games
 from graphcredit.collector.environments.tools import names as tools_names
+from graphcredit.collector.environments.tools.environment import open_tools
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.extensions import installed
 from graphcredit.store.extras import how_to_install
@@ -33,7 +38,9 @@ class ListTasks(Protocol):
     ) -> list[Task]:
         """Return up to `num_tasks` different tasks; the same arguments give the same tasks.
 
-        `games_dir` is where published games are; games that are generated are not looked for.
+        `games` has entries separated by commas, which are taken in turn: kinds of games, and single
+        games. `games_dir` is where published games are; games that are generated are not looked
+        for. An entry that names nothing, or more single games than tasks, are an OptionError.
         """
         ...
 
@@ -64,36 +71,6 @@ def _open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> Environmen
     return open_textworld(spec, cache_dir, with_oracle)
 
 
-def _open_search(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
-    from graphcredit.collector.environments.search.environment import open_search
-
-    return open_search(spec, cache_dir, with_oracle)
-
-
-def _open_sokoban(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
-    from graphcredit.collector.environments.sokoban.environment import open_sokoban
-
-    return open_sokoban(spec, cache_dir, with_oracle)
-
-
-def _open_tools(spec: str, cache_dir: Path, with_oracle: bool) -> Environment:
-    from graphcredit.collector.environments.tools.environment import open_tools
-
-    return open_tools(spec, cache_dir, with_oracle)
-
-
-def _open_alfworld(spec: str, games_dir: Path, with_oracle: bool) -> Environment:
-    from graphcredit.collector.environments.alfworld.environment import open_alfworld
-
-    return open_alfworld(spec, games_dir, with_oracle)
-
-
-def _er_graph_of_search(tasks: Sequence[Task]) -> ErGraph:
-    from graphcredit.collector.environments.search.entities import er_graph_of
-
-    return er_graph_of(tasks)
-
-
 ENVIRONMENTS: dict[str, EnvironmentKind] = {
     "textworld": EnvironmentKind(
         list_tasks=textworld_games.list_tasks,
@@ -104,14 +81,14 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
     ),
     "search": EnvironmentKind(
         list_tasks=questions.list_tasks,
-        open=_open_search,
-        er_graph=_er_graph_of_search,
+        open=open_search,
+        er_graph=er_graph_of,
     ),
-    "sokoban": EnvironmentKind(list_tasks=sokoban_names.list_tasks, open=_open_sokoban),
-    "tools": EnvironmentKind(list_tasks=tools_names.list_tasks, open=_open_tools),
+    "sokoban": EnvironmentKind(list_tasks=sokoban_names.list_tasks, open=open_sokoban),
+    "tools": EnvironmentKind(list_tasks=tools_names.list_tasks, open=open_tools),
     "alfworld": EnvironmentKind(
         list_tasks=alfworld_games.list_tasks,
-        open=_open_alfworld,
+        open=open_alfworld,
         library="fast_downward",
         extra="alfworld",
     ),

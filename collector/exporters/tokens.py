@@ -58,7 +58,6 @@ class TokensReport:
     num_without_credit: int = 0
     """Steps in a sequence whose mask is 0."""
     num_without_logprobs: int = 0
-    """Sequences without log-probabilities."""
 
 
 @system_errors()

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,11 @@ class Preview:
     trajectory_id: str | None
     step: dict[str, Any]
     """Columns of the sample step, from the middle of the first trajectory."""
+    sampled: list[pa.Table]
+    """Steps of about the first `SAMPLED` trajectories or `SAMPLED_STEPS` steps, a table for each
+    iteration: those that are asked which states tell how trajectories end."""
+    is_whole: bool
+    """Whether these are all."""
 
 
 @system_errors()
@@ -68,7 +74,8 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
     tally = Tally(options=log.options, shown=log.shown)
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
-    first = list(islice(_trajectories(log, tally), number))
+    trajectories = _trajectories(log, tally)
+    first = list(islice(trajectories, number))
     refuse_unknown_names(log.options, first, tally)
     sample = first[0] if first else None
     for made in first:
@@ -82,31 +89,25 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
     refuse_missing_columns(log, tally)
     alone = [key for key, ids in visitors.items() if len(ids) == 1]
     sizes = [(task, size) for (_, _, task), size in tally.groups.most_common(3)]
+    report = deepcopy(tally.report())  # what is read on is in the evidence alone
+    step = sample.steps[sample.num_steps // 2] if sample is not None else {}
+    sampled, is_whole = _sampled(chain(first, trajectories))
     return Preview(
-        report=tally.report(),
+        report=report,
         num_states=len(visitors),
         num_shared_states=len(visitors) - len(alone),
         num_lonely_steps=sum(num_steps[key] for key in alone),
         largest_groups=tuple(sizes),
         task_id=sample.task_id if sample is not None else None,
         trajectory_id=sample.trajectory_id if sample is not None else None,
-        step=sample.steps[sample.num_steps // 2] if sample is not None else {},
+        step=step,
+        sampled=sampled,
+        is_whole=is_whole,
     )
 
 
-@system_errors()
-def sampled_steps(source: Path | str, options: ImportOptions) -> tuple[list[pa.Table], bool]:
-    """Return the steps of the first trajectories of a log, a table for each iteration.
-
-    Returns:
-        Those of about `SAMPLED` trajectories or `SAMPLED_STEPS` steps; and whether that is all.
-
-    Raises:
-        OptionError: An option is not right.
-        InputError: The source is no log of a known format.
-    """
-    log = with_effects(with_threshold(log_at(Path(source), options)))
-    trajectories = _trajectories(log, Tally(options=log.options))
+def _sampled(trajectories: Iterator[ImportedTrajectory]) -> tuple[list[pa.Table], bool]:
+    """Return the steps of the first trajectories, and whether that is all."""
     first: list[ImportedTrajectory] = []
     num_steps = 0
     for made in islice(trajectories, SAMPLED):
@@ -114,9 +115,8 @@ def sampled_steps(source: Path | str, options: ImportOptions) -> tuple[list[pa.T
         num_steps += made.num_steps
         if num_steps >= SAMPLED_STEPS:
             break
-    tables = one_batch(first).tables
-    is_whole = next(trajectories, None) is None
-    return [complete_table(table, "") for table in tables.values()], is_whole
+    tables = [complete_table(table, "") for table in one_batch(first).tables.values()]
+    return tables, next(trajectories, None) is None
 
 
 def _trajectories(log: LogSource, tally: Tally) -> Iterator[ImportedTrajectory]:

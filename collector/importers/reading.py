@@ -92,12 +92,12 @@ def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat 
 def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
     """Tally a file that is no log, by its first records."""
     broken = [record for record in begin if isinstance(record.value, RowError)]
-    if len(broken) == len(begin) > 1 and (text := text_of_lines(file.path)):
+    if broken and len(broken) == len(begin) and (text := text_of_lines(file.path)):
         tally.refuse(
             str(file.path),
-            f"each line must be JSON: none of the first {len(broken)} is, and the file begins with "
-            f"{text!r}. Write an object for each step (episode, step, state, action, reward, done) "
-            "or for each trajectory (messages, reward)",
+            f"it must be JSON, CSV, Parquet or Arrow: it is text that begins with {text!r}. Write "
+            "an object for each step (episode, step, state, action, reward, done) or for each "
+            "trajectory (messages, reward)",
         )
         return
     for record in broken:

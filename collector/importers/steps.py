@@ -43,12 +43,7 @@ _SAMPLING = tuple(field.name for field in fields(LoggedSampling))
 def trajectory_of(
     rollout: LoggedRollout, rules: Rules, origin: Origin = UNKNOWN
 ) -> ImportedTrajectory | None:
-    """Return the trajectory that a rollout becomes; None if the policy has no message in it.
-
-    Raises:
-        RecordError: A rule finds no field that it needs.
-        StepRefusedError: A value of the log breaks a rule of its column.
-    """
+    """Return the trajectory that a rollout becomes; None if the policy has no message in it."""
     turns = turns_of(rollout.messages)
     if not turns.turns:
         return None
@@ -215,11 +210,7 @@ def _columns(
 
 
 def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
-    """Return the messages of each step as the log has them, and as a chat, as JSON.
-
-    Raises:
-        RecordError: They are no JSON values.
-    """
+    """Return the messages of each step as the log has them, and as a chat, as JSON."""
     extras: list[dict[str, Any]] = []
     for turn in turns.turns:
         extra: dict[str, Any] = {"message": turn.message.source}
@@ -291,11 +282,7 @@ def _images_of_prompts(turns: Turns) -> list[list[Mapping[str, Any]] | None]:
 
 
 def _sampling_columns(sampled: Sequence[LoggedSampling]) -> dict[str, list[Any]]:
-    """Return the columns of sampling, checked and converted as the recorder does.
-
-    Raises:
-        StepRefusedError: A value breaks a rule of its column.
-    """
+    """Return the columns of sampling, checked and converted as the recorder does."""
     if all(sampling == NO_SAMPLING for sampling in sampled):
         return {}
     steps = [check_step({name: getattr(each, name) for name in _SAMPLING}) for each in sampled]

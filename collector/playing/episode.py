@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from graphcredit.collector.environments.base import Environment, Observation, Transition
 from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.playing.schedule import Rollout
-from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView
-from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy, PolicyView
 from graphcredit.collector.recording.recorder import StepRecorder
 
 Play = Generator[DecisionRequest, list[Decision], Outcome]
@@ -53,14 +52,7 @@ def take(environment: Environment, before: Observation, decision: Decision) -> T
     """Carry out a decision; a malformed answer changes nothing and costs a step."""
     if not decision.is_malformed:
         return environment.step(decision.action)
-    return Transition(
-        observation=before,
-        reward=0.0,
-        cost=1.0,
-        is_action_valid=False,
-        terminated=False,
-        success=False,
-    )
+    return Transition(observation=before, is_action_valid=False)
 
 
 def after(view: PolicyView, decision: Decision, done: Transition) -> PolicyView:

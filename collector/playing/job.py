@@ -9,7 +9,7 @@ from graphcredit.collector.environments.base import Environment, Task
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.collector.playing.schedule import Rollout, Settings
-from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.policies.base import Policy
 from graphcredit.collector.task_locks import Claim
 from graphcredit.store import Store
 
@@ -19,13 +19,9 @@ class Job:
     """The part of a collection that is the same for all workers."""
 
     store: Store
-    """The store to record in."""
     run_id: str
-    """The run to record."""
     iteration: int
-    """The iteration to record."""
     policy: Policy
-    """The policy that plays."""
     settings: Settings
     """The settings that are recorded with each trajectory."""
     cache_dir: Path
@@ -53,11 +49,8 @@ class Outcome:
     """The outcome of a trajectory."""
 
     trajectory_id: str
-    """Its id."""
     num_steps: int
-    """Its number of steps."""
     success: bool
-    """Whether the task was accomplished."""
     truncated: bool
     """Whether the step limit ended it."""
     note: str | None

@@ -51,14 +51,6 @@ def missing_rollouts(
 ) -> Missing:
     """Return the rollouts that are not complete in the store, task by task.
 
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: The iteration.
-        tasks: The tasks to play.
-        group_size: Trajectories of a group; for a tree, the most it may have.
-        settings: The settings of the policy.
-
     Raises:
         OptionError: The store has trajectories of these tasks that were played with other settings.
         InputError: A trajectory has lost its first step, or a tree one of its trajectories.

@@ -18,7 +18,6 @@ class Settings:
     policy: str
     """Name of the policy, for example `oracle:0.3`."""
     seed: int
-    """Seed of the rollouts."""
     max_steps: int
     """Steps after which a trajectory is truncated."""
     oracle: bool
@@ -60,7 +59,6 @@ class Rollout:
     """One trajectory to play."""
 
     task: Task
-    """The task to play."""
     index: int
     """Number within the group, from 0; together with the seed, it determines every action."""
     attempt: int

@@ -1,8 +1,10 @@
 """The interface of a policy: the request for decisions, and the decision."""
 
 import random
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from graphcredit.collector.environments.base import Observation
 
@@ -12,7 +14,6 @@ class PolicyView:
     """The information that a policy has before an action."""
 
     observation: Observation
-    """The current observation."""
     history: tuple[tuple[Observation, str], ...] = ()
     """Earlier observations of this trajectory with the action taken, oldest first."""
 
@@ -22,7 +23,6 @@ class DecisionRequest:
     """A request for decisions at one step."""
 
     view: PolicyView
-    """The information at that step."""
     rng: random.Random
     """The trajectory's random number generator, the only source of randomness."""
     count: int = 1
@@ -34,7 +34,6 @@ class SampledTokens:
     """The prompt of a language model, and the tokens that it sampled."""
 
     prompt_ids: Sequence[int]
-    """Token ids of the prompt."""
     response_ids: Sequence[int]
     """Token ids of the answer, its end token included."""
     response_logprobs: Sequence[float] | None
@@ -55,3 +54,33 @@ class Decision:
     """The language model's tokens; None for other policies."""
     is_malformed: bool = False
     """Whether the answer has no action: it counts as invalid, and the environment never gets it."""
+
+
+class Policy(ABC):
+    """Chooses actions. It can be pickled, and holds no state of an episode."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name on the command line, or the version of its weights: `policy_version`."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Fields of `Settings` that determine its actions, apart from the name."""
+        return {}
+
+    @property
+    def needs_oracle(self) -> bool:
+        """Whether observations must include a winning plan."""
+        return False
+
+    @property
+    def concurrency(self) -> int:
+        """Number of trajectories to play at a time by default."""
+        return 1
+
+    @abstractmethod
+    def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
+        """Return, for each request, `count` decisions."""

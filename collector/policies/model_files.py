@@ -31,7 +31,6 @@ class ModelFiles:
     """A model's directory, its version and its stamp."""
 
     path: str
-    """The directory."""
     version: str
     """Name of the directory; of its parent if it is called `model`, as in the trainer's output."""
     stamp: str

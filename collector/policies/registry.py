@@ -1,12 +1,11 @@
 """The table of all policies that can be named on the command line."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
 
 from graphcredit.collector.options import LanguageOptions
-from graphcredit.collector.policies.base import Decision, DecisionRequest
+from graphcredit.collector.policies.base import Policy
 from graphcredit.collector.policies.engines.base import Sampling
-from graphcredit.collector.policies.engines.http import parse_address
+from graphcredit.collector.policies.engines.http import checked_url
 from graphcredit.collector.policies.engines.registry import (
     ENGINES,
     require_engine,
@@ -18,35 +17,6 @@ from graphcredit.collector.policies.model_files import find_model
 from graphcredit.collector.policies.scripted import OraclePolicy, RandomPolicy
 from graphcredit.collector.policies.tutor import TutorPolicy
 from graphcredit.store.errors import OptionError
-
-
-class Policy(Protocol):
-    """Chooses actions. It can be pickled, and holds no state of an episode."""
-
-    @property
-    def name(self) -> str:
-        """Recorded as `policy_version`."""
-        ...
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Fields of `Settings` that determine its actions, apart from the name."""
-        ...
-
-    @property
-    def needs_oracle(self) -> bool:
-        """Whether observations must include a winning plan."""
-        ...
-
-    @property
-    def concurrency(self) -> int:
-        """Number of trajectories to play at a time by default."""
-        ...
-
-    def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
-        """Return, for each request, `count` decisions."""
-        ...
-
 
 _DEFAULTS = LanguageOptions()
 _DEFAULT_TEMPLATE = "textworld"
@@ -93,7 +63,7 @@ def _sampled_by(kind: str) -> Callable[[str, LanguageOptions], Policy]:
 def _at_server(argument: str) -> tuple[str, str]:
     """Return the directory and the server of `PATH@URL`; the server is this machine's if unsaid."""
     path, _, url = argument.rpartition("@")
-    return path or url, parse_address(url if path else LOCAL_SERVER).url
+    return path or url, checked_url(url if path else LOCAL_SERVER)
 
 
 def _tutor(argument: str, options: LanguageOptions) -> Policy:

@@ -1,35 +1,19 @@
 """Policies without a model: the random policy and the oracle, and their base class."""
 
 import random
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from graphcredit.collector.environments.base import Observation
-from graphcredit.collector.policies.base import Decision, DecisionRequest
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy
 from graphcredit.store.errors import InputError, OptionError
 
 
-class ScriptedPolicy(ABC):
+class ScriptedPolicy(Policy):
     """Decides each request by itself, from the observation and random numbers only."""
 
     __slots__ = ()
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Empty: the name determines its actions."""
-        return {}
-
-    @property
-    def concurrency(self) -> int:
-        """One: batches of requests do not make it faster."""
-        return 1
-
-    @property
-    def needs_oracle(self) -> bool:
-        """Whether it follows the environment's plan."""
-        return False
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Decide one request after the other."""
@@ -64,11 +48,7 @@ class RandomPolicy(ScriptedPolicy):
 
 
 def any_admissible(observation: Observation, rng: random.Random) -> str:
-    """Return an admissible action at random.
-
-    Raises:
-        InputError: The environment lists none.
-    """
+    """Return an admissible action at random."""
     if not observation.admissible_actions:
         raise InputError(
             "a random policy needs the environment's admissible actions: there are none at "
@@ -87,14 +67,9 @@ class OraclePolicy(ScriptedPolicy):
     """
 
     epsilon: float
-    """Probability of a mistake at each step, 0 to 1."""
 
     def __post_init__(self) -> None:
-        """Check the range.
-
-        Raises:
-            OptionError: `epsilon` is not a probability.
-        """
+        """Check the range."""
         if not 0.0 <= self.epsilon <= 1.0:
             raise OptionError(f"epsilon of the oracle policy must be 0 to 1: got {self.epsilon}")
 

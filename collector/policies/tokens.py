@@ -16,11 +16,7 @@ _CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
 
 
 def load_tokenizer(path: str) -> Any:
-    """Return the tokenizer of a model's directory.
-
-    Raises:
-        InputError: The directory has no tokenizer that can be loaded.
-    """
+    """Return the tokenizer of a model's directory."""
     from transformers import AutoTokenizer
 
     with library_errors(f"a model's directory must have a tokenizer: {path}"):
@@ -92,11 +88,7 @@ def _without_clock(chat_template: str) -> str:
 
 
 def encode_answer(tokenizer: Any, text: str) -> tuple[int, ...]:
-    """Return the token ids of an answer and its end token, as if a model had sampled them.
-
-    Raises:
-        InputError: The tokenizer has no token that ends a text.
-    """
+    """Return the token ids of an answer and its end token, as if a model had sampled them."""
     if tokenizer.eos_token_id is None:
         raise InputError(
             f"a tokenizer must have an eos_token to end an answer: that of "

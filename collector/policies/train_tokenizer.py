@@ -24,11 +24,6 @@ _TOKENS = ("prompt_ids", "response_ids")
 def train_tokenizer(directory: Path, texts: Iterable[str], *, num_tokens: int) -> int:
     """Train a tokenizer and save it, atomically, for `AutoTokenizer`.
 
-    Args:
-        directory: The directory to write; it is replaced if it exists.
-        texts: The training texts; a text that occurs twice counts twice.
-        num_tokens: Most tokens, at least `NUM_LETTERS`.
-
     Returns:
         The number of tokens: fewer if the texts have too few words.
     """
@@ -40,13 +35,7 @@ def train_tokenizer(directory: Path, texts: Iterable[str], *, num_tokens: int) -
 
 
 def recorded_texts(store: Store, run_id: str, tokenizer: Path) -> Iterator[str]:
-    """Yield each distinct prompt and answer of a run, as text.
-
-    Args:
-        store: A store whose steps have token ids.
-        run_id: The run.
-        tokenizer: The tokenizer with which they were recorded.
-    """
+    """Yield each distinct prompt and answer of a run, as text."""
     words = Qwen2Tokenizer.from_pretrained(str(tokenizer))
     seen: set[tuple[int, ...]] = set()
     for table in read_steps(store, columns=_TOKENS, run_id=run_id):

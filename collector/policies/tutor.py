@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphcredit.collector.policies.base import Decision, DecisionRequest, SampledTokens
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy, SampledTokens
 from graphcredit.collector.policies.language.answers import parse_answer, spoken
 from graphcredit.collector.policies.language.prompts import Template, render
 from graphcredit.collector.policies.model_files import ModelFiles, digest_words
@@ -23,13 +23,11 @@ from graphcredit.store.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TutorPolicy:
+class TutorPolicy(Policy):
     """Random admissible actions, with a model's tokens for them."""
 
     model: ModelFiles
-    """The model with the tokenizer."""
     template: Template
-    """The prompt template."""
 
     @property
     def name(self) -> str:
@@ -40,16 +38,6 @@ class TutorPolicy:
     def settings(self) -> Mapping[str, Any]:
         """The settings that determine its prompts."""
         return {"tokenizer": digest_words(self.model), "template": self.template.fingerprint}
-
-    @property
-    def concurrency(self) -> int:
-        """One: batches of requests do not make it faster."""
-        return 1
-
-    @property
-    def needs_oracle(self) -> bool:
-        """False: it follows no plan."""
-        return False
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Decide one request after the other."""

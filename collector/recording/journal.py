@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from graphcredit.collector.recording.recovery import Recovered, recover_worker, spool_paths
 from graphcredit.collector.recording.shards import write_shard
 from graphcredit.collector.recording.spool_format import (
     SpoolHeader,
     SpoolWriter,
     encode_end,
-    encode_step,
     encode_steps,
 )
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
@@ -35,7 +32,6 @@ class ShardLimits:
     """Limits at which a shard is closed; the first one that is reached counts."""
 
     max_rows: int
-    """Most steps in a shard."""
     max_bytes: int
     """Most bytes in the spool, before compression."""
     max_age: float
@@ -44,6 +40,8 @@ class ShardLimits:
 
 class Journal:
     """The spool and the shards of one worker. Not thread-safe: one thread at a time may call it.
+
+    Whatever cannot be written, now or for an earlier shard, is a RecorderError.
 
     Attributes:
         _rows: The steps of the live spool, in memory too, so that no shard is made by reading one.
@@ -96,12 +94,9 @@ class Journal:
         Args:
             row: The columns that have a value. The journal keeps the dict: do not change it.
             is_last: Whether the trajectory ends with this step.
-
-        Raises:
-            RecorderError: This step or an earlier shard could not be written.
         """
         trajectory_id: str = row["trajectory_id"]
-        self._write(encode_step(row))
+        self._write(encode_steps([row]))
         self._rows.append(row)
         if is_last:
             self._tails.pop(trajectory_id, None)
@@ -110,25 +105,14 @@ class Journal:
         self._close_shard_if_due()
 
     def append_all(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Add all steps of some finished trajectories, or none of them.
-
-        Args:
-            rows: Steps, in the form of `append`.
-
-        Raises:
-            RecorderError: These steps or an earlier shard could not be written.
-        """
+        """Add all steps of some finished trajectories, or none of them."""
         if rows:
             self._write(encode_steps(rows))
             self._rows += rows
             self._close_shard_if_due()
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
-        """Mark the last step of a trajectory as its end.
-
-        Raises:
-            RecorderError: The end or an earlier shard could not be written.
-        """
+        """Mark the last step of a trajectory as its end."""
         self._write(encode_end(trajectory_id, end))
         self._tails.pop(trajectory_id).update(end)
         self._close_shard_if_due()
@@ -160,12 +144,12 @@ class Journal:
             release_lock(self._paths.lock, self._lock)
         return True
 
-    def _write(self, message: pa.Buffer) -> None:
+    def _write(self, line: bytes) -> None:
         if self._is_closed:
             raise RecorderError(f"the recorder of worker {self._worker_id!r} is closed")
         self._refuse_after_failure()
         try:
-            self._spool.append(message)
+            self._spool.append(line)
         except OSError as error:
             self._failure = error
             raise self._failed(error) from error
@@ -219,9 +203,9 @@ class Journal:
             iteration=self._iteration,
             worker_id=self._worker_id,
         )
-        messages = [encode_step(row) for row in carried]
+        lines = [encode_steps(carried)] if carried else []
         with naming(self._paths.live):
-            spool = SpoolWriter(self._paths.temporary, header, messages, fsync=self._fsync)
+            spool = SpoolWriter(self._paths.temporary, header, lines, fsync=self._fsync)
         # The new spool already has the carried steps, so no moment loses them: see `recovery.py`.
         if self._paths.live.exists():
             os.replace(self._paths.live, self._paths.closing)

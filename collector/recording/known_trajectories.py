@@ -22,7 +22,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from graphcredit.collector.recording.shards import step_table
-from graphcredit.collector.recording.spool_format import read_ids, read_spool
+from graphcredit.collector.recording.spool_format import read_spool
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.files.regular import is_plain_file
 from graphcredit.store.layout import Store
@@ -94,11 +94,7 @@ class KnownTrajectories:
         self._cache = steps_cache() if cache is None else cache
 
     def find(self, trajectory_id: str) -> KnownTrajectory | None:
-        """Return a trajectory, if the store has any step of it.
-
-        Raises:
-            SchemaError: A shard of the iteration cannot be read.
-        """
+        """Return a trajectory, if the store has any step of it."""
         while True:
             try:
                 return self._find(trajectory_id)
@@ -109,10 +105,6 @@ class KnownTrajectories:
         """Return whether a shard has a trajectory with equal steps, as neighbours.
 
         This is quick. After False, `find` tells whether the store has the trajectory, and how.
-
-        Args:
-            trajectory_id: The trajectory.
-            steps: All its steps in order, with the `COMPARED` columns.
         """
         sources = self._sources_with(trajectory_id)
         if len(sources) != 1 or sources[0].row_group is None:
@@ -172,15 +164,15 @@ class KnownTrajectories:
         return merged[order]
 
     def _spools(self) -> Iterator[tuple[_Source, Iterable[str]]]:
-        for path in sorted(self._store.spool_dir.glob("*")):
-            is_spool = path.suffix in (".arrows", ".closing") and is_plain_file(path)
+        for path in sorted(self._store.spool_dir.glob("*"), reverse=True):  # .jsonl, then .closing
+            is_spool = path.suffix in (".jsonl", ".closing") and is_plain_file(path)
             if is_spool and path.stem != self._worker_id:
                 try:
-                    header, ids = read_ids(path)
+                    spool = read_spool(path)
                 except (FileNotFoundError, SchemaError):
                     continue  # it is a shard now, or damaged, which `check --recover` reports
-                if (header.run_id, header.iteration) == (self._run_id, self._iteration):
-                    yield _Source(path, None), ids
+                if (spool.header.run_id, spool.header.iteration) == (self._run_id, self._iteration):
+                    yield _Source(path, None), {row["trajectory_id"] for row in spool.rows}
 
     def _shards(self) -> Iterator[tuple[_Source, Iterable[str]]]:
         columns = step_columns(["trajectory_id"])

@@ -19,10 +19,6 @@ class Again:
     def __init__(self, known: KnownTrajectory, on_same: Callable[[], None]):
         """Compare with a trajectory of the store.
 
-        Args:
-            known: The stored trajectory.
-            on_same: Called when the last step has been compared and is the same.
-
         Raises:
             StepRefusedError: The stored trajectory is incomplete: the log may have more steps.
         """
@@ -38,11 +34,7 @@ class Again:
             )
 
     def append(self, row: dict[str, Any], *, is_last: bool) -> None:
-        """Compare a step with the stored one.
-
-        Raises:
-            StepRefusedError: They differ; the message names the column.
-        """
+        """Compare a step with the stored one."""
         rows = self._known.rows
         index: int = row["step_index"]
         if index >= len(rows):
@@ -56,11 +48,7 @@ class Again:
             self._on_same()
 
     def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
-        """Compare the end with the stored one.
-
-        Raises:
-            StepRefusedError: They differ.
-        """
+        """Compare the end with the stored one."""
         num_steps = len(self._known.rows)
         if self._num_steps < num_steps:
             raise self._differs(
@@ -85,12 +73,7 @@ class Again:
 
 
 def difference(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return how a whole trajectory differs from the stored one; empty if it is the same.
-
-    Args:
-        known: The stored trajectory.
-        rows: The steps in order; each maps the `COMPARED` columns to values.
-    """
+    """Return how a whole trajectory differs from the stored one; empty if it is the same."""
     if len(known.rows) != len(rows):
         return f"has {counted(len(known.rows), 'step')} there, and {len(rows)} here"
     differ = (_difference(new, stored) for new, stored in zip(rows, known.rows, strict=True))
@@ -101,10 +84,6 @@ def goes_on(known: KnownTrajectory, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a trajectory has more steps than the stored one, which was logged before.
 
     What the last stored step led to was not known then, and the log may say more of the whole.
-
-    Args:
-        known: The stored trajectory.
-        rows: The steps in order; each maps the `COMPARED` columns to values.
     """
     num_stored = len(known.rows)
     if len(rows) <= num_stored or _problem(known.rows).startswith("and"):

@@ -4,27 +4,27 @@ A worker owns these files while it holds the lock on the first. Nobody waits for
 
     spool/<worker>.lock      locked by the live recorder, or by the process that recovers its spools
     spool/<worker>.tmp       the next spool, being prepared
-    spool/<worker>.arrows    the live spool
+    spool/<worker>.jsonl    the live spool
     spool/<worker>.closing   the previous spool, while its shard is written
 
 A shard is closed in these steps. `log` waits only for steps 1 to 3.
 
     1. write the next spool to .tmp: its head, and the last step of each open trajectory. These
        steps are carried over because a shard cannot be changed if such a step becomes the last
-    2. rename .arrows to .closing
-    3. rename .tmp to .arrows; from here on, the carried steps are in .arrows
+    2. rename .jsonl to .closing
+    3. rename .tmp to .jsonl; from here on, the carried steps are in .jsonl
     4. write the shard, with the spool's id in its metadata, and rename it to its final name
     5. delete .closing
 
     killed after  leaves                      recovery
-    before 2      .arrows, perhaps .tmp       drop .tmp; make a shard of .arrows
+    before 2      .jsonl, perhaps .tmp       drop .tmp; make a shard of .jsonl
     2             .closing, .tmp              drop .tmp; make a shard of all of .closing
-    3             .closing, .arrows           make a shard of .closing, without the carried steps
-    4             .closing, .arrows, shard    the shard has .closing's id: drop .closing
-    5             .arrows                     make a shard of .arrows
+    3             .closing, .jsonl           make a shard of .closing, without the carried steps
+    4             .closing, .jsonl, shard    the shard has .closing's id: drop .closing
+    5             .jsonl                     make a shard of .jsonl
 
 To close a recorder, wait for step 5, then do steps 4 and 5 with the live spool. Recovery handles
-.closing before .arrows, also by steps 4 and 5, so it may itself be killed and repeated. A spool is
+.closing before .jsonl, also by steps 4 and 5, so it may itself be killed and repeated. A spool is
 deleted only if all its bytes were read; otherwise it moves to `quarantine/`.
 """
 
@@ -80,7 +80,7 @@ def spool_paths(store: Store, worker_id: str) -> SpoolPaths:
     return SpoolPaths(
         lock=worker.with_name(f"{worker.name}.lock"),
         temporary=worker.with_name(f"{worker.name}.tmp"),
-        live=worker.with_name(f"{worker.name}.arrows"),
+        live=worker.with_name(f"{worker.name}.jsonl"),
         closing=worker.with_name(f"{worker.name}.closing"),
     )
 
@@ -105,7 +105,7 @@ def recover_spools(
     Returns:
         One record for each left-over spool.
     """
-    suffixes = (".lock", ".tmp", ".arrows", ".closing")
+    suffixes = (".lock", ".tmp", ".jsonl", ".closing")
     # Whatever has another name, or is no file, is not a recorder's; `check` names it.
     all_workers = {
         path.stem
@@ -189,7 +189,7 @@ def _quarantine(
 ) -> Path:
     """Move a spool to `quarantine/`, with a note that has the reason."""
     number = 0
-    while (target := store.quarantine_dir / f"{worker_id}-{number:06d}.arrows").exists():
+    while (target := store.quarantine_dir / f"{worker_id}-{number:06d}.jsonl").exists():
         number += 1
     note = {
         "source": str(path.relative_to(store.root)),

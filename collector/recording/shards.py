@@ -30,13 +30,7 @@ _SLICE_ROWS = 1024
 
 
 def write_shard(store: Store, header: SpoolHeader, rows: Sequence[Mapping[str, Any]]) -> Path:
-    """Write the steps of a spool as the worker's next shard.
-
-    Args:
-        store: The store.
-        header: The head of the spool; the caller holds its worker's lock.
-        rows: Column name to value; a missing column gets its default, or null.
-    """
+    """Write the steps of a spool as the worker's next shard."""
     directory = store.steps_dir(header.run_id, header.iteration)
     path = shard_path(directory, header.worker_id, next_number(directory, header.worker_id))
     metadata = {**(STEP_SCHEMA.metadata or {}), SPOOL_ID_KEY: header.spool_id.encode()}

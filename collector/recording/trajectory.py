@@ -168,7 +168,6 @@ class Drafts:
     """A sink that keeps the steps of trajectories in memory."""
 
     rows: list[dict[str, Any]]
-    """All steps, in the order of logging."""
 
     def __init__(self) -> None:
         """Start without steps."""

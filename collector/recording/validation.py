@@ -46,9 +46,6 @@ class _RuleBrokenError(Exception):
 def check_step(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns of one step in the form in which they are kept, without nulls.
 
-    Args:
-        columns: Column name to value, from the caller.
-
     Raises:
         StepRefusedError: A rule is broken; the message names the column, the rule and the value.
     """

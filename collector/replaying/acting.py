@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.collector.options import LanguageOptions, ReplayOptions
-from graphcredit.collector.policies.registry import POLICIES, Policy, parse_policy
+from graphcredit.collector.policies.base import Policy
+from graphcredit.collector.policies.registry import POLICIES, parse_policy
 from graphcredit.store.errors import OptionError
 
 _OF_ACTING = (
@@ -23,7 +24,6 @@ class Player:
     """Who plays on, and for how long."""
 
     policy: Policy
-    """The policy."""
     max_steps: int
     """Steps after which an episode is truncated, those before the decision included."""
     is_acting: bool | None
@@ -35,17 +35,7 @@ class Player:
 def find_player(
     marks: Iterable[Mapping[str, Any]], environments: Iterable[str], options: ReplayOptions
 ) -> Player:
-    """Return who plays on.
-
-    Args:
-        marks: `extra` of the first step of each trajectory to replay.
-        environments: The environments of their tasks, for the default template.
-        options: The options; what they leave open is as in the log.
-
-    Raises:
-        OptionError: The log does not name a policy or a limit of steps, or several; or the options
-            contradict it.
-    """
+    """Return who plays on."""
     acted = _acted(marks)
     policy = _policy(acted, sorted(set(environments)), options)
     differences = _differences(acted, policy)

@@ -87,12 +87,7 @@ def _is_complete(rows: list[dict[str, Any]]) -> bool:
 
 
 def of_tasks(outlines: Iterable[Outline], task_ids: tuple[str, ...]) -> list[Outline]:
-    """Return the trajectories of some tasks; of all if none is named.
-
-    Raises:
-        OptionError: A task has no complete trajectory.
-        InputError: There is no complete trajectory at all.
-    """
+    """Return the trajectories of some tasks; of all if none is named."""
     found = [each for each in outlines if not task_ids or each.task_id in task_ids]
     missing = sorted(set(task_ids) - {each.task_id for each in found})
     if missing:
@@ -105,13 +100,7 @@ def of_tasks(outlines: Iterable[Outline], task_ids: tuple[str, ...]) -> list[Out
 
 
 def draw(outlines: Iterable[Outline], number: int | None, seed: int) -> list[Key]:
-    """Return decisions in random order; with a larger number, the same ones come first.
-
-    Args:
-        outlines: The trajectories to draw from; each of their decisions is as likely.
-        number: How many to draw; None for all.
-        seed: The seed.
-    """
+    """Return decisions in random order; with a larger number, the same ones come first."""
     keys = [(each.trajectory_id, index) for each in outlines for index in each.decisions]
     keys.sort(key=lambda key: blake2b(f"{seed}/{key[1]}/{key[0]}".encode()).digest())
     return keys if number is None else keys[:number]

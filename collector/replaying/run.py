@@ -49,7 +49,6 @@ class ReplayReport:
     settings: str
     """Who played on, and how: `settings` of its rows."""
     policy: str
-    """Who played on."""
     is_acting_policy: bool | None
     """Whether it is who acted; None if the log does not say."""
     differences: tuple[str, ...]
@@ -69,7 +68,6 @@ class ReplayReport:
     first_failure: str | None
     """Trajectory and step of one of them."""
     seconds: float
-    """Time it took."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything above by name."""

@@ -19,11 +19,7 @@ _SCHEMA = arrow_schema(REPLAY_COLUMNS)
 
 
 def replayed(directory: Path, settings: str) -> set[Key]:
-    """Return the decisions that were replayed with some settings.
-
-    Raises:
-        SchemaError: A shard cannot be read.
-    """
+    """Return the decisions that were replayed with some settings."""
     found: set[Key] = set()
     for path in sorted(directory.glob("*.parquet")):
         with open_parquet(path) as file:
@@ -39,12 +35,7 @@ class Writer:
     """Writes rows into shards, each of which is written once."""
 
     def __init__(self, directory: Path, shared: dict[str, Any]) -> None:
-        """Write into a directory.
-
-        Args:
-            directory: From `Store.replay_dir`.
-            shared: Columns that are the same in every row.
-        """
+        """Write into a directory."""
         self._directory = directory
         self._shared = shared
         self._name = secrets.token_hex(6)

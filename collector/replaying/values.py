@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from math import sqrt
 from pathlib import Path
 from random import Random
 
@@ -19,8 +18,7 @@ from graphcredit.collector.environments.base import Environment, Task, replay
 from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.playing.episode import after, drive, take
-from graphcredit.collector.policies.base import Decision, DecisionRequest
-from graphcredit.collector.policies.registry import Policy
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy
 from graphcredit.collector.replaying.retrace import Place
 
 
@@ -29,7 +27,6 @@ class Value:
     """The outcomes of the plays from a place."""
 
     num_plays: int
-    """Number of plays."""
     num_wins: int
     """Those that succeeded."""
     first_actions: tuple[str, ...] = ()
@@ -50,26 +47,6 @@ class Value:
         """
         shrunk = (self.num_wins + 1) / (self.num_plays + 2)
         return shrunk * (1 - shrunk) / (self.num_plays + 2)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
-    """Q - V of a decision."""
-
-    q: Value
-    v: Value
-    is_q_exact: bool
-    """Whether the action ended the episode, so that its value is known."""
-
-    @property
-    def advantage(self) -> float:
-        """Q - V."""
-        return self.q.share - self.v.share
-
-    @property
-    def error(self) -> float:
-        """Standard error of Q - V: the plays of both are independent."""
-        return sqrt(self.v.variance + (0.0 if self.is_q_exact else self.q.variance))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 from graphcredit.collector.environments.base import Task
@@ -11,7 +12,7 @@ from graphcredit.collector.environments.registry import all_environments
 from graphcredit.collector.policies.language.policy import forget
 from graphcredit.collector.replaying.decisions import LoggedStep, read_trajectories
 from graphcredit.collector.replaying.retrace import Place, retrace
-from graphcredit.collector.replaying.values import Difference, Playing, Value, Values
+from graphcredit.collector.replaying.values import Playing, Value, Values
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
 
@@ -101,7 +102,7 @@ class _TaskReplay:
         return [
             self._row(work, steps, at)
             | (
-                _numbers(_difference(values, known, *pairs[at]), steps[at])
+                _numbers(values, known, *pairs[at], steps[at].action)
                 if at in pairs
                 else {"failure": difference or ""}
             )
@@ -118,25 +119,19 @@ class _TaskReplay:
         }
 
 
-def _difference(
-    values: Values, known: Mapping[bytes, Value], before: Place, reached: Place
-) -> Difference:
-    is_exact = values.is_known(reached)
-    outcome = Value(num_plays=1, num_wins=int(reached.success))
-    return Difference(
-        q=outcome if is_exact else known[reached.key], v=known[before.key], is_q_exact=is_exact
-    )
-
-
-def _numbers(difference: Difference, step: LoggedStep) -> Row:
-    first = difference.v.first_actions
+def _numbers(
+    values: Values, known: Mapping[bytes, Value], before: Place, reached: Place, action: str
+) -> Row:
+    """Return Q, V and Q - V; Q has no error where the action ended the episode."""
+    v, is_exact = known[before.key], values.is_known(reached)
+    q = Value(num_plays=1, num_wins=int(reached.success)) if is_exact else known[reached.key]
     return {
-        "q": difference.q.share,
-        "q_plays": difference.q.num_plays,
-        "v": difference.v.share,
-        "v_plays": difference.v.num_plays,
-        "v_actions": len(set(first)),
-        "v_repeats": first.count(step.action),
-        "advantage": difference.advantage,
-        "advantage_se": difference.error,
+        "q": q.share,
+        "q_plays": q.num_plays,
+        "v": v.share,
+        "v_plays": v.num_plays,
+        "v_actions": len(set(v.first_actions)),
+        "v_repeats": v.first_actions.count(action),
+        "advantage": q.share - v.share,
+        "advantage_se": sqrt(v.variance + (0.0 if is_exact else q.variance)),
     }

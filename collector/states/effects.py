@@ -66,9 +66,6 @@ def learn_effects(groups: Iterable[Iterable[Sequence[Visit]]]) -> Effects:
     that no other such tool stands between. The surest one is taken first: the others must explain
     what it does not. No two such calls that differ are left with none between them but tools that
     are said to change nothing. What people say in whole sentences is not compared.
-
-    Args:
-        groups: For each group, the steps of its rollouts.
     """
     tools: set[str] = set()
     pairs: list[_Pair] = []

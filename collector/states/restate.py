@@ -130,12 +130,7 @@ def restated(steps: pa.Table, rule: str) -> pa.Table:
 
 
 def calls_by_tool(steps: pa.Table, tools: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """Return, for each tool, a number for each step: equal where its calls so far are the same.
-
-    Args:
-        steps: As of `restated`.
-        tools: The tools.
-    """
+    """Return, for each tool, a number for each step: equal where its calls so far are the same."""
     rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     of_tool = {tool: np.zeros(len(rows), np.int64) for tool in tools}
@@ -153,11 +148,7 @@ def effects_in(store: AnyStore, *, run_id: str | None = None) -> Effects:
 
 
 def effects_of(iterations: Iterable[pa.Table]) -> Effects:
-    """Return which tools change something, by the steps of some iterations.
-
-    Args:
-        iterations: The steps of each, with `task_id` and as of `restated`.
-    """
+    """Return which tools change something, by the steps of some iterations."""
     columns = ["task_id", "trajectory_id", "step_index", *COLUMNS]
     return _learn(table.select(columns).to_pylist() for table in iterations)
 

@@ -13,11 +13,7 @@ _RESULT_ROLES = ("tool", "function")
 
 
 def moves_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Move]:
-    """Return the steps of one trajectory.
-
-    Args:
-        rows: Its steps in order, with `COLUMNS`.
-    """
+    """Return the steps of one trajectory."""
     extras = [_extra(row) for row in rows]
     after = [*(extra.get("seen") for extra in extras[1:]), extras[-1].get("after")]
     # Where the agent sees other texts than states, nobody knows what it would have seen at the end.

@@ -11,7 +11,6 @@ each counts once. `Agreement` defines the numbers; the audit, the demo and
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import duckdb
 
@@ -63,20 +62,6 @@ _AGREEMENT = f"""
 """
 """Steps of failures are counted twice: among all steps, and among their own. The order in which the
 correlation adds up is fixed, so that the same store always gives the same bytes."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepShares:
-    """What steps did, by how their trajectory ended."""
-
-    num_failed_steps: int
-    """Judged steps of failed trajectories."""
-    num_failed_progress: int
-    """Those among them that led nearer to the goal."""
-    num_successful_steps: int
-    """Judged steps of successful trajectories."""
-    num_successful_idle: int
-    """Those among them that did not lead nearer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,28 +118,6 @@ class MeanAgreement:
         )
 
 
-def step_shares(connection: duckdb.DuckDBPyConnection) -> StepShares:
-    """Count progress in failed trajectories and idleness in successful ones.
-
-    Args:
-        connection: With the views of one store, from `catalog.connect`.
-    """
-    (counts,) = _rows(
-        connection,
-        f"""
-        SELECT count_if(NOT won), count_if(NOT won AND progress > 0),
-               count_if(won), count_if(won AND progress <= 0)
-        FROM ({_JUDGED.format(columns="1", truth=PROGRESS, source="enriched")})
-        """,
-    )
-    return StepShares(
-        num_failed_steps=counts[0],
-        num_failed_progress=counts[1],
-        num_successful_steps=counts[2],
-        num_successful_idle=counts[3],
-    )
-
-
 def agreements(
     connection: duckdb.DuckDBPyConnection,
     column: str,
@@ -175,17 +138,13 @@ def agreements(
     """
     columns = f"{identifier(column)} AS credit"
     sql = _AGREEMENT.format(columns=columns, truth=truth, source=source)
-    rows = _rows(connection, sql)
+    rows = connection.execute(sql).fetchall()
     return [Agreement(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
 
 def mean_agreement(connection: duckdb.DuckDBPyConnection, column: str) -> MeanAgreement:
     """Judge a credit column: the mean over all groups; see `agreements`."""
     return MeanAgreement.of(agreements(connection, column))
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
-    return connection.execute(sql).fetchall()
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from graphcredit.credit.audit.check import Need, Sql
-from graphcredit.credit.audit.checks.actions import judged_lists
 from graphcredit.credit.audit.checks.progress import judged
 from graphcredit.credit.audit.scope import GROUP, Scope
 from graphcredit.store.sql.views import identifier, quoted
@@ -75,12 +74,6 @@ NUMBERS: tuple[Numbers, ...] = (
                 "(SELECT sum(num_steps) FILTER (NOT success) / sum(num_steps) FROM rollouts)",
             ),
             source="FROM groups",
-        ),
-    ),
-    Numbers(
-        name="groups by lists of admissible actions",
-        rows=lambda scope: (
-            f"SELECT lower(worth), count(*) FROM {judged_lists(scope)} GROUP BY worth ORDER BY ALL"
         ),
     ),
     Numbers(

@@ -3,7 +3,6 @@
 Adding a check is adding a row to the table of one file in `checks/`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
@@ -13,7 +12,6 @@ from typing import Any
 from graphcredit.credit.audit import truth
 from graphcredit.credit.audit.check import AuditSeverity, Check, Finding, Need, Place, Sql
 from graphcredit.credit.audit.checks import (
-    actions,
     advantages,
     copies,
     grouping,
@@ -40,7 +38,6 @@ CHECKS: tuple[Check, ...] = (
     *outcomes.CHECKS,
     *advantages.CHECKS,
     *states.CHECKS,
-    *actions.CHECKS,
     *progress.CHECKS,
 )
 """All checks, in the order in which findings of one severity are reported."""
@@ -186,29 +183,6 @@ def _report(
         skipped={check.name: check.needs for check in CHECKS if not scope.has(check.needs)},
         replays=tuple(judge_replays(scope.connection)),
     )
-
-
-def counted_findings(faults: Mapping[str, int], totals: Mapping[str, int]) -> list[Finding]:
-    """Return the findings worth a warning among faults that credit counted; errors first.
-
-    Args:
-        faults: Check to how much it affects; the places are not known.
-        totals: What checks count, to how much of it there is.
-    """
-    findings = [
-        Finding(
-            check=check,
-            severity=check.severity_of(faults[check.name], totals[check.of], AuditThresholds()),
-            number=faults[check.name],
-            total=totals[check.of],
-            places=(),
-            num_places=0,
-        )
-        for check in CHECKS
-        if check.name in faults
-    ]
-    worth = (each for each in findings if each.severity is not AuditSeverity.INFO)
-    return sorted(worth, key=lambda finding: _SEVERITIES.index(finding.severity))
 
 
 def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | None:

@@ -9,8 +9,8 @@ import numpy as np
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.parts import episode_part
 from graphcredit.credit.estimators.relative import Normalize, StatOver, relative
-from graphcredit.credit.graph.ahead import means_of_edges, means_of_walks
-from graphcredit.credit.graph.reach_value import reach_value
+from graphcredit.credit.graph.ahead import means_of_walks
+from graphcredit.credit.graph.goal_chance import goal_chance
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 from graphcredit.store.options import AtLeastOne, Discount, Share, Weight
 
@@ -32,16 +32,16 @@ class Graft:
     those from u: the paper's Σ_a π(a|u) · P(v|u, a), with both estimated by counts, is
     n(u, v) / n(u). An edge is a pair of nodes, whatever the action; invalid steps count. The edges
     1 hop ahead leave s_{t+1}; where none is left, a hop adds 0. V is the solution of its equations:
-    the paper's sweeps end when V changes by less than 1e-8, these at 1e-15.
+    the paper's sweeps end when V changes by less than 1e-8, these when it changes no more.
 
     **An exception.** Elsewhere a group of one gives 0. Here a node with one edge, however often it
     was taken, has mean 0 and standard deviation |step reward|, as in the paper: its steps get 1 or
     -1, or the step reward itself with `normalize="none"`. They get 0 only where it is 0.
 
-    **Left open by what is known of the paper**, each with an option: where a failure ends
-    (`failure_ends`); whether an edge ahead counts once for each walk to it (`ahead`); how many hops
-    ahead count (`hops`); whether an edge counts once in the statistics of its node (`edge_counts`);
-    whether there is an episode part (`episode_weight`). An action is not part of an edge.
+    **Left open by what is known of the paper**, most with an option: where a failure ends
+    (`failure_ends`); how many hops ahead count (`hops`); whether an edge counts once in the
+    statistics of its node (`edge_counts`); whether there is an episode part (`episode_weight`). An
+    edge ahead counts once for each walk to it. An action is not part of an edge.
 
     **Degenerate cases.** V is 0 at a node from which no goal is reached, so a group without a
     success has no step signal. V is the mean of what follows, so over the *steps* from a node the
@@ -57,9 +57,6 @@ class Graft:
     search."""
     hops: AtLeastOne = 200
     """How far ahead edges count at most; (γλ)^200 is below 1e-5."""
-    ahead: Literal["walks", "edges"] = "walks"
-    """An edge ahead counts once for each walk that leads to it, or once; "edges" takes time and
-    memory for each pair of states."""
     failure_ends: Literal["apart", "shared"] = "shared"
     """A failure ends at its last state, where V is then 0 for all (shared), or in a sink of its own
     behind it (apart)."""
@@ -94,20 +91,19 @@ class Graft:
         goes_on = ~edges.is_sink[edges.source]
         source, count = edges.source[goes_on], edges.count[goes_on]
         visits = np.bincount(source, count, edges.num_nodes)
-        return reach_value(
+        return goal_chance(
             source=source,
             target=edges.target[goes_on],
             chance=self.gamma * count / visits[source],
-            group_of_node=np.append(batch.group_of_node, batch.num_groups),
+            num_nodes=edges.num_nodes,
             goals=batch.goal_of_group[batch.goal_of_group >= 0],
         )
 
     def _worth(self, edges: "_Edges", value: Floats) -> Floats:
         """Return the step reward of every edge. [num_edges]."""
         gain = self.gamma * value[edges.target] - value[edges.source]
-        means = means_of_walks if self.ahead == "walks" else means_of_edges
         lies_ahead = np.zeros(edges.num_nodes)
-        hops = means(edges.source, edges.target, gain, edges.num_nodes)
+        hops = means_of_walks(edges.source, edges.target, gain, edges.num_nodes)
         for number, mean in enumerate(islice(hops, self.hops), start=1):
             lies_ahead += (self.gamma * self.gae_lambda) ** number * mean
         worth = gain + lies_ahead[edges.target]

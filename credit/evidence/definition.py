@@ -22,6 +22,8 @@ class Definition:
     """Step columns that its texts are made of, besides those of every credit run."""
     restate: Callable[[pa.Table], pa.Table] = lambda table: table
     """Returns the steps of whole groups with its texts as `state` and `next_state`."""
+    is_default: bool = False
+    """Whether it is taken where the log does not tell."""
     parts: "LearnedParts | None" = None
     """What its states may have besides, if that tells more."""
 

@@ -105,6 +105,7 @@ def _judged(
         num_rollouts=len(first.rollouts.length),
         num_steps=len(first.node),
         is_whole=first.is_whole,
+        default=next((each.name for each in definitions if each.is_default), None),
         knowledge={name: knowledge[name] for name in order},
     )
 

@@ -15,6 +15,7 @@ between rollouts of a group at the same time. Evidence counts as such where it i
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,9 @@ _PARTS = 3
 
 NUM_SWAPS = 8
 """Swaps that tell what chance would."""
+
+Groups: TypeAlias = Bools | Ints | slice
+"""Which groups count, or their places."""
 
 _INFORMATION, _GUIDANCE = slice(0, 3), slice(3, 6)
 
@@ -62,19 +66,19 @@ class Knowledge:
     by_chance: Floats
     """[num_groups, num_swaps, 6] the same of swapped states."""
 
-    def information(self, groups: Bools | slice = slice(None)) -> Estimate:
+    def information(self, groups: Groups = slice(None)) -> Estimate:
         """Return the information in some groups, by default in all."""
         return _estimate(self.sums[groups], lambda sums: _correlation(sums[..., _INFORMATION]))
 
-    def guidance(self, groups: Bools | slice = slice(None)) -> Estimate:
+    def guidance(self, groups: Groups = slice(None)) -> Estimate:
         """Return the guidance in some groups, by default in all."""
         return _estimate(self.sums[groups], lambda sums: _correlation(sums[..., _GUIDANCE]))
 
-    def evidence(self, groups: Bools | slice = slice(None)) -> Estimate:
+    def evidence(self, groups: Groups = slice(None)) -> Estimate:
         """Return the evidence in some groups, by default in all."""
         return _estimate(self.sums[groups], _evidence)
 
-    def beyond_chance(self, groups: Bools | slice = slice(None)) -> Estimate:
+    def beyond_chance(self, groups: Groups = slice(None)) -> Estimate:
         """Return how much more evidence there is in some groups than where states are swapped."""
         both = np.concatenate([self.sums[:, None], self.by_chance], axis=1)[groups]
 
@@ -84,7 +88,7 @@ class Knowledge:
 
         return _estimate(both, beyond)
 
-    def more_than(self, other: "Knowledge", groups: Bools | slice = slice(None)) -> Estimate:
+    def more_than(self, other: "Knowledge", groups: Groups = slice(None)) -> Estimate:
         """Return how much more evidence this definition has than another one of the same log."""
         both = np.concatenate([self.sums, other.sums], axis=1)[groups]
         return _estimate(both, lambda sums: _evidence(sums[..., :6]) - _evidence(sums[..., 6:]))

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphcredit.credit.evidence.knowledge import Estimate, Knowledge
-from graphcredit.credit.steps.arrays import Bools
+from graphcredit.credit.evidence.knowledge import Estimate, Groups, Knowledge
 from graphcredit.store.text_table import text_table
 
 TIE = 0.25
@@ -15,7 +14,7 @@ TIE = 0.25
 Chosen on the design worlds of `experiments/credit_truth`."""
 
 
-def recommended(knowledge: Mapping[str, Knowledge], groups: Bools | slice = slice(None)) -> str:
+def recommended(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)) -> str:
     """Return the definition with the most states of those that are as good as the best.
 
     Uniting what differs costs more than keeping apart what is alike, the more so the more groups a
@@ -35,6 +34,22 @@ def recommended(knowledge: Mapping[str, Knowledge], groups: Bools | slice = slic
     return max(good, key=lambda name: good[name].num_states)
 
 
+def best_of(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)) -> str | None:
+    """Return the recommended definition, if it is beyond chance; else that with the most evidence.
+
+    None if neither is beyond chance.
+
+    Args:
+        knowledge: Definition to what it tells.
+        groups: By which groups; by default by all.
+    """
+    most = max(knowledge, key=lambda name: knowledge[name].evidence(groups).value)
+    for name in (recommended(knowledge, groups), most):
+        if knowledge[name].beyond_chance(groups).is_positive:
+            return name
+    return None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvidenceReport:
     """What each definition of a state tells, the one with the most evidence first."""
@@ -49,16 +64,15 @@ class EvidenceReport:
     """Their steps."""
     is_whole: bool
     """Whether all groups of the store were judged."""
+    default: str | None
+    """The definition to take for a graph where `best` is None; None if there is no such one."""
     knowledge: dict[str, Knowledge]
     """Definition to what it tells."""
 
     @property
     def best(self) -> str | None:
-        """The recommended definition, if its evidence is beyond chance; else that with the most."""
-        for name in (recommended(self.knowledge), next(iter(self.knowledge))):
-            if self.knowledge[name].beyond_chance().is_positive:
-                return name
-        return None
+        """The recommended definition; see `best_of`."""
+        return best_of(self.knowledge)
 
     @property
     def others_beyond_chance(self) -> list[str]:
@@ -80,7 +94,7 @@ class EvidenceReport:
         error = sum(each.error**2 for each in seen) ** 0.5 / 2
         return Estimate(value=sum(each.value for each in seen) / 2, error=error)
 
-    def _chosen_on(self, groups: Any) -> Knowledge:
+    def _chosen_on(self, groups: Groups) -> Knowledge:
         return self.knowledge[recommended(self.knowledge, groups)]
 
     @property
@@ -110,6 +124,7 @@ class EvidenceReport:
             "num_steps": self.num_steps,
             "is_whole": self.is_whole,
             "best": self.best,
+            "default": self.default,
             "others_beyond_chance": self.others_beyond_chance,
             "chosen": _as_json(self.chosen),
             "groups_needed": self.groups_needed,

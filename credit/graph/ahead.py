@@ -1,15 +1,14 @@
 """Means over the edges that lie exactly k hops ahead of a node, for every k.
 
-An edge lies k hops ahead where it is the last of a walk of k edges that starts at the node. Where
-walks meet there are two readings: it counts once for each walk, which takes edges · hops of time;
-or it counts once, which takes (pairs of a node and one that it reaches) · hops.
+An edge lies k hops ahead where it is the last of a walk of k edges that starts at the node. It
+counts once for each such walk.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Floats, Ints, ranges
+from graphcredit.credit.steps.arrays import Floats, Ints
 
 
 def means_of_walks(source: Ints, target: Ints, value: Floats, num_nodes: int) -> Iterator[Floats]:
@@ -39,21 +38,3 @@ def means_of_walks(source: Ints, target: Ints, value: Floats, num_nodes: int) ->
         total = np.maximum(np.bincount(source, weight, num_nodes), 1.0)
         mean = np.bincount(source, weight * mean[target], num_nodes) / total
         log_count = np.log(total) + most
-
-
-def means_of_edges(source: Ints, target: Ints, value: Floats, num_nodes: int) -> Iterator[Floats]:
-    """Yield, for each k, the mean of value over the distinct edges that end a walk of k edges.
-
-    Args and Yields: as `means_of_walks`.
-    """
-    count = np.bincount(source, minlength=num_nodes)
-    total = np.bincount(source, value, num_nodes)
-    target = target[np.argsort(source, kind="stable")]
-    start = here = np.flatnonzero(count)
-    while len(start):
-        num_edges = np.bincount(start, count[here], num_nodes)
-        yield np.bincount(start, total[here], num_nodes) / np.maximum(num_edges, 1)
-        owner, edge = ranges(count, here)
-        start, here = np.divmod(np.unique(start[owner] * num_nodes + target[edge]), num_nodes)
-        goes_on = count[here] > 0
-        start, here = start[goes_on], here[goes_on]

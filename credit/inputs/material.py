@@ -7,8 +7,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.merging.merger import Merger
-from graphcredit.credit.merging.recognise import Identify
+from graphcredit.credit.merging.merger import Merged, Merger
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.batches import Plan
 from graphcredit.credit.steps.complete import Steps
@@ -17,8 +16,8 @@ from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.provenance.sources import Sources
 
-Teach: TypeAlias = Callable[[Sequence[Shard], Plan], Merger]
-"""Returns the merger that has learned from an iteration: of its step shards and batches."""
+Fit: TypeAlias = Callable[[Sequence[Shard], Plan], Merger]
+"""Returns the merger that is fitted to an iteration: of its step shards and batches."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,8 +30,8 @@ class Material:
     """Complete trajectories."""
     nodes: Nodes
     """Nodes of their states."""
-    identify: Identify | None
-    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
+    merged: Merged
+    """What the merge made, with the steps of earlier iterations where the graph has them."""
     number: int = 0
     """Of the batch in its iteration."""
     provided: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -45,9 +44,9 @@ class Material:
         took for noise.
         """
         text, is_goal = self.nodes.text_of_node, self.nodes.text_of_node < 0
-        if self.identify is None or (self.nodes.num_texts <= 1).all():
+        if self.merged.texts is None or (self.nodes.num_texts <= 1).all():
             return self.steps.state_texts.take(arrow_of(text, is_null=is_goal))
-        return pa.array(np.array(self.identify().texts, object), pa.string(), mask=is_goal)
+        return pa.array(np.array(self.merged.texts(), object), pa.string(), mask=is_goal)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +100,7 @@ class StoredRun:
     sources: Sources
     """As they were before anything was read."""
     merge: MergeSettings
-    teach: Teach
+    fit: Fit
     batch_rows: int
     """Rows that are processed together."""
 

@@ -79,7 +79,7 @@ def assemble(
         table=reached,
         steps=merged.steps,
         nodes=merged.nodes,
-        identify=merged.identify,
+        merged=merged,
         number=number,
         provided=provided,
     )

@@ -19,8 +19,7 @@ from graphcredit.credit.estimators.table import (
 from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
 from graphcredit.credit.iteration.earlier_steps import Window
-from graphcredit.credit.iteration.faults import count_faults
-from graphcredit.credit.iteration.graph_tables import Edges, edge_table, node_table
+from graphcredit.credit.iteration.graph_tables import edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -75,16 +74,13 @@ class BatchWork:
         kept = self.previous.read(self.shards, pieces)
         columns = credited.columns
         columns |= {name: values[assembly.steps.row] for name, values in kept.items()}
-        report = credited.report
-        edges = Edges.of(assembly.batch)
-        report.faults, report.totals = count_faults(assembly, edges, columns)
         return CreditedBatch(
             columns={name: scatter(assembly, values) for name, values in columns.items()},
-            edges=edge_table(assembly, edges, columns),
+            edges=edge_table(assembly, columns),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
             trajectories=trajectory_rows(assembly, table, columns),
             advantages=advantage_rows(assembly, table, columns),
-            report=report,
+            report=credited.report,
         )
 
     def _node_values(self, batch: StepBatch) -> dict[str, Floats]:

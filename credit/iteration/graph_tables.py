@@ -4,13 +4,11 @@
 # (pyarrow.compute makes its functions when it is imported)
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.inputs.run_history.before import count_trajectories
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
@@ -64,40 +62,15 @@ def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
     return _table({name: columns.get(name, nulls) for name in NODE_SCHEMA.names}, NODE_SCHEMA)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Edges:
-    """The distinct (node, action, next node) of a batch, in order of first appearance."""
-
-    of_step: Ints
-    """[num_steps] the edge of each step."""
-    transition: Ints
-    """[num_edges] the transition of the graph."""
-    action: Ints
-    """[num_edges] code of the action."""
-
-    @classmethod
-    def of(cls, batch: StepBatch) -> "Edges":
-        """Return the edges of a batch."""
-        edge, transition, action = factorise_pairs(
-            batch.graph.transition_of_step, batch.action_of_step
-        )
-        return cls(of_step=edge, transition=transition, action=action)
-
-
-def edge_table(
-    assembly: Assembly,
-    edges: Edges,
-    credit: Mapping[str, NDArray[np.generic]],
-) -> pa.Table:
+def edge_table(assembly: Assembly, credit: Mapping[str, NDArray[np.generic]]) -> pa.Table:
     """Return the edges of all groups, with the means of some credit columns.
 
     Args:
         assembly: The batch.
-        edges: Its edges.
         credit: `{column: [num_steps] values}`; NaN where an earlier run left no credit.
     """
     batch, steps = assembly.batch, assembly.steps
-    edge, transition, action = edges.of_step, edges.transition, edges.action
+    edge, transition, action = factorise_pairs(batch.graph.transition_of_step, batch.action_of_step)
     source, target = batch.graph.source[transition], batch.graph.target[transition]
     group = batch.group_of_node[source]
     first_node = batch.node_start[:-1][group]

@@ -100,10 +100,6 @@ class CreditReport:
     action_lists: dict[str, int] = field(default_factory=dict[str, int])
     """Groups by what their lists of admissible actions are worth (`Worth`, in lower case); empty
     where no estimator needs them."""
-    faults: dict[str, int] = field(default_factory=dict[str, int])
-    """Check of the audit to how much it affects, where a batch alone says it."""
-    totals: dict[str, int] = field(default_factory=dict[str, int])
-    """What these checks count, to how much of it there is."""
     evidence: list[GroupEvidence] = field(default_factory=list[GroupEvidence])
     """What sampled groups say of the merge."""
     notices: list[str] = field(default_factory=list[str])
@@ -133,7 +129,7 @@ class CreditReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and the numbers made of them."""
-        counts = {k: v for k, v in asdict(self).items() if k not in ("evidence", "totals")}
+        counts = {k: v for k, v in asdict(self).items() if k != "evidence"}
         return counts | {
             "unreachable_share": self.unreachable_share,
             "merge_precision": self.merge_as_json()["precision"],

@@ -42,11 +42,18 @@ class CreditSettings(GraphOptions):
             raise OptionError("name at least one estimator")
         for name, options in self.estimators.items():
             check_options(options, owner=estimator_named(name).name)
-        if self.state != LOGGED_STATE and (names := self.needing("earlier")):
-            raise OptionError(
-                f"{', '.join(names)} counts the logged states of earlier iterations: credit.state "
-                f"must be {LOGGED_STATE}, got {self.state!r}"
-            )
+        if names := ", ".join(self.needing("earlier")):
+            if self.state != LOGGED_STATE:
+                raise OptionError(
+                    f"{names} counts the logged states of earlier iterations: credit.state must "
+                    f"be {LOGGED_STATE}, got {self.state!r}"
+                )
+            if self.merge.goes_on:
+                raise OptionError(
+                    f"{names} counts states over iterations, by their texts: --merge must be "
+                    f"exact, got {self.merge.merge}. Rules (merge.normalise, merge.substitute, "
+                    "states.toml) may make texts equal"
+                )
         return self
 
     @field_validator("state")

@@ -66,12 +66,6 @@ def signature_of_nodes(signature_of_step: Ints, state_of_step: Ints, num_nodes: 
         state_of_step: [num_steps] the node each step leaves.
         num_nodes: A node that no known signature was logged at gets `UNKNOWN`.
     """
-    lasting = lasting_signatures(signature_of_step, state_of_step, num_nodes)
-    return np.where(lasting != UNKNOWN, factorise(lasting)[0], UNKNOWN)
-
-
-def lasting_signatures(signature_of_step: Ints, state_of_step: Ints, num_nodes: int) -> Ints:
-    """Return what `signature_of_nodes` does, as numbers that mean the same in any batch."""
     is_known = signature_of_step != UNKNOWN
     code, values = factorise(signature_of_step[is_known])
     _, node, code = factorise_pairs(state_of_step[is_known], code)
@@ -81,7 +75,7 @@ def lasting_signatures(signature_of_step: Ints, state_of_step: Ints, num_nodes: 
     np.add.at(totals, node, mixed)
     has_any = np.zeros(num_nodes, bool)
     has_any[node] = True
-    return np.where(has_any, (totals >> np.uint64(1)).astype(np.int64), UNKNOWN)
+    return np.where(has_any, factorise((totals >> np.uint64(1)).astype(np.int64))[0], UNKNOWN)
 
 
 def is_compatible(mine: Ints | int, others: Ints) -> Bools:

@@ -5,15 +5,15 @@ one. This adds both, from the actions of the trajectory so far: `You carry apple
 Source: RewardFlow, Appendix B.1 (ALFWorld).
 """
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.steps.arrays import Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 
 _TAKE = re.compile(r"take (.+) from .+")
@@ -45,20 +45,20 @@ def with_inventory(steps: Steps) -> Steps:
     """
     effects = [_effect_of(text) for text in steps.action_texts.to_pylist()]
     refusals = np.array([_REFUSED in text for text in steps.state_texts.to_pylist()], bool)
-    has_effect = np.array([effect is not None for effect in effects], bool)
-    acted = has_effect[steps.action] & steps.is_valid
-    changes = np.flatnonzero(acted & ~refusals[steps.next_state])
-    owner = np.searchsorted(steps.trajectory_start, changes, side="right") - 1
-    notes = _notes(owner.tolist(), _present(effects, steps.action[changes]))
-    codes = pa.array(["", *notes], pa.string()).dictionary_encode()
-    note_of_change = codes.indices.to_numpy().astype(np.int64)
-    before, after = _spread(steps, changes, note_of_change)
+    acts = (steps.is_valid & ~refusals[steps.next_state]).tolist()
+    taken = [effects[a] if acted else None for a, acted in zip(steps.action, acts, strict=True)]
+    before, after = list[str](), list[str]()
+    for start, stop in pairwise(steps.trajectory_start.tolist()):
+        notes = ["", *_notes(taken[start:stop])]
+        before += notes[:-1]
+        after += notes[1:]
+    codes = pa.array([*before, *after], pa.string()).dictionary_encode()
     code, text, note = factorise_pairs(
-        np.concatenate([steps.state, steps.next_state]), np.concatenate([before, after])
+        np.concatenate([steps.state, steps.next_state]), codes.indices.to_numpy().astype(np.int64)
     )
     old, added = steps.state_texts.to_pylist(), codes.dictionary.to_pylist()
     texts = [old[t] + added[n] for t, n in zip(text.tolist(), note.tolist(), strict=True)]
-    return dataclasses.replace(
+    return replace(
         steps,
         state=code[: len(steps.row)],
         next_state=code[len(steps.row) :],
@@ -77,20 +77,14 @@ def _effect_of(action: str) -> _Effect | None:
     return None
 
 
-def _present(effects: list[_Effect | None], codes: Ints) -> Iterator[_Effect]:
-    for code in codes.tolist():
-        if effect := effects[code]:
-            yield effect
-
-
-def _notes(owners: Iterable[int], effects: Iterable[_Effect]) -> Iterator[str]:
-    """Yield the note that holds after each effect; a trajectory starts with empty hands."""
-    current, carried, marks = -1, set[str](), dict[str, set[str]]()
-    for owner, effect in zip(owners, effects, strict=True):
-        if owner != current:
-            current, carried, marks = owner, set(), {}
-        _take_effect(effect, carried, marks)
-        yield _note(carried, marks)
+def _notes(effects: Iterable[_Effect | None]) -> Iterator[str]:
+    """Yield the note that holds after each step of a trajectory, which starts with empty hands."""
+    carried, marks, note = set[str](), dict[str, set[str]](), ""
+    for effect in effects:
+        if effect:
+            _take_effect(effect, carried, marks)
+            note = _note(carried, marks)
+        yield note
 
 
 def _take_effect(effect: _Effect, carried: set[str], marks: dict[str, set[str]]) -> None:
@@ -111,17 +105,3 @@ def _note(carried: set[str], marks: dict[str, set[str]]) -> str:
     inventory = f"\nYou carry {', '.join(map(marked, sorted(carried)))}." if carried else ""
     elsewhere = [marked(name) for name in sorted(marks) if name not in carried]
     return inventory + (f"\nElsewhere: {', '.join(elsewhere)}." if elsewhere else "")
-
-
-def _spread(steps: Steps, changes: Ints, note_of_change: Ints) -> tuple[Ints, Ints]:
-    """Return [n] the note that holds before each step, and [n] after it."""
-    num_steps = len(steps.row)
-    starts = steps.trajectory_start[:-1]
-    latest = np.zeros(num_steps + 1, np.int64)
-    latest[changes + 1] = np.arange(1, len(changes) + 1)
-    latest = np.maximum.accumulate(latest)
-    first_change = np.searchsorted(changes, starts)
-    allowed = np.repeat(first_change, np.diff(steps.trajectory_start))
-    before = np.where(latest[:-1] > allowed, note_of_change[latest[:-1]], note_of_change[0])
-    after = np.where(latest[1:] > allowed, note_of_change[latest[1:]], note_of_change[0])
-    return before, after

@@ -1,18 +1,13 @@
 """The nodes of one batch after the rules, from where a merge goes on."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.merging.admissible import (
-    lasting_signatures,
-    signature_of_nodes,
-    unite,
-)
+from graphcredit.credit.merging.admissible import signature_of_nodes, unite
 from graphcredit.credit.merging.overrule.forms import Forms, forms_of
-from graphcredit.credit.merging.recognise import Alike, Identities, Looks
 from graphcredit.credit.merging.rules import Rule
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
@@ -21,7 +16,7 @@ from graphcredit.store.state_rules.file import StateRules
 
 _NO_RULES = StateRules()
 _AFTER = "\x1e"
-"""Stands between what is kept of a state and what it is recognised by otherwise."""
+"""Stands between what is kept of a state and the rest of its name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,28 +98,11 @@ class Candidates:
         group, kept = self.nodes.group_of_node, self.form.kept_of(self.nodes)
         return group * len(self.form.kept_texts) + kept
 
-    def identities(self, nodes: Nodes, texts: list[str], alike: Alike) -> Identities:
-        """Return what merged nodes are recognised by.
-
-        Args:
-            nodes: The nodes after the merge.
-            texts: [num_nodes before the merge] what is left of each text.
-            alike: The merge, as a comparison.
-        """
-        first = np.full(len(nodes.text_of_node), len(self.nodes.text_of_node))
-        np.minimum.at(first, nodes.state_of_step, self.nodes.state_of_step)
-        np.minimum.at(first, nodes.target_of_step, self.nodes.target_of_step)
-        signature = lasting_signatures(self.signature, nodes.state_of_step, len(first))
-        identities = [texts[candidate] for candidate in first.tolist()]
-        if len(self.form.kept_texts) > 1:
-            kept = self.form.kept_of(self.nodes)[first].tolist()
-            identities = with_kept(identities, [self.form.kept_texts[code] for code in kept])
-            alike = KeptApart(alike)
-        return Identities(texts=identities, signature=signature, alike=alike)
-
-    def texts(self) -> list[str]:
-        """Return [num_nodes] the normal form of each node's text; that of any text at a goal."""
-        return [self.forms[code] for code in self.form_of(self.nodes).tolist()]
+    def names(self) -> list[str]:
+        """Return [num_nodes] the normal form of each state, after what is kept; any at a goal."""
+        forms, kept = self.form_of(self.nodes).tolist(), self.form.kept_of(self.nodes).tolist()
+        kept_texts = [f"{text}{_AFTER}" if text else "" for text in self.form.kept_texts]
+        return [kept_texts[k] + self.forms[code] for code, k in zip(forms, kept, strict=True)]
 
     def signature_of(self, nodes: Nodes) -> Ints:
         """Return [num_nodes] the guard's signature of each node."""
@@ -158,24 +136,3 @@ def _keys(nodes: Nodes, code: Ints, kept: Ints) -> Ints:
     is_goal = nodes.text_of_node < 0
     key[is_goal] = -1 - np.flatnonzero(is_goal)
     return key
-
-
-def with_kept(texts: Iterable[str], kept: Iterable[str]) -> list[str]:
-    """Return what states are recognised by, with what is kept of them."""
-    return [_AFTER.join(pair) for pair in zip(kept, texts, strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class KeptApart:
-    """A merge, as a comparison of texts that begin with what is kept."""
-
-    alike: Alike
-    """Compares what follows."""
-
-    def __call__(self, observations: Looks) -> Ints:
-        """Return [n] the first of the states that each is."""
-        parts = [text.partition(_AFTER) for text in observations.texts]
-        kept = pa.array([before for before, _, _ in parts], pa.large_string()).dictionary_encode()
-        group = observations.group * (len(kept.dictionary) + 1) + kept.indices.to_numpy()
-        texts = [after for _, _, after in parts]
-        return self.alike(replace(observations, group=group, texts=texts))

@@ -4,7 +4,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,6 @@ from graphcredit.credit.merging.precision import (
     GroupEvidence,
     gather_evidence,
 )
-from graphcredit.credit.merging.recognise import Identify
 from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
 from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, merge_named
 from graphcredit.credit.steps.arrays import Ints
@@ -55,8 +53,11 @@ class Merged:
     """The nodes."""
     report: Callable[[], MergeReport]
     """Returns what was merged; counting costs something, so it is called only when asked for."""
-    identify: Identify | None
-    """Returns what the nodes are recognised by in other iterations; None where that is the text."""
+    texts: Callable[[], list[str]] | None
+    """Returns [num_nodes] what the merge compares of each state's text; None where that is all."""
+    names: Callable[[], list[str]] | None
+    """Returns [num_nodes] what the states are called in all iterations; None where that is the
+    text, or where the merge has no names that last."""
 
 
 class Merger:
@@ -65,7 +66,7 @@ class Merger:
     def __init__(
         self,
         settings: MergeSettings,
-        method: MergeMethod[Any],
+        method: MergeMethod,
         rules_met: Mapping[str, int] | None = None,
         judged_share: float = 1.0,
     ) -> None:
@@ -118,15 +119,20 @@ class Merger:
         if self.settings.is_exact:
             exact = exact_nodes(steps)
             report = partial(_report, exact, exact, steps.action)
-            return Merged(steps=steps, nodes=exact, report=report, identify=None)
+            return Merged(steps=steps, nodes=exact, report=report, texts=None, names=None)
         candidates = self._candidates(steps, table)
         union = self._method.unite(candidates)
         return Merged(
             steps=candidates.steps,
             nodes=union.nodes,
             report=partial(self._report_of, candidates, union, steps.action),
-            identify=partial(self._method.recognise, candidates, union),
+            texts=partial(self._texts, candidates, union.nodes),
+            names=None if self.settings.goes_on else candidates.names,
         )
+
+    def _texts(self, candidates: Candidates, nodes: Nodes) -> list[str]:
+        texts = self._method.read(candidates)
+        return [texts[code] for code in candidates.form_of(nodes).tolist()]
 
     def _report_of(self, candidates: Candidates, union: Union, action: Ints) -> MergeReport:
         return replace(

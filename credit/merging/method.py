@@ -1,19 +1,15 @@
 """The three verbs of a merge; each file with one is a row of `table.py`."""
 
 from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from graphcredit.credit.merging.candidates import Candidates, Union
-from graphcredit.credit.merging.recognise import Identities
-
-UnionT = TypeVar("UnionT", bound=Union)
-"""What a merge makes of a batch, with what it needs to recognise the nodes later."""
 
 
-class MergeMethod(Protocol[UnionT]):
+class MergeMethod(Protocol):
     """A way to make states of candidates. It reads no files and changes nothing in place."""
 
-    def learn(self, batches: Iterable[Candidates]) -> "MergeMethod[UnionT]":
+    def learn(self, batches: Iterable[Candidates]) -> "MergeMethod":
         """Return the method that has seen a whole iteration, or itself if it need not.
 
         Args:
@@ -21,15 +17,10 @@ class MergeMethod(Protocol[UnionT]):
         """
         ...
 
-    def unite(self, candidates: Candidates) -> UnionT:
+    def unite(self, candidates: Candidates) -> Union:
         """Return the states that the candidates of a batch are."""
         ...
 
-    def recognise(self, candidates: Candidates, union: UnionT) -> Identities:
-        """Return what the states are recognised by in other iterations.
-
-        Args:
-            candidates: The candidates of a batch.
-            union: What `unite` made of them.
-        """
+    def read(self, candidates: Candidates) -> list[str]:
+        """Return what it compares of each normal form: all of it, or what is no noise."""
         ...

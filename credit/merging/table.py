@@ -37,10 +37,14 @@ class MergeSettings(MergeOptions):
         return self
 
     @property
+    def goes_on(self) -> bool:
+        """Whether texts may become one state that the rules leave apart."""
+        return merge_named(self.merge).goes_on
+
+    @property
     def is_exact(self) -> bool:
         """Whether each distinct text is a state of its own."""
-        goes_on = merge_named(self.merge).goes_on
-        return not (goes_on or self.normalise or self.substitute or self.state_rules)
+        return not (self.goes_on or self.normalise or self.substitute or self.state_rules)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,7 +73,7 @@ class Merge:
 
     name: str
     """As `MergeSettings.merge` has it."""
-    open: Callable[[MergeSettings, KeepVectors | None], MergeMethod[Any]]
+    open: Callable[[MergeSettings, KeepVectors | None], MergeMethod]
     """Returns the method, from its options and what keeps the vectors of models."""
     options: tuple[str, ...] = ()
     """Fields of `MergeSettings` that this merge alone reads."""
@@ -84,7 +88,7 @@ class Merge:
     """Raises an error where something it needs is not on this machine."""
 
 
-def _open_segments(settings: MergeSettings, keep: KeepVectors | None) -> MergeMethod[Any]:
+def _open_segments(settings: MergeSettings, keep: KeepVectors | None) -> MergeMethod:
     from graphcredit.credit.merging.segments.merge import SegmentMerge  # with many expressions
 
     del settings, keep
@@ -93,12 +97,7 @@ def _open_segments(settings: MergeSettings, keep: KeepVectors | None) -> MergeMe
 
 MERGES: tuple[Merge, ...] = (
     Merge(name="exact", open=lambda settings, keep: ExactMerge(), goes_on=False),
-    Merge(
-        name="segments",
-        open=_open_segments,
-        version=2,
-        is_python=True,
-    ),
+    Merge(name="segments", open=_open_segments, version=3, is_python=True),
     Merge(
         name="embedding",
         options=("threshold", "embedder"),

@@ -23,6 +23,8 @@ BATCH_BYTES = 1 << 28
 """Of state texts in a batch, each as often as its file has it; a batch needs several times that."""
 
 _LONG_TEXTS = ["state", "next_state"]
+_ROUNDING = 1e-6
+"""Rows: sums of shares of a batch may be off by less."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,9 +66,8 @@ class Plan:
 def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     """Cut an iteration into batches, filled task by task in the order of their first rows.
 
-    Tasks that begin in one shard stay together where they fit, because a worker writes a group into
-    one shard more often than not, and a shard that is read once is read fast. Where a group is
-    spread over many shards, each batch that has some of it reads parts of all of them.
+    A worker writes a group into one shard more often than not. Where a group is spread over many
+    shards, each batch that has some of it reads parts of all of them.
 
     Args:
         shards: All step shards of one run and iteration.
@@ -76,13 +77,14 @@ def plan_batches(shards: Sequence[Shard], batch_rows: int = BATCH_ROWS) -> Plan:
     Raises:
         SchemaError: A shard cannot be read, or a trajectory is in two tasks.
     """
-    units = [_units(shard, batch_rows) for shard in shards]
-    num_rows = [sum(unit.num_rows for unit in of_shard) for of_shard in units]
-    flat = [unit for of_shard in units for unit in of_shard]
-    if sum(unit.weight for unit in flat) <= batch_rows:
+    weights = [_weights(shard, batch_rows) for shard in shards]
+    num_rows = [len(of_shard) for of_shard in weights]
+    weight = np.concatenate(weights)
+    if weight.sum() <= batch_rows:
         everything = [list(range(len(shards)))]
         return Plan(num_rows=num_rows, batch_of_row=None, shards_of_batch=everything)
-    batches = _batches(_tasks(shards), flat, batch_rows)
+    task = _tasks(shards)
+    batches = _fill(np.bincount(task, weight).astype(np.float64), batch_rows)[task]
     batch_of_row = np.split(batches, np.cumsum(num_rows)[:-1])
     shards_of_batch: list[list[int]] = [[] for _ in range(batches.max() + 1)]
     for shard, batch_of_its_rows in enumerate(batch_of_row):
@@ -102,66 +104,28 @@ def _tasks(shards: Sequence[Shard]) -> Ints:
     return factorise(tasks.code)[0]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Unit:
-    """A part of a shard that is not cut."""
-
-    num_rows: int
-    weight: int
-    """Rows of average length that would fill a batch as much."""
-
-
-def _units(shard: Shard, batch_rows: int) -> list[_Unit]:
-    """Return the parts that a shard may be cut into: none, or its row groups."""
+def _weights(shard: Shard, batch_rows: int) -> Floats:
+    """Return how many rows of average length would fill a batch as much as each row. [rows]."""
     with open_parquet(shard.path) as file:
-        units = [_unit(file, shard, i, batch_rows) for i in range(file.num_row_groups)]
-    weight = sum(unit.weight for unit in units)
-    if weight > batch_rows:
-        return units
-    return [_Unit(num_rows=sum(unit.num_rows for unit in units), weight=weight)]
+        weights = [np.empty(0)]
+        for number in range(file.num_row_groups):
+            num_rows = file.metadata.row_group(number).num_rows
+            texts = column_chunks(file, shard.path, number, _LONG_TEXTS).values()
+            num_bytes = sum(text.total_uncompressed_size for text in texts)
+            in_rows = num_bytes * batch_rows / BATCH_BYTES / max(num_rows, 1)
+            weights.append(np.full(num_rows, max(in_rows, 1.0)))
+    return np.concatenate(weights)
 
 
-def _unit(file: pq.ParquetFile, shard: Shard, row_group: int, batch_rows: int) -> _Unit:
-    num_rows = file.metadata.row_group(row_group).num_rows
-    texts = column_chunks(file, shard.path, row_group, _LONG_TEXTS).values()
-    num_bytes = sum(text.total_uncompressed_size for text in texts)
-    weight = max(num_rows, num_bytes * batch_rows // BATCH_BYTES)
-    return _Unit(num_rows=num_rows, weight=weight)
-
-
-def _batches(task: Ints, units: Sequence["_Unit"], batch_rows: int) -> Ints:
-    """Return the batch of each row.
-
-    Args:
-        task: [num_rows] from `_tasks`.
-        units: Of all shards; their rows stand one unit after the other.
-        batch_rows: As in `plan_batches`.
-    """
-    size_of_unit = [unit.num_rows for unit in units]
-    unit_of_row = np.repeat(np.arange(len(units)), size_of_unit)
-    weight_of_row = np.repeat([u.weight / max(u.num_rows, 1) for u in units], size_of_unit)
-    first_row = np.unique(task, return_index=True)[1]
-    weights = np.bincount(task, weight_of_row).astype(np.float64)
-    return _fill(weights, unit_of_row[first_row], batch_rows)[task]
-
-
-def _fill(weights: Floats, units: Ints, capacity: int) -> Ints:
-    """Return the batch of each task.
-
-    Args:
-        weights: [num_tasks] of the tasks, in the order of their first rows.
-        units: [num_tasks] the unit that has the first row; ascending.
-        capacity: Of a batch.
-    """
-    weight_of_unit = np.bincount(units, weights).tolist()
+def _fill(weights: Floats, capacity: int) -> Ints:
+    """Return the batch of each task, from their weights in the order of their first rows."""
     batch = np.zeros(len(weights), np.int64)
-    number, filled, current = 0, 0.0, -1
-    for position, (unit, weight) in enumerate(zip(units.tolist(), weights.tolist(), strict=True)):
-        needed = weight if unit == current else weight_of_unit[unit]
-        if filled and filled + needed > capacity:
+    number, filled = 0, 0.0
+    for position, weight in enumerate(weights.tolist()):
+        if filled and filled + weight > capacity + _ROUNDING:
             number, filled = number + 1, 0.0
         batch[position] = number
-        filled, current = filled + weight, unit
+        filled += weight
     return batch
 
 

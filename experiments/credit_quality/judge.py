@@ -58,7 +58,7 @@ class Condition:
     lists: str
     """One of `LISTS`."""
     games: tuple[str, ...]
-    """Played games."""
+    """Games whose steps are judged; none for all that were played."""
 
     @property
     def name(self) -> str:
@@ -120,26 +120,31 @@ def _rows(connection: Connection, estimator: str) -> list[dict[str, Any]]:
 
 
 def write_steps(condition: Condition, root: Path) -> Store:
-    """Write the steps of a condition to a new store.
+    """Write the steps of a condition to a new store; see `steps_of`."""
+    store = create_store(root)
+    write_table(
+        steps_of(condition), store.steps_dir(condition.run_id, ITERATION) / "log-000000.parquet"
+    )
+    if condition.world == "search":
+        merge_er_graph(store, read_er_graph(Store(condition.log)))
+    return store
+
+
+def steps_of(condition: Condition) -> pa.Table:
+    """Return the steps of a condition.
 
     A restarted rollout keeps its number. Times are replaced, so that the first rollouts of all
     games end before the second ones. So nothing depends on when and where the log was played.
-
-    Args:
-        condition: Selects the steps.
-        root: Path of the new store.
     """
-    log, store, run = Store(condition.log), create_store(root), condition.run_id
-    with connect(log, run_id=run, iteration=ITERATION) as connection:
+    with connect(Store(condition.log), run_id=condition.run_id, iteration=ITERATION) as connection:
         rows = connection.sql(_STEPS).to_arrow_table()
     # The view leaves images out; no game here has any.
     fields = [field for field in STEP_SCHEMA if field.name in rows.column_names]
     schema = pa.schema(fields, metadata=STEP_SCHEMA.metadata)
-    steps = _with_lists(rows.select(schema.names).cast(schema), condition.lists)
-    write_table(steps, store.steps_dir(run, ITERATION) / "log-000000.parquet")
-    if condition.world == "search":
-        merge_er_graph(store, read_er_graph(log))
-    return store
+    if condition.games:
+        wanted = {f"{condition.world}-{game}" for game in condition.games}
+        rows = rows.filter(pa.array([task in wanted for task in rows["task_id"].to_pylist()]))
+    return _with_lists(rows.select(schema.names).cast(schema), condition.lists)
 
 
 def _with_lists(steps: pa.Table, lists: str) -> pa.Table:

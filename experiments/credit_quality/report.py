@@ -1,11 +1,6 @@
-"""Print the results of the experiment as Markdown tables.
+"""Tables of `run.py`: how credit follows progress."""
 
-python -m experiments.credit_quality.report experiments/credit_quality/results
-"""
-
-import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
 import polars as pl
 
@@ -18,12 +13,6 @@ _COLUMNS: tuple[tuple[str, str], ...] = tuple(
     (part, lists) for lists in LISTS for part in ("total", "step")
 )
 _PARTS: Mapping[str, str] = {"total": "advantage", "step": "step part"}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    print(tables(pl.read_parquet(parser.parse_args().out / "credit-quality.parquet")))
 
 
 def tables(rows: pl.DataFrame) -> str:
@@ -68,7 +57,3 @@ def _table(rows: pl.DataFrame) -> str:
             for name in order
         ],
     )
-
-
-if __name__ == "__main__":
-    main()

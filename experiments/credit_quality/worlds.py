@@ -4,7 +4,8 @@ Nothing was designed on these games: TextWorld's are of each kind that it makes,
 published, and the questions of `search` have the entities that SAPO needs.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -34,11 +35,11 @@ _LARGER: Mapping[str, tuple[str, ...]] = {
 
 
 def _named(sizes: Mapping[str, tuple[str, ...]], first_seed: int, number: int) -> tuple[str, ...]:
-    """Return full names of `number` games of each kind, each with its own seed."""
+    """Return full names of `number` games of each kind, in turn, each with its own seed."""
     return tuple(
-        f"{kind}-{sizes[kind][i % len(sizes[kind])]}-s{first_seed + i}"
-        for kind in sizes
+        f"{kind}-{of_kind[i % len(of_kind)]}-s{first_seed + i}"
         for i in range(number)
+        for kind, of_kind in sizes.items()
     )
 
 
@@ -68,6 +69,11 @@ WORLDS: Mapping[str, World] = MappingProxyType(
 )
 """Environment to how it is played: with 85 % random actions, the others win too rarely to compare
 anything."""
+
+
+def playable(worlds: Iterable[str]) -> list[str]:
+    """Return the worlds whose games are there: those of ALFWorld are in `$ALFWORLD_DATA`."""
+    return [name for name in worlds if name != "alfworld" or os.environ.get("ALFWORLD_DATA")]
 
 
 def play(

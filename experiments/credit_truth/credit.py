@@ -7,7 +7,7 @@ from experiments.credit_truth.exact import Exact, distances
 from experiments.credit_truth.rollouts import LISTS, Lists, step_table
 from experiments.credit_truth.settings import TUNED
 from experiments.credit_truth.world import World
-from experiments.episodes import GROUP_SIZE, Floats, Rollouts, advantages
+from experiments.episodes import Floats, Rollouts, advantages
 from graphcredit.credit.estimators.table import ESTIMATORS, Assigner, configure, estimator_named
 from graphcredit.credit.inputs.table import MENTIONS
 
@@ -54,7 +54,7 @@ def credits_of(
     conditions: list[tuple[Lists, dict[str, Assigner]]] = [("none", others)]
     conditions += product(LISTS, [readers])
     for lists, judged_so in conditions:
-        steps = step_table(world, rollouts, group_size=GROUP_SIZE, lists=lists)
+        steps = step_table(world, rollouts, lists=lists)
         for name, advantage in advantages(steps, judged_so).items():
             yield (name, lists if name in readers else ""), advantage
 

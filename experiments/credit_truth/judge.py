@@ -9,15 +9,15 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from experiments.credit_truth.credit import GROUP_SIZE, credits_of, judged
+from experiments.credit_truth.credit import credits_of, judged
 from experiments.credit_truth.exact import Exact, policy_of
 from experiments.credit_truth.kl_step import KL, gain_along
 from experiments.credit_truth.policies import POLICIES, logits_of
 from experiments.credit_truth.rollouts import sample
-from experiments.credit_truth.within_views import spearman_within
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.table import world_named
-from experiments.episodes import Floats, Ints, Rollouts
+from experiments.episodes import GROUP_SIZE, Floats, Ints, Rollouts
+from experiments.ranks import spearman_within
 from graphcredit.store.options import options_as_json
 
 MANY = 16
@@ -189,9 +189,10 @@ def _spearman(world: World, rollouts: Rollouts, credit: Floats, exact: Exact) ->
     None if the truth differs nowhere within a view.
     """
     view = world.view[rollouts.state]
-    cell = rollouts.episode // GROUP_SIZE * len(world.views) + view
-    correlation, weight = spearman_within(credit, exact.view_advantage[view, rollouts.action], cell)
-    counts = np.isfinite(correlation)
-    if not counts.any():
+    truth = exact.view_advantage[view, rollouts.action]
+    group = rollouts.episode // GROUP_SIZE
+    steps = pl.DataFrame({"group": group, "view": view, "credit": credit, "truth": truth})
+    cells = spearman_within(steps, "group", "view").drop_nulls()
+    if not len(cells):
         return None
-    return float(np.average(correlation[counts], weights=weight[counts]))
+    return float(np.average(cells["correlation"], weights=cells["num_steps"]))

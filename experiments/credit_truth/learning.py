@@ -116,7 +116,7 @@ def credit_of(curves: Curves, world: World, policies: Floats, rollouts: Rollouts
     if key in REFERENCES:
         return _true_advantage(world, policies, rollouts, of_view=key == OF_VIEW)
     lists = cast("Lists", curves.lists or "none")
-    steps = step_table(world, rollouts, group_size=GROUP_SIZE, lists=lists)
+    steps = step_table(world, rollouts, lists=lists)
     return advantages(steps, judged([curves.credit]))[curves.credit]
 
 

@@ -53,7 +53,7 @@ def mean_success(name: str, rate: float, window: int, num_seeds: int) -> list[fl
     for number in range(ITERATIONS):
         policies = np.stack([policy_of(world, each) for each in logits])
         rollouts = sample(world, policies, GROUP_SIZE, rng)
-        steps = step_table(world, rollouts, group_size=GROUP_SIZE, lists="none")
+        steps = step_table(world, rollouts, lists="none")
         iteration = pa.array(np.full(steps.num_rows, number, np.int32))
         remembered = [*remembered, steps.append_column("iteration", iteration)][-window - 1 :]
         credit = compute(pa.concat_tables(remembered), estimators="reach", graph_window=window)

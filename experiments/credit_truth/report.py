@@ -1,11 +1,6 @@
-"""Print the results of the experiment as Markdown tables.
+"""Tables of what credit is worth to a step of learning."""
 
-python -m experiments.credit_truth.report results
-"""
-
-import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
 import polars as pl
 
@@ -16,8 +11,6 @@ from experiments.credit_truth.averages import (
     by_wins,
     by_world,
     differences,
-    reported,
-    tuned,
 )
 from experiments.credit_truth.credit import REFERENCES as KNOWING
 from experiments.credit_truth.judge import MANY, WINS
@@ -38,26 +31,8 @@ CHIEF: frozenset[tuple[str, str]] = frozenset(
 """Credits that the tables by policy, world and number of wins have; the first table has all."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    options = parser.parse_args()
-    learning = options.out / "learning.parquet"
-    print(
-        tables(
-            pl.read_parquet(options.out / "credit-truth.parquet"),
-            pl.read_parquet(learning) if learning.exists() else None,
-        )
-    )
-
-
-def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
-    """Return all tables.
-
-    Args:
-        rows: Rows of `judge.judge`.
-        curves: Rows of `learning.learn`, if there are any.
-    """
+def tables(rows: pl.DataFrame) -> str:
+    """Return all tables of the rows of `judge.judge`."""
     of_chief = [key in CHIEF for key in rows.select(CREDIT).iter_rows()]
     chief = rows.filter(pl.Series(of_chief, dtype=pl.Boolean))
     one = chief.filter(num_groups=1)
@@ -69,12 +44,6 @@ def tables(rows: pl.DataFrame, curves: pl.DataFrame | None) -> str:
         "Fraction with one group, by world": _grid(one, "world"),
         f"Fraction with {MANY} groups, by world": _grid(chief.filter(num_groups=MANY), "world"),
     }
-    if curves is not None:
-        texts["Tabular learning, one rate for all worlds"] = _learning(
-            tuned(curves, by_world=False)
-        )
-        texts["Mean success, by rate"] = _by_rate(curves)
-        texts["Tabular learning, a rate for each world"] = _learning(tuned(curves))
     return sections(texts)
 
 
@@ -149,48 +118,7 @@ def _grid(rows: pl.DataFrame, column: str) -> str:
     )
 
 
-def _by_rate(curves: pl.DataFrame) -> str:
-    means_at = averages(reported(curves), ["mean"], [*CREDIT, "rate"])
-    rates: list[float] = curves["rate"].unique().sort().to_list()
-    means = {
-        key[:-1]: [means_at[*key[:-1], rate]["mean"].value for rate in rates] for key in means_at
-    }
-    return table(
-        ["credit", "lists", *(f"rate {rate:g}" for rate in rates)],
-        [
-            [*names(key), *map(number, of)]
-            for key, of in sorted(means.items(), key=lambda item: -max(item[1]))
-        ],
-    )
-
-
-def _learning(chosen: pl.DataFrame) -> str:
-    means = averages(chosen, ["mean", "final", "stuck"], CREDIT)
-    order = sorted(means.items(), key=lambda item: -item[1]["mean"].value)
-    judged = [name for name in REFERENCES if name in set(chosen["credit"])]
-    gaps = [differences(chosen, name, "mean") for name in judged]
-    return table(
-        [
-            *("credit", "lists", "mean success", "final success", "stuck"),
-            *(f"mean, to {name}" for name in judged),
-        ],
-        [
-            [
-                *names(key),
-                *(interval(of[name]) for name in ("mean", "final")),
-                f"{of['stuck'].value:.0%}",
-                *(ranged(gap[key]) for gap in gaps),
-            ]
-            for key, of in order
-        ],
-    )
-
-
 def _by_fraction(
     found: Mapping[tuple[object, ...], Mapping[str, Mean]],
 ) -> list[tuple[tuple[object, ...], Mapping[str, Mean]]]:
     return sorted(found.items(), key=lambda item: -item[1]["fraction"].value)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,14 @@
 """Sample episodes of a policy in a world, and the steps that a collector would log of them."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from experiments.credit_truth.world import World
-from experiments.episodes import Bools, Floats, Ints, Rollouts, numbered, roll_out
-from experiments.episodes import step_table as table_of
+from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, Rollouts
 
 Lists: TypeAlias = Literal["exact", "none", "constant", "noisy", "wrong"]
 """What is logged as the admissible actions of a step."""
@@ -23,9 +23,11 @@ LISTS: Mapping[Lists, str] = {
 
 _FLIPPED = 0.1
 
+_SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
 
 def sample(world: World, policies: Floats, num_episodes: int, rng: np.random.Generator) -> Rollouts:
-    """Return the same number of episodes of each of some policies.
+    """Return the same number of episodes of each of some policies, all played at once.
 
     Args:
         world: Where they play.
@@ -34,16 +36,30 @@ def sample(world: World, policies: Floats, num_episodes: int, rng: np.random.Gen
         rng: Draws the actions and the transitions.
     """
     player = np.repeat(np.arange(len(policies)), num_episodes)
-
-    def act(playing: Ints, now: Ints) -> tuple[Ints, Floats, Ints]:
-        probability = policies[player[playing], world.view[now]]
-        action = _draw(probability, rng)
+    state = rng.choice(world.num_states, size=len(player), p=world.start)
+    playing = np.arange(len(player))
+    columns: list[tuple[np.ndarray, ...]] = []
+    for time in range(world.horizon):
+        playing = playing[~world.is_over[state[playing]]]
+        if not len(playing):
+            break
+        now = state[playing]
+        action = _draw(policies[player[playing], world.view[now]], rng)
         outcome = _draw(world.probability[now, action], rng)
-        chance = probability[np.arange(len(now)), action]
-        return action, chance, world.target[now, action, outcome]
-
-    start = rng.choice(world.num_states, size=len(player), p=world.start)
-    return roll_out(start, horizon=world.horizon, is_over=world.is_over, act=act)
+        state[playing] = target = world.target[now, action, outcome]
+        columns.append((playing, np.full(len(now), time), now, action, target))
+    episode, times, states, actions, targets = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
+    )
+    order = np.lexsort((times, episode))
+    return Rollouts(
+        episode=episode[order],
+        time=times[order],
+        state=states[order],
+        action=actions[order],
+        target=targets[order],
+        is_last=np.diff(episode[order], append=-1) != 0,
+    )
 
 
 def _draw(probability: Floats, rng: np.random.Generator) -> Ints:
@@ -53,30 +69,47 @@ def _draw(probability: Floats, rng: np.random.Generator) -> Ints:
     return (total > rng.random((len(total), 1)) * total[:, -1:]).argmax(1)
 
 
-def step_table(world: World, rollouts: Rollouts, *, group_size: int, lists: Lists) -> pa.Table:
-    """Return the steps as a table; the state is the view, and each group is a task.
+def step_table(world: World, rollouts: Rollouts, *, lists: Lists) -> pa.Table:
+    """Return the steps as a collector would log them; the state is the view, a group is a task.
 
     Args:
         world: Where they were played.
-        rollouts: Sampled episodes.
-        group_size: Consecutive episodes that form a group.
+        rollouts: Sampled episodes; `GROUP_SIZE` that follow each other form a group.
         lists: How the admissible actions are logged.
     """
-    views = pa.array(world.views)
-    return table_of(
-        rollouts,
-        tasks=numbered("task", rollouts.episode // group_size),
-        texts=(
-            views.take(pa.array(world.view[rollouts.state])),
-            views.take(pa.array(world.view[rollouts.target])),
-        ),
-        actions=world.actions,
-        admissible=world.admissible,
-        listed=_listed(world, rollouts, lists),
-        is_won=world.is_won,
-        score=world.score,
-        is_over=world.is_over,
-    )
+    num_steps, target = len(rollouts.state), rollouts.target
+    views, words = pa.array(world.views), pa.array(world.actions)
+    ended = world.is_over[target] & rollouts.is_last
+    columns = {
+        "task_id": _numbered("task", rollouts.episode // GROUP_SIZE),
+        "trajectory_id": _numbered("episode", rollouts.episode),
+        "step_index": pa.array(rollouts.time, pa.int32()),
+        "state": views.take(pa.array(world.view[rollouts.state])),
+        "next_state": views.take(pa.array(world.view[target])),
+        "action": words.take(pa.array(rollouts.action)),
+        "admissible_actions": _as_lists(_listed(world, rollouts, lists), words, num_steps),
+        "is_action_valid": pa.array(world.admissible[rollouts.state, rollouts.action]),
+        "reward": pa.array(np.where(rollouts.is_last, world.score[target], 0.0)),
+        "cost": pa.array(np.ones(num_steps)),
+        "terminated": pa.array(ended),
+        "truncated": pa.array(rollouts.is_last & ~ended),
+        "success": pa.array(world.is_won[target] & rollouts.is_last, mask=~rollouts.is_last),
+        "worker_id": pa.repeat("w0", num_steps),
+        "logged_at": pa.repeat(pa.scalar(_SOME_DAY, pa.timestamp("us", tz="UTC")), num_steps),
+    }
+    return pa.table(columns)
+
+
+def _numbered(kind: str, numbers: Ints) -> pa.Array:
+    """Return names such as `task 00007`, whose order is that of their numbers."""
+    return pa.array([f"{kind} {number:05d}" for number in numbers.tolist()])
+
+
+def _as_lists(listed: Bools | None, words: pa.Array, num_steps: int) -> pa.Array:
+    if listed is None:
+        return pa.nulls(num_steps, pa.list_(pa.string()))
+    ends = pa.array(np.concatenate([[0], listed.sum(1).cumsum()]), pa.int32())
+    return pa.ListArray.from_arrays(ends, words.take(pa.array(np.nonzero(listed)[1])))
 
 
 def _listed(world: World, rollouts: Rollouts, lists: Lists) -> Bools | None:

@@ -17,7 +17,7 @@ from experiments.credit_truth.judge import MANY, Played, units
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.settings import tried
 from experiments.credit_truth.worlds.table import DESIGN_WORLDS, GRADED_WORLDS
-from experiments.episodes import GROUP_SIZE, advantages
+from experiments.episodes import advantages
 from experiments.markdown import number, table
 from graphcredit.credit.estimators.table import Assigner
 from graphcredit.store.options import options_as_json
@@ -40,7 +40,7 @@ def _rows(world: str, settings: Mapping[str, Assigner]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for unit in units([world], num_seeds=_SEEDS, num_groups=2 * MANY, estimators=()):
         played = Played.of(unit)
-        steps = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists="none")
+        steps = step_table(played.world, played.rollouts, lists="none")
         best = played.best_gain()
         for name, credit in advantages(steps, settings).items():
             for num_groups in (1, MANY):

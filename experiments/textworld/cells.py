@@ -1,91 +1,163 @@
-"""The runs of a setting: the sweep that tunes each arm, and the repeats of the tuned arms."""
+"""The experiment: its games, the compared arms, and the runs of its sweep and of its pairs.
 
-from collections.abc import Mapping
+Endpoint, main comparison and sweep were written down before the first run, and stand in
+docs/research/learning.md. Every arm starts from the same warm policies, plays the same games, and
+is tuned over the same rates. Only the advantage differs.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from experiments.textworld.settings import SETTINGS, VARIANTS, Setting
 from graphcredit.loop.config import LoopConfig, loop_config
+from graphcredit.loop.warmup import WarmupOptions
 
-Tuning = tuple[float, float]
-"""Learning rate and KL coefficient."""
+ARMS: Mapping[str, tuple[str, bool]] = MappingProxyType(
+    {
+        "grpo": ("grpo", True),
+        "graphgpo": ("graphgpo", True),
+        "reach": ("reach", True),
+        "reach-no-lists": ("reach", False),
+    }
+)
+"""Arm to its estimator, and whether admissible actions are logged; the policy reads them anyway."""
+
+RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4)
+KL_COEFFICIENT = 0.02
+SEEDS: tuple[int, ...] = (1, 2, 3, 4, 5)
+"""A pair is the runs of all arms from the warm policy of one seed. That of the sweep is 0."""
+
+SAMPLES = 16
+"""Plays of each held-out game in an evaluation."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Games:
+    """Games, and how they are learnt from."""
+
+    shape: str
+    """Options of TextWorld's `custom` games: rooms, objects, actions of the quest, and texts."""
+    seeds: tuple[int, ...]
+    """Those of the games that are learnt from."""
+    held_out: tuple[int, ...]
+    """Those of games that nothing is learnt from."""
+    in_sweep: int
+    """Games of a run of the sweep, the first ones."""
+    passes: int
+    """How often a run plays each game."""
+    update_every: int
+    """Games between two trainings."""
+    max_steps: int
+    batch_size: int
+    """Environment steps of an optimizer step."""
+    episodes: int
+    """Random plays of each game that a warm policy imitates, also of games that are held out: it
+    stands for a pretrained model, which knows the words of all games."""
+    vocabulary: int
+    updates: int
+    """Optimizer steps of the imitation."""
+
+    def specs(self, seeds: Sequence[int]) -> str:
+        """Return the names of games in the form of `collect --games`."""
+        return ",".join(f"custom-{self.shape}-s{seed}" for seed in seeds)
+
+
+UNSEEN = Games(
+    shape="r5o5q5b1n1",
+    seeds=tuple(range(256)),
+    held_out=tuple(range(1000, 1064)),
+    in_sweep=96,
+    passes=1,
+    update_every=16,
+    max_steps=20,
+    batch_size=640,
+    episodes=4,
+    vocabulary=2048,
+    updates=1000,
+)
+
+QUICK = Games(
+    shape="r2o2q2b1n1",
+    seeds=(2, 6, 10),
+    held_out=(),
+    in_sweep=3,
+    passes=10,
+    update_every=3,
+    max_steps=8,
+    batch_size=64,
+    episodes=50,
+    vocabulary=1024,
+    updates=100,
+)
+"""Whether anything is learnt at all, in a minute or two."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
     """One run of the loop."""
 
-    setting: str
+    out: Path
+    """Directory of all runs and warm policies."""
     arm: str
-    learning_rate: float
-    kl_coefficient: float
-    warm: int
+    rate: float
     seed: int
-    """0 only in the sweep."""
-
-    @property
-    def budget(self) -> int:
-        """Environment steps after which it ends."""
-        setting = SETTINGS[self.setting]
-        return setting.budget if self.seed else setting.sweep_budget
-
-    @property
-    def games(self) -> tuple[int, ...]:
-        """Seeds of the games that it learns from."""
-        setting = SETTINGS[self.setting]
-        return setting.games if self.seed else setting.games[: setting.sweep_games]
-
-    def is_done(self, iteration: int, env_steps: int) -> bool:
-        """Return whether it ends with an iteration, after which it has spent these steps."""
-        setting = SETTINGS[self.setting]
-        if not setting.one_pass:
-            return env_steps >= self.budget
-        every = int(setting.update_every)
-        # Where held-out games are played, the last policy has an iteration that plays nothing else.
-        return iteration + (self.seed == 0) == -(-len(self.games) // every)
+    """0 only in the sweep, which plays no held-out games; it seeds the warm policy too."""
+    games: Games = UNSEEN
 
     @property
     def name(self) -> str:
-        """Path of its folder: setting, arm, tuning, then warm start and seed."""
-        tuned = f"lr{self.learning_rate:g}-kl{self.kl_coefficient:g}"
-        return f"{self.setting}/{self.arm}/{tuned}/warm{self.warm}-seed{self.seed}"
+        """Name of its folder, and of its file of rows."""
+        return f"{self.arm}-{self.rate:g}-{self.seed}"
 
     @property
-    def estimator(self) -> str:
-        """Estimator of its advantages."""
-        return VARIANTS[self.arm][0] if self.arm in VARIANTS else self.arm
+    def warm(self) -> Path:
+        """Directory of the policy that it begins from."""
+        return self.out / f"warm-{self.seed}"
 
-    def config(self, out: Path) -> LoopConfig:
-        """Return the loop configuration of this run.
+    def warmup(self) -> WarmupOptions:
+        """Return how the policy that it begins from is made: by imitating random play."""
+        games = (*self.games.seeds, *self.games.held_out)
+        return WarmupOptions(
+            directory=self.warm,
+            env="textworld",
+            games=self.games.specs(games),
+            tasks=len(games),
+            episodes=self.games.episodes,
+            max_steps=self.games.max_steps,
+            vocabulary=self.games.vocabulary,
+            steps=self.games.updates,
+            seed=self.seed,
+            workers=0,
+        )
 
-        Args:
-            out: Directory of all runs and warm starts.
-        """
-        setting = SETTINGS[self.setting]
-        _, changed = VARIANTS.get(self.arm, ("", {}))
+    def config(self) -> LoopConfig:
+        """Return the loop's configuration."""
+        games, (estimator, with_lists) = self.games, ARMS[self.arm]
+        seeds = games.seeds if self.seed else games.seeds[: games.in_sweep]
         config: dict[str, Any] = {
-            "out": out / self.name,
-            "model": warm_start(out, self.setting, self.warm) / "model",
-            # More than the budget allows, because every trajectory has at least one step.
-            "iterations": 1 if setting.one_pass else self.budget,
+            "out": self.out / "loops" / self.name,
+            "model": self.warm / "model",
+            "iterations": games.passes,
             "collect": {
-                "games": setting.specs(self.games),
-                "tasks": len(self.games),
+                "games": games.specs(seeds),
+                "tasks": len(seeds),
                 "seed": self.seed,
-                "max_steps": setting.max_steps,
+                "max_steps": games.max_steps,
                 "template": "tiny",
                 "max_new_tokens": 14,
+                "record_admissible": with_lists,
                 # Sampling and training use the same dtype.
                 "dtype": "float32",
             },
-            "update_every": setting.update_every,
-            "credit": {"estimators": [self.estimator]},
+            "update_every": games.update_every,
+            "credit": {"estimators": [estimator]},
             "train": {
-                "learning_rate": self.learning_rate,
-                "kl_coefficient": self.kl_coefficient,
+                "learning_rate": self.rate,
+                "kl_coefficient": KL_COEFFICIENT,
                 "beta2": 0.98,
-                "batch_size": setting.batch_size,
+                "batch_size": games.batch_size,
                 "max_tokens": 4096,
                 "correction": "bypass",
                 "seed": self.seed,
@@ -93,88 +165,25 @@ class Cell:
                 "dtype": "float32",
             },
         }
-        # The sweep has seed 0, and plays no held-out games.
-        if setting.held_out and self.seed:
+        if games.held_out and self.seed:
             config["evaluate"] = {
                 "every": 1,
-                "games": setting.specs(setting.held_out),
-                "tasks": len(setting.held_out),
+                "games": games.specs(games.held_out),
+                "tasks": len(games.held_out),
                 "on_training_games": False,
                 "greedy": False,
-                "samples": setting.samples,
+                "samples": SAMPLES,
+                # Pairs do not share their chance.
+                "seed": 1000 * self.seed,
             }
-            if setting.one_pass:
-                config["evaluate"]["seed"] = 1000 * self.seed  # pairs do not share their chance
-        for table, values in changed.items():
-            is_table = isinstance(values, Mapping)
-            config[table] = {**config.get(table, {}), **values} if is_table else values
         return loop_config(config)
 
 
-def warm_start(out: Path, setting: str, number: int) -> Path:
-    """Return the directory of a warm policy."""
-    return out / setting / f"warm-{number}"
+def sweep(out: Path) -> list[Cell]:
+    """Return the runs that tune the rate of each arm."""
+    return [Cell(out=out, arm=arm, rate=rate, seed=0) for rate in RATES for arm in ARMS]
 
 
-def sweep(setting: str) -> list[Cell]:
-    """Return the runs that tune each arm's KL coefficient, with one seed on one warm start."""
-    return [
-        _cell(setting, arm, (rate, kl))
-        for rate in SETTINGS[setting].learning_rates[:1]
-        for kl in SETTINGS[setting].kl_coefficients
-        for arm in SETTINGS[setting].shown
-    ]
-
-
-def sweep_rates(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
-    """Return the runs that tune each arm's learning rate.
-
-    Args:
-        setting: Name of the setting.
-        best: Best tuning of each arm so far.
-    """
-    return [
-        _cell(setting, arm, (rate, kl))
-        for rate in SETTINGS[setting].learning_rates[1:]
-        for arm, (_, kl) in best.items()
-    ]
-
-
-def repeats(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
-    """Return the runs of the tuned arms: every seed, on the warm starts in turn.
-
-    Args:
-        setting: Name of the setting.
-        best: Best tuning of each arm; arms without one are left out.
-    """
-    chosen = SETTINGS[setting]
-    tunings = {arm: best[arm] for arm in chosen.shown if arm in best}
-    return _repeats(chosen, tunings, chosen.seeds)
-
-
-def variants(setting: str, best: Mapping[str, Tuning]) -> list[Cell]:
-    """Return the runs of the variants, with the tuning of the arm that each one changes.
-
-    Args:
-        setting: Name of the setting.
-        best: Best tuning of each arm; variants of arms without one are left out.
-    """
-    chosen = SETTINGS[setting]
-    changes = {variant: VARIANTS[variant][0] for variant in chosen.variants}
-    tunings = {variant: best[arm] for variant, arm in changes.items() if arm in best}
-    return _repeats(chosen, tunings, chosen.variant_seeds)
-
-
-def _repeats(setting: Setting, tunings: Mapping[str, Tuning], seeds: int) -> list[Cell]:
-    return [
-        _cell(setting.name, arm, tuning, warm=seed % setting.warm_starts, seed=seed)
-        for seed in range(1, seeds + 1)
-        for arm, tuning in tunings.items()
-    ]
-
-
-def _cell(setting: str, arm: str, tuning: Tuning, *, warm: int = 0, seed: int = 0) -> Cell:
-    rate, kl = tuning
-    return Cell(
-        setting=setting, arm=arm, learning_rate=rate, kl_coefficient=kl, warm=warm, seed=seed
-    )
+def pairs(out: Path, best: Mapping[str, float]) -> list[Cell]:
+    """Return the runs at the best rate of each arm, one pair after the other."""
+    return [Cell(out=out, arm=arm, rate=best[arm], seed=seed) for seed in SEEDS for arm in ARMS]

@@ -1,101 +1,128 @@
-"""Report the results of the runs: tables, a plot, and a Parquet file of all iterations.
+"""Tables of `run.py`: what holds on games that nothing was learnt from.
 
-    python -m experiments.textworld.report --setting easy --out runs
-    python -m experiments.textworld.report --out runs --save experiments/textworld/kept
-
-Unfinished runs are left out and counted; of `unseen`, so are pairs that are not whole. Runs that
-are only in the kept tables are included, unless they began from other weights than the runs in OUT.
-It needs the extra `experiments`.
+A comparison is paired by warm policy: the mean of the differences, and the 95 % interval of
+Student's t. Before the last planned pair nothing is decided.
 """
 
-import argparse
-from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from experiments.markdown import frame
-from experiments.textworld.cells import repeats, sweep, sweep_rates, variants
-from experiments.textworld.plot import plot
-from experiments.textworld.run import tuned
-from experiments.textworld.runs import KEPT, Runs, older_formulas
-from experiments.textworld.settings import SETTINGS
-from experiments.textworld.tables import (
-    BASELINE,
-    arms_table,
-    health_table,
-    held_out_table,
-    sweep_table,
-    variants_table,
+from experiments.textworld.cells import ARMS, SEEDS
+
+COMPARED: tuple[tuple[str, str], ...] = (
+    ("reach", "grpo"),
+    ("reach", "graphgpo"),
+    ("reach", "reach-no-lists"),
+    ("reach-no-lists", "grpo"),
+    ("graphgpo", "grpo"),
 )
-from experiments.textworld.unseen import unseen_report, without_half_pairs
-from graphcredit.store.files.atomic import atomic_path
+"""Arms whose difference is shown, the main comparison first."""
+
+_QUANTILES: tuple[float, ...] = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""0.975 quantiles of Student's t with 1, 2, ... degrees of freedom."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--setting", choices=list(SETTINGS), default="easy")
-    parser.add_argument("--out", type=Path, required=True, help="directory of the runs")
-    parser.add_argument("--kept", type=Path, default=KEPT, help="directory of kept tables")
-    parser.add_argument("--baseline", default=BASELINE, help="arm to compare others with")
-    parser.add_argument("--save", type=Path, help="directory for table and plot (OUT)")
-    options = parser.parse_args()
-    setting = SETTINGS[options.setting]
-    runs = Runs(out=options.out, kept=options.kept)
-    best = tuned(runs, setting.name)
-    if not best:
-        parser.error("no run of the sweep is done, neither in OUT nor in KEPT")
-    save = options.save or options.out
-    if strangers := runs.strangers(setting.name):
-        if save.resolve() == options.kept.resolve():
-            parser.error(
-                f"--save must not be --kept, {options.kept}: its runs would be lost, because they "
-                f"began from other weights than warm policies {strangers} in {options.out}"
-            )
-        print(
-            f"the kept runs are left out: in {options.out}, warm policies {strangers} have other "
-            "weights than those at the start of the kept runs\n"
+def tables(rows: pl.DataFrame) -> str:
+    """Return the tables of sweep and whole pairs as Markdown.
+
+    Args:
+        rows: Rows of `run.learn`.
+    """
+    texts = [frame(sweep_table(rows))]
+    whole = ends_of(rows).filter(pl.col("arm").n_unique().over("seed") == len(ARMS))
+    num_pairs = whole["seed"].n_unique()
+    unfinished = "" if num_pairs >= len(SEEDS) else "unfinished, nothing is decided: "
+    texts.append(f"{unfinished}{num_pairs} of {len(SEEDS)} planned pairs are whole\n")
+    if num_pairs:
+        texts += [frame(endpoint_table(whole)), frame(gaps_table(whole))]
+    return "\n".join(texts)
+
+
+def _swept(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean success of each run of the sweep: no game was learnt from before."""
+    by_run = rows.filter(seed=0).group_by("arm", "rate", maintain_order=True)
+    return by_run.agg(pl.col("success").mean())
+
+
+def best_rates(rows: pl.DataFrame) -> dict[str, float]:
+    """Return the rate with which each arm learnt most in the sweep."""
+    best = _swept(rows).sort("success", descending=True, maintain_order=True)
+    return dict(best.unique("arm", keep="first", maintain_order=True).select("arm", "rate").rows())
+
+
+def sweep_table(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the mean success of every arm at each rate."""
+    named = _swept(rows).with_columns(pl.format("rate {}", "rate"))
+    return named.pivot(on="rate", index="arm", values="success")
+
+
+def ends_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each run of a pair.
+
+    `first` and `end` are the success on unseen games before and after the pass, `during` is the
+    mean success during it; `env_steps` and `seconds` are those of the pass.
+    """
+    unseen = pl.col("unseen").drop_nulls()
+    return (
+        rows.filter(pl.col("seed") > 0)
+        .sort("iteration", maintain_order=True)
+        .group_by("arm", "rate", "seed", maintain_order=True)
+        .agg(
+            first=unseen.first(),
+            end=unseen.last(),
+            during=pl.col("success").mean(),
+            env_steps=pl.col("env_steps").last(),
+            seconds=pl.col("seconds").last(),
         )
-        runs = Runs(out=options.out)
-    for arm in setting.arms:
-        if arm not in best:
-            print(f"{arm}: no run of the sweep is done\n")
-    swept = [*sweep(setting.name), *sweep_rates(setting.name, best)]
-    swept, wanted = (
-        [c for c in cells if c.arm not in setting.retired or runs.of(c) is not None]
-        for cells in (swept, repeats(setting.name, best))
     )
-    explaining = variants(setting.name, best)
-    table = runs.table(setting.name, [*swept, *wanted, *explaining])
-    done, explained = runs.done(wanted), runs.done(explaining)
-    arms_done = done["arm"].unique().to_list() if len(done) else []
-    if options.baseline not in {BASELINE, *arms_done}:
-        parser.error(f"--baseline must have a run that is done: {', '.join(arms_done) or 'none'}")
-    swept_runs = {cell: run for cell in swept if (run := runs.of(cell)) is not None}
-    print(f"{len(swept_runs)} of {len(swept)} runs of the sweep are done\n")
-    if swept_runs:
-        print(frame(sweep_table(swept_runs)))
-    for arm in older_formulas(runs, [*swept, *wanted, *explaining]):
-        print(f"{arm}: made by an older version of its formula, see docs/store.md\n")
-    num_done = done.select("arm", "seed").n_unique() if len(done) else 0
-    print(f"{num_done} of {len(wanted)} repeats are done\n")
-    if setting.one_pass:
-        print(unseen_report(done, setting, best))
-        table = without_half_pairs(table, setting)
-    elif num_done:
-        both = pl.concat([done, explained], how="diagonal_relaxed")
-        print(frame(arms_table(done, setting, best, options.baseline)))
-        if len(explained):
-            print(frame(variants_table(both, setting)))
-        print(frame(health_table(both, setting)))
-        if setting.held_out:
-            print(frame(held_out_table(done, setting, options.baseline)))
-    save.mkdir(parents=True, exist_ok=True)
-    if len(table):
-        with atomic_path(save / f"{setting.name}.parquet") as path:
-            table.write_parquet(path)
-    if num_done and not setting.one_pass:
-        plot(done, setting, save / f"{setting.name}.png")
 
 
-if __name__ == "__main__":
-    main()
+def endpoint_table(ends: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each arm, the best first; means over its pairs."""
+    means = ends.group_by("arm", "rate", maintain_order=True).agg(
+        pl.len().alias("pairs"), pl.exclude("seed").mean()
+    )
+    return means.sort("end", descending=True, maintain_order=True).select(
+        "arm",
+        pl.format("{}", "rate").alias("rate"),
+        "pairs",
+        pl.col("first").alias("unseen, at first"),
+        pl.col("end").alias("unseen, at the end"),
+        pl.col("during").alias("during the pass"),
+        pl.col("env_steps").round().cast(pl.Int64).alias("steps"),
+        pl.col("seconds").round().cast(pl.Int64),
+    )
+
+
+def gaps_table(ends: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each comparison, with differences at the end and during the pass."""
+    of = {str(arm): own.sort("seed") for (arm,), own in ends.group_by("arm")}
+    rows: list[dict[str, Any]] = []
+    for one, other in COMPARED:
+        at_end, during = (
+            of[one][name].to_numpy() - of[other][name].to_numpy() for name in ("end", "during")
+        )
+        rows.append(
+            {
+                "difference": f"{one} - {other}",
+                "pairs": len(at_end),
+                "unseen, at the end, difference": ranged(at_end),
+                "ahead in": int((at_end > 0).sum()),
+                "during the pass, difference": ranged(during),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def ranged(gaps: ArrayLike) -> str:
+    """Return the mean of some differences with its interval; without one if there is only one."""
+    values = np.asarray(gaps, np.float64)
+    mean, freedom = values.mean(), len(values) - 1
+    if not freedom:
+        return f"{mean:+.3f}"
+    half = _QUANTILES[freedom - 1] * values.std(ddof=1) / np.sqrt(len(values))
+    return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"

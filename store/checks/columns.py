@@ -4,6 +4,7 @@
 # (pyarrow.compute defines its functions at import time)
 
 from collections import Counter
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,10 +15,9 @@ from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
-from graphcredit.store.files.parse import parse_json
 from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.parquet.shards import conform, open_parquet, read_table
-from graphcredit.store.provenance.configuration import history_configuration
+from graphcredit.store.provenance.configuration import history_configuration, stated_configuration
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
 from graphcredit.store.sql.views import BASE_VIEWS
 
@@ -132,16 +132,13 @@ def _type_violations(
 def _metadata_violations(file: TableFile, schema: pa.Schema) -> list[Violation]:
     if file.kind == "state_scores" and history_configuration(schema) is None:
         return [violation("old_history", file, "another version, or none stated")]
-    text = (schema.metadata or {}).get(CONFIGURATION_KEY)
-    if file.kind != "credit" or text is None:
-        return []
     try:
-        value = parse_json(text)
-    except ValueError as error:
-        return [violation("credit_configuration", file, str(error))]
-    if isinstance(value, dict):
-        return []
-    return [violation("credit_configuration", file, f"a JSON {type(value).__name__}")]
+        if file.kind == "credit":
+            stated_configuration(schema, file.relative)
+    except SchemaError:
+        text = schema.metadata[CONFIGURATION_KEY]
+        return [violation("credit_configuration", file, f"{text[:80]!r}")]
+    return []
 
 
 def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
@@ -151,11 +148,9 @@ def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
     if ours.num_rows != theirs.num_rows:
         numbers = f"{ours.num_rows} rows, the step shard has {theirs.num_rows}"
         return [violation("credit_rows", credit, numbers)]
-    differs = pa.chunked_array([pa.nulls(0, pa.bool_())])
-    for key in keys:
-        unlike = pc.not_equal(ours[key.name], theirs[key.name])
-        differs = pc.or_(differs, unlike) if len(differs) else unlike
-    rows = pc.indices_nonzero(pc.fill_null(differs, True)).to_pylist() if len(differs) else []
+    unlike = (pc.not_equal(ours[key.name], theirs[key.name]) for key in keys)
+    differs = reduce(pc.or_, (pc.fill_null(each, True) for each in unlike))
+    rows = pc.indices_nonzero(differs).to_pylist()
     if not rows:
         return []
     first = {key.name: ours[key.name][rows[0]].as_py() for key in keys}

@@ -107,12 +107,6 @@ FILE_RULES: dict[str, Rule] = {
             "--quarantine` moves all of them aside",
         ),
         Rule(
-            name="image_file",
-            holds="the files that steps name as their images must be in the store's folder images/",
-            remedy="bring them back: training needs them; `--quarantine` leaves the shard alone",
-            is_movable=False,
-        ),
-        Rule(
             name="graph_pair",
             holds="edges.parquet must have its nodes.parquet beside it",
             remedy=RECREDIT,
@@ -134,16 +128,6 @@ FILE_RULES: dict[str, Rule] = {
             is_movable=False,
         ),
         _notice(
-            "iteration_padding",
-            "iteration folders are zero-padded to 6 digits",
-            "nothing needs doing: it is read anyway",
-        ),
-        _notice(
-            "shard_name",
-            "shard names are made of letters, digits, '.', '_' and '-'",
-            "nothing needs doing: it is read anyway",
-        ),
-        _notice(
             "unknown_column",
             "columns are those of the schema",
             "nothing needs doing: it is ignored; the column `extra` is for data of your own",
@@ -151,13 +135,8 @@ FILE_RULES: dict[str, Rule] = {
         _notice(
             "left_over_spool",
             "no spool is left over",
-            "if its worker is dead, `graphcredit check STORE --recover` makes a shard of it",
-        ),
-        _notice(
-            "live_spool",
-            "no process has a worker's lock",
-            "nothing needs doing while the worker records; if the worker is dead and the process "
-            "is only a child of it, end that process and run `graphcredit check STORE --recover`",
+            "nothing needs doing while its worker records; if that is dead, `graphcredit check "
+            "STORE --recover` makes a shard of it",
         ),
         _notice(
             "left_over_temporary",

@@ -8,7 +8,6 @@ from pathlib import Path
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.errors import StoreFormatError
-from graphcredit.store.files.lock import files_in_use
 from graphcredit.store.layout import (
     ITERATION_TABLES,
     NAME,
@@ -39,9 +38,9 @@ _RUN = r"run_id=(?P<run_id>[^/]*)"
 _ITERATION = rf"{_RUN}/iteration=(?P<iteration>[^/]*)"
 
 _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
-    ("steps", rf"steps/{_ITERATION}/(?P<name>[^/]*)\.parquet", STEP_COLUMNS),
-    ("states", rf"states/{_ITERATION}/(?P<name>[^/]*)\.parquet", STATES_COLUMNS),
-    ("credit", rf"credit/{_ITERATION}/(?P<name>[^/]*)\.parquet", CREDIT_COLUMNS),
+    ("steps", rf"steps/{_ITERATION}/[^/]*\.parquet", STEP_COLUMNS),
+    ("states", rf"states/{_ITERATION}/[^/]*\.parquet", STATES_COLUMNS),
+    ("credit", rf"credit/{_ITERATION}/[^/]*\.parquet", CREDIT_COLUMNS),
     ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
     (
@@ -51,9 +50,9 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ),
     ("summary_advantages", rf"summary/{_ITERATION}/advantages\.parquet", SUMMARY_ADVANTAGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
-    ("replay", rf"replay/{_ITERATION}/(?P<name>[^/]*)\.parquet", REPLAY_COLUMNS),
+    ("replay", rf"replay/{_ITERATION}/[^/]*\.parquet", REPLAY_COLUMNS),
     ("notes", rf"notes/{_ITERATION}/notes\.parquet", NOTE_COLUMNS),
-    ("training", rf"training/{_ITERATION}/(?P<name>[^/]*)\.parquet", TRAINING_COLUMNS),
+    ("training", rf"training/{_ITERATION}/[^/]*\.parquet", TRAINING_COLUMNS),
     ("entities", r"er_graph/entities\.parquet", ENTITY_COLUMNS),
     ("relations", r"er_graph/relations\.parquet", RELATION_COLUMNS),
 )
@@ -64,7 +63,7 @@ _OTHERS: tuple[tuple[str, str | None], ...] = (
     (rf"(credit|replay|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"images/.*", None),
     (rf"spool/{NAME}\.lock", None),
-    (rf"spool/{NAME}\.(arrows|closing)", "left_over_spool"),
+    (rf"spool/{NAME}\.(jsonl|closing)", "left_over_spool"),
     (r".*\.tmp", "left_over_temporary"),
     (rf"({'|'.join(ITERATION_TABLES)}|history)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),
@@ -96,24 +95,7 @@ def find_files(store: Store) -> tuple[list[TableFile], list[Violation]]:
         violations += faults
         if table is not None and not any(v.is_error for v in faults):
             tables.append(table)
-    return tables, _with_holders(store, violations)
-
-
-def _with_holders(store: Store, violations: list[Violation]) -> list[Violation]:
-    """Report a spool as live, not left over, if a process has its worker's lock."""
-    left_over = {
-        (store.root / violation.file).with_suffix(".lock"): violation
-        for violation in violations
-        if violation.rule.name == "left_over_spool"
-    }
-    in_use = files_in_use(set(left_over)) if left_over else {}
-    live = {left_over[path].file: " and ".join(holders) for path, holders in in_use.items()}
-    return [
-        _path_violation("live_spool", violation.file, f"{live[violation.file]} has it")
-        if violation.file in live
-        else violation
-        for violation in violations
-    ]
+    return tables, violations
 
 
 def _table_file(path: Path, relative: str) -> tuple[TableFile | None, list[Violation]]:
@@ -144,16 +126,9 @@ def _path_violations(relative: str, parts: dict[str, str]) -> Iterator[Violation
         refuse_undecodable(Path(relative))
     except StoreFormatError as error:
         yield _path_violation("path_name", relative, str(error))
-    for key, rule in (("run_id", "path_name"), ("name", "shard_name")):
-        if key in parts and not is_name(parts[key]):
-            yield _path_violation(rule, relative, f"{key} {parts[key]!r}")
-    iteration = parts.get("iteration")
-    if iteration is None:
-        return
-    if not is_iteration(iteration):
-        yield _path_violation("path_name", relative, f"iteration {iteration!r}")
-    elif iteration != f"{int(iteration):06d}":
-        yield _path_violation("iteration_padding", relative, f"iteration={iteration}")
+    for key, is_right in (("run_id", is_name), ("iteration", is_iteration)):
+        if key in parts and not is_right(parts[key]):
+            yield _path_violation("path_name", relative, f"{key} {parts[key]!r}")
 
 
 def _path_violation(rule: str, relative: str, found: str) -> Violation:

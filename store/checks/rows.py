@@ -10,10 +10,12 @@ from duckdb.func import ARROW
 from graphcredit.store.checks.file_rules import RowRule, Severity
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.relations import RowRelation
-from graphcredit.store.checks.step_relations import STEP_RELATIONS
+from graphcredit.store.checks.step_relations import MISSING_IMAGE, STEP_RELATIONS
 from graphcredit.store.checks.table_relations import TABLE_RELATIONS
 from graphcredit.store.checks.value_rules import IS_JSON_OBJECT, are_json_objects
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
+from graphcredit.store.images import is_image_path
+from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import Column
 from graphcredit.store.sql.views import (
@@ -48,15 +50,23 @@ class RowCheck:
     num_incomplete: int
 
 
-def open_database(scratch: str) -> duckdb.DuckDBPyConnection:
+def open_database(store: Store, scratch: str) -> duckdb.DuckDBPyConnection:
     """Return an in-memory database for `check_rows`.
 
     Args:
+        store: The store.
         scratch: A directory for data that does not fit in memory.
     """
     database = duckdb.connect(":memory:", config={"memory_limit": _MEMORY})
     database.execute(f"SET temp_directory={quoted(scratch)}")
     database.create_function(IS_JSON_OBJECT, are_json_objects, ["VARCHAR"], "BOOLEAN", type=ARROW)
+
+    def missing_image(paths: list[str | None]) -> str:
+        """Return the first path of an image without a file; empty if there is none."""
+        missing = (p for p in paths if p and is_image_path(p) and not (store.root / p).is_file())
+        return next(missing, "")
+
+    database.create_function(MISSING_IMAGE, missing_image, ["VARCHAR[]"], "VARCHAR")
     return database
 
 

@@ -16,12 +16,7 @@ from graphcredit.store.checks.columns import (
 )
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile, find_files
-from graphcredit.store.checks.made_of import (
-    check_age,
-    check_images,
-    stale_summary,
-    stale_violations,
-)
+from graphcredit.store.checks.made_of import check_age, stale_summary, stale_violations
 from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.errors import InputError, NewerSchemaError, SchemaError
@@ -65,7 +60,7 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
     num_steps = num_trajectories = num_incomplete = 0
     with (
         tempfile.TemporaryDirectory(prefix="graphcredit-check-") as scratch,
-        open_database(scratch) as database,
+        open_database(store, scratch) as database,
     ):
         for number, key in enumerate(sorted(partitions), start=1):
             broken, sound, rows = unchanged(
@@ -149,7 +144,6 @@ def _check_partition(
     readable = [file for file in sound if file.relative not in broken]
     violations += _check_credit(readable)
     steps = [file for file in readable if file.kind == "steps"]
-    violations += (missing for file in steps for missing in check_images(store, file))
     unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
     aged = list(check_age(store, sources, steps, unreadable_files))
     violations += aged

@@ -3,7 +3,7 @@
 A rule whose condition is null counts as kept: nulls are left to the rule `not_null`.
 """
 
-from graphcredit.store.checks.file_rules import REWRITE
+from graphcredit.store.checks.file_rules import REWRITE, RowRule
 from graphcredit.store.checks.relations import (
     RowRelation,
     no_null_elements,
@@ -94,6 +94,9 @@ _STARTS = """
     SELECT *, first(state) OVER (PARTITION BY task_id ORDER BY trajectory_id) AS group_state
     FROM sequence WHERE step_index = 0 AND previous_index IS NULL
 """
+
+MISSING_IMAGE = "missing_image"
+"""Name of the SQL function that looks for the files of images."""
 
 STEP_RELATIONS: tuple[RowRelation, ...] = (
     relation(
@@ -202,5 +205,22 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
         ),
     ),
     relation("trajectories", "steps", _TRAJECTORIES, is_stored=True),
+    relation(
+        "pictured",
+        "steps",
+        f"""
+        SELECT checked_file, file_row_number, trajectory_id,
+            {MISSING_IMAGE}(list_transform(images, lambda i: i.path)) AS missing
+        FROM steps_table
+        """,
+        RowRule(
+            name="image_file",
+            holds="the files that steps name as their images must be in the store's folder images/",
+            condition="missing = ''",
+            found="missing",
+            remedy="bring them back: training needs them; `--quarantine` leaves the shard alone",
+            is_movable=False,
+        ),
+    ),
 )
 """All about steps; each may read those before it."""

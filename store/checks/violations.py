@@ -1,6 +1,7 @@
 """The findings of a check."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from graphcredit.store.checks.file_rules import Rule, Severity
 
@@ -40,6 +41,18 @@ class Violation:
             where += f", row {listed}" if self.num_rows == 1 else f", rows {listed}"
         return f"{where}: {self.rule.holds}: found {self.found}; {self.rule.remedy}"
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the violation for a report, or the note of a file that moved."""
+        return {
+            "rule": self.rule.name,
+            "file": self.file,
+            "first_rows": list(self.rows),
+            "num_rows": self.num_rows,
+            "holds": self.rule.holds,
+            "found": self.found,
+            "remedy": self.rule.remedy,
+        }
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckReport:
@@ -67,3 +80,9 @@ class CheckReport:
     def notices(self) -> tuple[Violation, ...]:
         """The oddities that may stay."""
         return tuple(v for v in self.violations if not v.is_error)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report of `graphcredit check`."""
+        numbers = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        kinds = {"errors": self.errors, "notices": self.notices}
+        return numbers | {kind: [v.as_json() for v in some] for kind, some in kinds.items()}

@@ -1,46 +1,39 @@
 """Copy the files of a store that are missing or different in the copy."""
 
-import posixpath
 import re
-from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
 
 from graphcredit.store.copying.locations import Location, open_location
-from graphcredit.store.errors import InputError, ReplacedError
+from graphcredit.store.errors import InputError
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import (
     ITERATION_TABLES,
     MARKER,
     MARKER_NAME,
-    Store,
     check_marker,
     check_name,
     create_store,
     no_store,
 )
-from graphcredit.store.parquet.snapshot import replacing
 from graphcredit.store.progress import OnProgress, silent
 
-_TOGETHER = ("credit", "graph", "summary")
-"""Folders whose files of an iteration appear at once, after its steps, as `credit` makes them."""
 _TABLES = (*ITERATION_TABLES, "history")
-_FOLDERS = ("", "er_graph", "images", *(t for t in _TABLES if t not in _TOGETHER[1:]))
-"""Folders to copy, in this order; with "credit" come those of `_TOGETHER`."""
+_FOLDERS = ("", "er_graph", "images", *_TABLES)
+"""Folders to copy, in this order: a reader never finds credit without its steps."""
 _PART = re.compile(
     rf"(?:{'|'.join(_TABLES)})/run_id=(?P<run>[^/]+)(?:/iteration=(?P<iteration>\d+))?/[^/]+\.parquet"
 )
 _SHARED = re.compile(r"states\.toml|er_graph/[^/]+\.parquet|images/.+(?<!\.tmp)")
 """Files of all runs."""
-_STAYS = re.compile(r"spool/[^/]+\.arrows|quarantine/[^/]+\.parquet")
+_STAYS = re.compile(r"spool/[^/]+\.jsonl|quarantine/[^/]+\.parquet")
 _AT_ONCE = 8
 """Files that are copied at a time: object storage is far away."""
-_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,10 +60,9 @@ def copy_store(
 ) -> CopyReport:
     """Copy the new files of a store to another place; it may be interrupted and repeated.
 
-    Files are equal if their digests are; those without a digest are compared byte by byte. The
-    credit of an iteration appears at once, with its graph and its summary, and every other file
-    when it is whole. Nothing is removed from the target. A copy on this machine is verified before
-    it gets its name.
+    Files are equal if their digests are; those without a digest are compared byte by byte. A file
+    appears when it is whole, and steps before their credit. Nothing is removed from the target. A
+    copy on this machine is verified before it gets its name.
 
     Args:
         source: A store: its path, or an address such as `s3://bucket/store`.
@@ -82,7 +74,6 @@ def copy_store(
     Raises:
         InputError: Neither is on this machine, the source has nothing of that run or iteration,
             one of its folders is a link, or a place cannot be read or written.
-        ReplacedError: The credit of an iteration was replaced at every attempt to read it.
         StoreFormatError: The source is no store, or the target holds something else.
         DamagedFileError: A file is not what was written.
     """
@@ -111,11 +102,8 @@ def copy_store(
         new = [path for path in chosen if path not in equal]
         copied = 0
         for paths in _in_order(new):
-            if _folder(paths[0]) in _TOGETHER:
-                _copy_together(pool, here, there, paths)
-            else:
-                for _ in pool.map(partial(_copy, here, there), paths):
-                    pass
+            for _ in pool.map(partial(_copy, here, there), paths):
+                pass
             copied += len(paths)
             on_progress("copy", copied, len(new))
     return CopyReport(
@@ -140,24 +128,12 @@ def _chosen(sizes: Iterable[str], run_id: str | None, iteration: int | None) -> 
     return chosen
 
 
-def _in_order(paths: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the files of each folder, and for credit those of each iteration, as they may appear.
-
-    A reader never finds credit without its steps.
-    """
-    together: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-    folders: defaultdict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        folder, *below = path.split("/")
-        if folder in _TOGETHER:
-            together[tuple(below[:2])].append(path)
-        else:
-            folders[folder if below else ""].append(path)
+def _in_order(paths: Sequence[str]) -> Iterator[list[str]]:
+    """Yield some files of a folder at a time, in the order of the folders."""
     for folder in _FOLDERS:
-        if folder in _TOGETHER:
-            yield from together.values()
-        for start in range(0, len(folders[folder]), _AT_ONCE):
-            yield folders[folder][start : start + _AT_ONCE]
+        here = [path for path in paths if _folder(path) == folder]
+        for start in range(0, len(here), _AT_ONCE):
+            yield here[start : start + _AT_ONCE]
 
 
 def _folder(path: str) -> str:
@@ -165,54 +141,10 @@ def _folder(path: str) -> str:
 
 
 def _copy(here: Location, there: Location, path: str) -> None:
-    _staged(here, there, path).close()
-
-
-def _copy_together(
-    pool: ThreadPoolExecutor, here: Location, there: Location, paths: Sequence[str]
-) -> None:
-    """Copy files of one iteration, none of which is replaced meanwhile; they appear at once."""
-    for _ in range(_ATTEMPTS):
-        before = here.versions(paths)
-        staged = [pool.submit(_staged, here, there, path) for path in paths]
-        wait(staged)
-        with ExitStack() as renames:
-            for file in staged:
-                if file.exception() is None:
-                    renames.push(file.result())
-            for file in staged:
-                file.result()
-            if here.versions(paths) == before:
-                with _readers_kept_out(there, paths[0]):
-                    renames.close()
-                return
-            renames.pop_all().__exit__(ReplacedError, ReplacedError(), None)
-    raise ReplacedError(
-        f"the credit of an iteration must stay the same while it is copied: {here.name}/"
-        f"{posixpath.dirname(paths[0])} was replaced. Wait until its writer has finished, then "
-        "copy again"
-    )
-
-
-def _staged(here: Location, there: Location, path: str) -> ExitStack:
-    """Write a copy under a temporary name; it gets its name when the result is closed."""
     is_table = path.endswith(".parquet")
     if is_table and here.folder is not None and there.folder is None:
         verify(here.folder / path)
-    stack = ExitStack()
-    stack.enter_context(there.writing(path, here.read(path), is_sealed=is_table))
-    return stack
-
-
-@contextmanager
-def _readers_kept_out(there: Location, path: str) -> Generator[None]:
-    """Lock out the readers of a run on this machine."""
-    match = _PART.fullmatch(path)
-    if there.folder is None or match is None:
-        yield
-        return
-    with replacing(Store(there.folder), match["run"]):
-        yield
+    there.write(path, here.read(path), is_sealed=is_table)
 
 
 def _require_store(location: Location, sizes: Mapping[str, int]) -> None:
@@ -237,6 +169,4 @@ def _open_target(location: Location, known: Mapping[str, int]) -> None:
     elif known:
         _require_store(location, known)
     else:
-        content = pa.py_buffer(MARKER.encode())
-        with location.writing(MARKER_NAME, content, is_sealed=False):
-            pass
+        location.write(MARKER_NAME, pa.py_buffer(MARKER.encode()), is_sealed=False)

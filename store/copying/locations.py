@@ -1,7 +1,7 @@
 """Locations of stores: folders of this machine, or of object storage by their address."""
 
 import posixpath
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,7 +17,7 @@ from graphcredit.store.errors import (
     MissingDependencyError,
     system_errors,
 )
-from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, sync_file
+from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path
 from graphcredit.store.files.digest import TAIL, stated_digest, verify
 from graphcredit.store.tree import walk_tree
 
@@ -75,12 +75,6 @@ class Location:
                 _read(one, at, _CHUNK) == _read(two, at, _CHUNK) for at in range(0, start, _CHUNK)
             )
 
-    def versions(self, paths: Iterable[str]) -> list[tuple[int, int]]:
-        """Return size and time of each file, which change when it is replaced."""
-        with self._errors("be listed"):
-            files = self.system.get_file_info([self._at(path) for path in paths])
-        return [(info.size, info.mtime_ns) for info in files]
-
     def read(self, path: str) -> pa.Buffer:
         """Return a file; one of this machine is mapped, not read."""
         if self.folder is not None:
@@ -89,9 +83,8 @@ class Location:
         with self._open(path) as file:
             return file.read_buffer()
 
-    @contextmanager
-    def writing(self, path: str, content: pa.Buffer, *, is_sealed: bool) -> Generator[None]:
-        """Write a file under a temporary name; it gets its own when the block ends without error.
+    def write(self, path: str, content: pa.Buffer, *, is_sealed: bool) -> None:
+        """Write a file under a temporary name; it gets its own when it is whole.
 
         Args:
             path: From the root.
@@ -103,8 +96,6 @@ class Location:
                 temporary.write_bytes(content)
                 if is_sealed:
                     verify(temporary)
-                sync_file(temporary)
-                yield
             return
         # A second copy of the same content writes the same temporary file, so none piles up.
         temporary = self._at(f"{path}.{sha256(content).hexdigest()[:8]}{TEMPORARY_SUFFIX}")
@@ -112,13 +103,6 @@ class Location:
             self.system.create_dir(posixpath.dirname(temporary), recursive=True)
             with self.system.open_output_stream(temporary) as stream:
                 stream.write(content)
-        try:
-            yield
-        except BaseException:
-            with suppress(OSError):
-                self.system.delete_file(temporary)
-            raise
-        with self._errors("be written", path):
             self.system.move(temporary, self._at(path))
 
     def _open(self, path: str) -> Any:
@@ -145,7 +129,7 @@ def _local_files(root: Path) -> Listing:
         # Temporary files and locks come and go.
         with suppress(FileNotFoundError):
             sizes[path] = (root / path).stat().st_size
-    return Listing(sizes=sizes, links=tuple(tree.links))
+    return Listing(sizes=sizes, links=tuple(sorted(tree.links)))
 
 
 def _read(file: Any, start: int, length: int) -> bytes:

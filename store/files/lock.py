@@ -43,11 +43,10 @@ class LockFile:
             raise InputError("a lock is held by the process that took it, not by its forks")
         return self._descriptor
 
-    def lock(self, *, wait: bool = False, shared: bool = False) -> bool:
+    def lock(self, *, wait: bool = False) -> bool:
         """Lock the whole file. If another process has it locked, wait, or return False."""
-        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
-            fcntl.flock(self.descriptor, kind if wait else kind | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             return False
         return True
@@ -120,7 +119,7 @@ def alone_in(directory: Path, refusal: str) -> Generator[None]:
 
 def held(path: Path) -> str:
     """Return a sentence that names the processes with a lock, and says what to do about them."""
-    holders = files_in_use({path}).get(path)
+    holders = _processes_with(path)
     if not holders:
         return f"{path} is locked by a process of another user, container or machine"
     return (
@@ -129,19 +128,17 @@ def held(path: Path) -> str:
     )
 
 
-def files_in_use(paths: set[Path]) -> dict[Path, list[str]]:
-    """Return which processes have some files open, each as "process 12 (python w.py)".
+def _processes_with(path: Path) -> list[str]:
+    """Return which processes have a file open, each as "process 12 (python w.py)".
 
-    Files that nobody has open are left out. Processes of other users, containers and machines are
-    not visible.
+    Processes of other users, containers and machines are not visible.
     """
-    real = {os.path.realpath(path): path for path in paths}
-    holders: dict[Path, list[str]] = {}
+    name = os.path.realpath(path)
+    holders: list[str] = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            opened = set(map(_target, (process / "fd").iterdir()))
-            for name in sorted(opened & real.keys()):
-                holders.setdefault(real[name], []).append(_process(process))
+            if name in map(_target, (process / "fd").iterdir()):
+                holders.append(_process(process))
     return holders
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow.csv import CSVWriter
 
 from graphcredit.store.errors import InputError
-from graphcredit.store.files.atomic import atomic_directory, atomic_path, remove_left_overs
+from graphcredit.store.files.atomic import atomic_directory, atomic_path
 from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.layout import AnyStore, Shard, open_store
 from graphcredit.store.parquet.enriched import enriched_tables, estimator_columns
@@ -36,8 +35,6 @@ class ExportReport:
     """Number of rows of all files."""
     num_without_credit: int
     """Number of rows without credit: of incomplete trajectories, or not credited yet."""
-    removed: tuple[Path, ...]
-    """Temporary directories that killed exports left behind, now removed."""
 
 
 def export_store(
@@ -76,54 +73,26 @@ def export_store(
         raise InputError(
             f"{store.root} must have step shards of that run and iteration: found none"
         )
-    if Path(target).suffix in (".csv", ".parquet"):
-        return _export_file(shards, Path(target), estimator, on_progress)
-    target = _free_directory(Path(target))
-    removed = remove_left_overs(target.parent, target.name.__eq__)
-    columns = estimator_columns(shards, estimator)
-    counted = _counted(columns, estimator)
-    num_steps = num_without = 0
-    with atomic_directory(target, may_replace=False) as temporary:
-        for number, (name, shard) in enumerate(zip(_names(shards), shards, strict=True), 1):
-            for table in _write(shard, columns, temporary / name):
-                num_steps += table.num_rows
-                num_without += table[counted].null_count
-            on_progress("export", number, len(shards))
-    return ExportReport(
-        num_files=len(shards),
-        num_steps=num_steps,
-        num_without_credit=num_without,
-        removed=tuple(removed),
-    )
-
-
-def _export_file(
-    shards: list[Shard], target: Path, estimator: str | None, on_progress: OnProgress
-) -> ExportReport:
-    if os.path.lexists(target):
+    target = Path(target)
+    is_file = target.suffix in (".csv", ".parquet")
+    if is_file and os.path.lexists(target):
         raise InputError(f"{target} must be a new file: it is there. Name another, or remove it")
+    target = target if is_file else _free_directory(target)
     columns = estimator_columns(shards, estimator)
     counted = _counted(columns, estimator)
-    num_steps = num_without = 0
-    with atomic_path(target) as temporary, ExitStack() as closing:
-        writer: Any = None
-        for number, shard in enumerate(shards, 1):
-            for table in _tables(shard, columns):
+    num_steps = num_without = num_done = 0
+    with (
+        atomic_path(target) if is_file else atomic_directory(target, may_replace=False) as temporary
+    ):
+        one, each = {temporary: shards}, zip(_names(shards), shards, strict=True)
+        parts = one if is_file else {temporary / name: [shard] for name, shard in each}
+        for path, members in parts.items():
+            for table in _write(members, columns, path, is_csv=target.suffix == ".csv"):
                 num_steps += table.num_rows
                 num_without += table[counted].null_count
-                rows = _flat(table) if target.suffix == ".csv" else table
-                writer = writer or closing.enter_context(_writer(target, temporary, rows.schema))
-                writer.write_table(rows)
-            on_progress("export", number, len(shards))
-    return ExportReport(
-        num_files=1, num_steps=num_steps, num_without_credit=num_without, removed=()
-    )
-
-
-def _writer(target: Path, temporary: Path, schema: pa.Schema) -> Any:
-    if target.suffix == ".csv":
-        return CSVWriter(temporary, schema)
-    return parquet_writer(temporary, schema)
+            num_done += len(members)
+            on_progress("export", num_done, len(shards))
+    return ExportReport(num_files=len(parts), num_steps=num_steps, num_without_credit=num_without)
 
 
 def _flat(table: pa.Table) -> pa.Table:
@@ -131,13 +100,12 @@ def _flat(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
             values = table.column(place).to_pylist()
-            texts = [None if value is None else _json(value) for value in values]
+            encoder = json.JSONEncoder(
+                ensure_ascii=False, default=lambda content: f"<{len(content)} bytes>"
+            )
+            texts = [None if value is None else encoder.encode(value) for value in values]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
     return table
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=lambda each: f"<{len(each)} bytes>")
 
 
 def _counted(columns: tuple[Column, ...], estimator: str | None) -> str:
@@ -180,15 +148,20 @@ def _names(shards: list[Shard]) -> list[str]:
     return list(names)
 
 
-def _write(shard: Shard, columns: tuple[Column, ...], path: Path) -> Iterator[pa.Table]:
-    """Write one file row group by row group, and yield each."""
-    writer: pq.ParquetWriter | None = None
-    for table in _tables(shard, columns):
-        writer = writer or parquet_writer(path, table.schema)
-        writer.write_table(table)
-        yield table
-    if writer:
-        writer.close()
+def _write(
+    shards: list[Shard], columns: tuple[Column, ...], path: Path, *, is_csv: bool
+) -> Iterator[pa.Table]:
+    """Write the steps of some shards to one file, a row group at a time, and yield each."""
+    with ExitStack() as closing:
+        writer: Any = None
+        for shard in shards:
+            for table in _tables(shard, columns):
+                rows = _flat(table) if is_csv else table
+                writer = writer or closing.enter_context(
+                    CSVWriter(path, rows.schema) if is_csv else parquet_writer(path, rows.schema)
+                )
+                writer.write_table(rows)
+                yield table
 
 
 def _tables(shard: Shard, columns: tuple[Column, ...]) -> Iterator[pa.Table]:

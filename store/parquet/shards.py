@@ -191,13 +191,13 @@ def conform(
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def read_table(path: Path, columns: Sequence[Column], *, whole: bool = True) -> pa.Table:
+def read_table(path: Path, columns: Sequence[Column]) -> pa.Table:
     """Read some columns of a file; those that it may lack and does are null.
 
     Raises:
         SchemaError: The file cannot be read, or its columns are not those of the schema.
     """
-    with open_parquet(path, whole=whole) as file:
+    with open_parquet(path) as file:
         names = [column.name for column in columns if column.name in file.schema_arrow.names]
         return conform(file.read(columns=names), columns, where=str(path))
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.files.parse import parse_json
+from graphcredit.store.files.parse import parse_json, parse_object
 from graphcredit.store.schema import CONFIGURATION_KEY
 
 CreditConfiguration: TypeAlias = Mapping[str, Any]
@@ -33,28 +33,26 @@ BALANCES = ("trajectories", "states", "group")
 """`trajectories` of a group, all steps of one having one value; `states`: the steps that start from
 one state; `group`: all steps of a group. Readers ignore any other word."""
 
-HISTORY_VERSION = 2
+HISTORY_VERSION = 3
 """Version of the counts in `history/`."""
 
 
 def configuration_of(schema: pa.Schema) -> dict[str, Any]:
     """Return how the columns of a file were made; nothing where it does not say so in JSON."""
-    try:
-        configuration = parse_json((schema.metadata or {}).get(CONFIGURATION_KEY, b"{}"))
-    except ValueError:
-        return {}
-    return configuration if isinstance(configuration, dict) else {}
+    return parse_object(
+        (schema.metadata or {}).get(CONFIGURATION_KEY, b"").decode(errors="replace")
+    )
 
 
-def stated_configuration(schema: pa.Schema, path: Path) -> dict[str, Any]:
+def stated_configuration(schema: pa.Schema, path: Path | str) -> dict[str, Any]:
     """Return how the columns of a credit shard were made, by estimator.
 
     Raises:
         SchemaError: Its metadata do not say so as a JSON object.
     """
-    text = (schema.metadata or {}).get(CONFIGURATION_KEY, b"{}")
+    text = (schema.metadata or {}).get(CONFIGURATION_KEY)
     try:
-        configuration = parse_json(text)
+        configuration = {} if text is None else parse_json(text)
     except ValueError:
         configuration = None
     if isinstance(configuration, dict):

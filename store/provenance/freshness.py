@@ -140,12 +140,10 @@ def freshness_of(
         )
 
 
-def doubts(states: Iterable[CreditFreshness], most: int = _MOST_LINES) -> list[str]:
+def doubts(states: Iterable[CreditFreshness]) -> list[str]:
     """Return a warning to whoever sees the numbers: a line for each run, estimators and reason.
 
-    Args:
-        states: From `credit_freshness`.
-        most: Lines; a last one counts the rest.
+    After a few lines, a last one counts the rest.
     """
     names: dict[tuple[str, int, str, str], list[str]] = {}
     for each in states:
@@ -156,8 +154,11 @@ def doubts(states: Iterable[CreditFreshness], most: int = _MOST_LINES) -> list[s
     for (run, iteration, state, reason), estimators in names.items():
         alike.setdefault((run, tuple(estimators), state, reason), []).append(iteration)
     lines = [_doubt(*key, iterations) for key, iterations in alike.items()]
-    if (num_more := len(lines) - most) > 0:
-        return [*lines[:most], f"and {num_more:,} more like these: see the view credit_state"]
+    if (num_more := len(lines) - _MOST_LINES) > 0:
+        return [
+            *lines[:_MOST_LINES],
+            f"and {num_more:,} more like these: see the view credit_state",
+        ]
     return lines
 
 

@@ -63,24 +63,16 @@ def summary_state(store: Store, shards: Sequence[Shard]) -> SummaryState:
     paths = summary_paths(store, shards[0].run_id, shards[0].iteration).values()
     if not any(path.exists() for path in paths):
         return "none"
+    said: set[bytes | None] = set()
     try:
-        said = {_said(path) for path in paths}
+        for path in paths:
+            with open_parquet(path, whole=False) as file:
+                said.add((file.schema_arrow.metadata or {}).get(SUMMARY_KEY))
     except InputError:
         return "unreadable"
-    return "current" if said == {_wanted(shards)} else "stale"
-
-
-def _said(path: Path) -> str | None:
-    with open_parquet(path, whole=False) as file:
-        text = (file.schema_arrow.metadata or {}).get(SUMMARY_KEY)
-    return None if text is None else text.decode(errors="replace")
-
-
-def _wanted(shards: Sequence[Shard]) -> str | None:
-    """Return what a current summary says; nothing does if a shard has no credit."""
     try:
-        return summary_mark(
-            fingerprint(shard.path for shard in shards), [shard.credit_path for shard in shards]
-        )
-    except OSError:
-        return ""
+        steps = fingerprint(shard.path for shard in shards)
+        wanted = summary_mark(steps, [shard.credit_path for shard in shards])
+    except OSError:  # a shard has no credit
+        return "stale"
+    return "current" if said == {wanted.encode()} else "stale"

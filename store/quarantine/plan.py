@@ -218,13 +218,4 @@ def _move(source: str, reasons: Sequence[object], **more: Any) -> Move:
 
 
 def _reasons(violations: Iterable[Violation]) -> list[dict[str, Any]]:
-    return [
-        {
-            "rule": violation.rule.name,
-            "holds": violation.rule.holds,
-            "found": violation.found,
-            "first_rows": list(violation.rows),
-            "num_rows": violation.num_rows,
-        }
-        for violation in violations
-    ]
+    return [violation.as_json() for violation in violations]

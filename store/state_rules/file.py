@@ -55,14 +55,11 @@ class StateRules:
     def names(self) -> tuple[str, ...]:
         """What to call each rule: those of `ignore`, then those of `keep`."""
         return tuple(
-            f"{verb} {number}: {rule.means} = {_shown(getattr(rule, rule.means))}"
+            f"{verb} {number}: {rule.means} = "
+            + json.dumps(getattr(rule, rule.means), ensure_ascii=False)
             for verb in VERBS
             for number, rule in enumerate(getattr(self, verb), start=1)
         )
-
-
-def _shown(value: str | tuple[str, ...]) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 @system_errors()

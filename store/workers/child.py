@@ -10,7 +10,6 @@ import os
 import pickle
 import sys
 import traceback
-from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -31,7 +30,7 @@ def main() -> None:
         if script := pickle.loads(messages.get()):
             _run(script)
         work = pickle.loads(messages.get())
-        for answer in work(_pieces(messages)):
+        for answer in work(iter(lambda: pickle.loads(messages.get()), None)):
             connection.send((None, answer))
     except Exception as error:
         if not isinstance(error, GraphcreditError):
@@ -65,11 +64,6 @@ def _listen(connection: "Connection[Any, Any]", messages: SimpleQueue[bytes]) ->
         while True:
             messages.put(connection.recv_bytes())
     os._exit(1)
-
-
-def _pieces(messages: SimpleQueue[bytes]) -> Iterator[Any]:
-    while (piece := pickle.loads(messages.get())) is not None:
-        yield piece
 
 
 if __name__ == "__main__":

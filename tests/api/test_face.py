@@ -79,6 +79,10 @@ def test_a_path_will_do_for_a_store(kind: type, tmp_path: Path):
     assert graphcredit.to_networkx(store, task_id="t0").number_of_nodes() == 5
     assert graphcredit.to_igraph(store, task_id="t0").vcount() == 5
     assert graphcredit.audit(store).numbers
+    judged = graphcredit.evidence(store)
+    assert (judged.num_groups, judged.best) == (1, None)
+    assert repr(judged).startswith("definition")
+    assert "\nas logged --merge segments" in repr(judged)
     assert graphcredit.export(store, kind(tmp_path / "out")).num_steps == 8
     assert graphcredit.open_store(graphcredit.open_store(store)).root == tmp_path / "s"
 

@@ -21,7 +21,7 @@ from graphcredit.store.errors import InputError, OptionError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.filterwarnings("ignore")]
 
-MODEL = Path(__file__).parents[2] / "experiments/textworld/kept/warm/general-0"
+MODEL = Path(__file__).parent / "tiny_policy"
 HALF = 2**-0.5
 EAST, TAKE, WEST = 2 * HALF, HALF, -2 * HALF
 GIGPO = StepCredit(estimator="gigpo")

@@ -35,6 +35,20 @@ def test_estimators_that_differ_by_a_factor_correlate_fully(store: Store):
     assert pairs["grpo", "graphgpo"] < 1
 
 
+def test_a_graph_has_the_mean_advantage_of_each_transition(store: Store):
+    steps = graphcredit.scan(store).collect()
+    chart = plot.graph(store, task_id="t0", estimator="graphgpo").to_dict()
+    ways, states = (chart["datasets"][layer["data"]["name"]] for layer in chart["layer"][:2])
+    assert len(states) == graphcredit.to_igraph(store, task_id="t0").vcount()
+    drawn = {(way["actions"], way["steps"]): way["advantage"] for way in ways}
+    # x and z go from A to B by a, y does not.
+    shared = steps.filter(state="A", action="a", next_state="B")["graphgpo_advantage"]
+    assert shared.len() > 1
+    assert drawn["a", shared.len()] == pytest.approx(shared.mean())
+    with pytest.raises(InputError, match="reach_advantage"):
+        plot.graph(store, task_id="t0")
+
+
 def test_a_name_that_is_not_there_is_refused_with_the_nearest(store: Store, tmp_path: Path):
     with pytest.raises(InputError, match=r"no task_id 't'. Did you mean 't0'\?"):
         plot.estimators(store, task_id="t")

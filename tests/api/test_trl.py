@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # those of TRL and what it imports
 ]
 
-MODEL = Path(__file__).parents[2] / "experiments/textworld/kept/warm/general-0"
+MODEL = Path(__file__).parent / "tiny_policy"
 HALF = 2**-0.5
 
 

@@ -90,21 +90,3 @@ def test_wrong_use_exits_with_2(tmp_path: Path):
         assert result.returncode == 2
         assert message in result.stderr
         assert "Traceback" not in result.stderr
-
-
-def test_credit_ends_with_the_faults_that_it_counted(tmp_path: Path):
-    root = _faulty(tmp_path / "s")
-    result = graphcredit("credit", *root, "-e", "grpo")
-    assert result.returncode == 0, result.stderr
-    head, *findings = _lines(result)[-2:]
-    assert head == f"`graphcredit audit {root[0]}` says more of these:"
-    assert findings[0].startswith("warning: success_without_reward: 1 of 6")
-    assert (
-        "success_without_reward"
-        not in graphcredit("credit", *root, "-e", "grpo", "--no-audit").stdout
-    )
-
-
-def test_credit_of_a_sound_store_says_nothing_of_the_audit(tmp_path: Path):
-    result = graphcredit("credit", sound(tmp_path / "s").root, "-e", "grpo")
-    assert "audit" not in result.stdout

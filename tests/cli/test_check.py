@@ -12,7 +12,7 @@ import pytest
 from graphcredit.cli.commands.check import check
 from graphcredit.cli.main import main
 from graphcredit.collector.recording.recorder import StepRecorder
-from graphcredit.collector.recording.spool_format import SpoolHeader, SpoolWriter, encode_step
+from graphcredit.collector.recording.spool_format import SpoolHeader, SpoolWriter, encode_steps
 from graphcredit.store import create_store
 from tests.cli.in_process import completed
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
@@ -145,7 +145,7 @@ def test_recover_makes_a_shard_of_a_dead_workers_spool(tmp_path: Path):
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     before = graphcredit_check(root)
-    assert "notice: left_over_spool: spool/w7.arrows" in before.stdout
+    assert "notice: left_over_spool: spool/w7.jsonl" in before.stdout
     after = graphcredit_check(root, "--recover")
     assert "recovered 1 step of w7: steps/run_id=r0/iteration=000000/w7-" in after.stdout
     assert "2 step shards, 2 steps, 2 trajectories (1 incomplete): 0 errors" in after.stdout
@@ -158,13 +158,13 @@ def test_recover_says_what_of_a_damaged_spool_is_not_in_a_shard(
     header = SpoolHeader(spool_id="s0", run_id="r0", iteration=0, worker_id="w7")
     row = {"task_id": "t0", "trajectory_id": "x", "logged_at": 1, "reward": 1.0}
     row |= {"state": "A", "action": "a", "next_state": "A"}
-    messages = [encode_step(row | {"step_index": index}) for index in range(3)]
+    lines = [encode_steps([row | {"step_index": index}]) for index in range(3)]
     store.spool_dir.mkdir()
-    path = store.spool_dir / "w7.arrows"
-    SpoolWriter(path, header, messages, fsync=False).close()
+    path = store.spool_dir / "w7.jsonl"
+    SpoolWriter(path, header, lines, fsync=False).close()
     content = path.read_bytes()
     # The reward of the middle one: 1.0 becomes 3.0.
-    left = messages[1].size + messages[2].size
+    left = len(lines[1]) + len(lines[2])
     place = content.find(b"1.0", len(content) - left)
     path.write_bytes(content[:place] + b"3" + content[place + 1 :])
     monkeypatch.setattr(sys, "argv", ["graphcredit", "check", str(store.root), "--recover"])
@@ -173,7 +173,7 @@ def test_recover_says_what_of_a_damaged_spool_is_not_in_a_shard(
     line, *_ = capsys.readouterr().out.splitlines()
     assert line.startswith("recovered 1 step of w7: steps/run_id=r0/iteration=000000/w7-000000.pa")
     assert f"; {left:,} bytes could not be read (steps that are damaged or" in line
-    assert line.endswith("never acknowledged): they are in quarantine/w7-000000.arrows")
+    assert line.endswith("never acknowledged): they are in quarantine/w7-000000.jsonl")
 
 
 def test_a_store_that_our_recorder_wrote_is_sound(tmp_path: Path):

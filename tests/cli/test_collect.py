@@ -43,7 +43,7 @@ def _start(*arguments: str | Path) -> "subprocess.Popen[str]":
 def _wait_for_steps(store: Path) -> None:
     """Wait until a worker has written a few trajectories to its spool."""
     deadline = time.monotonic() + 60
-    while not any(path.stat().st_size > 300_000 for path in (store / "spool").glob("*.arrows")):
+    while not any(path.stat().st_size > 300_000 for path in (store / "spool").glob("*.jsonl")):
         assert time.monotonic() < deadline, "no worker began to play"
         time.sleep(0.02)
 

@@ -27,6 +27,16 @@ def test_the_report_counts_what_got_no_credit(tmp_path: Path):
     assert "'dead' of task 't0'" in result.stderr
 
 
+def test_a_notice_of_several_iterations_is_one_line(tmp_path: Path):
+    for iteration in range(3):
+        store = write_store(tmp_path / "s", worked_example(), iteration=iteration)
+    graphcredit("credit", store.root, "-e", "spo3")
+    write_store(store.root, worked_example()[:4], iteration=0)
+    lines = graphcredit("credit", store.root, "-e", "grpo").stderr.splitlines()
+    (stale,) = [line for line in lines if "spo3 columns that were kept are stale" in line]
+    assert stale.endswith("with --estimator spo3 (in 2 iterations)")
+
+
 def test_the_report_as_json_is_all_that_stdout_holds(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example(), iteration=4)
     result = graphcredit("credit", store.root, "-e", "grpo,gigpo", "-e", "rloo", "--json")
@@ -75,9 +85,9 @@ def test_wrong_use_exits_with_2_and_says_what_is_right(
 def test_the_catalog_is_rebuilt_and_waiting_spools_are_named(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     store.spool_dir.mkdir()
-    (store.spool_dir / "w9.arrows").write_bytes(b"")
+    (store.spool_dir / "w9.jsonl").write_bytes(b"")
     result = graphcredit("credit", store.root, "-e", "grpo")
     assert result.returncode == 0, result.stderr
-    assert "w9.arrows holds steps that are in no shard yet" in result.stderr
+    assert "w9.jsonl holds steps that are in no shard yet" in result.stderr
     with duckdb.connect(str(store.catalog_path), read_only=True) as connection:
         assert connection.sql("SELECT count(grpo_advantage) FROM enriched").fetchall() == [(8,)]

@@ -51,7 +51,7 @@ def test_a_table_shows_the_rows(store: Store):
 
 
 def test_rows_that_are_left_out_are_counted_on_stderr(store: Store):
-    result = graphcredit_sql(store.root, "FROM range(1200)")
+    result = graphcredit_sql(store.root, "FROM range(1200)", "--unlocked")
     assert len(result.stdout.splitlines()) == 101
     assert "100 rows shown, 1,100 more left out" in result.stderr
     whole = graphcredit_sql(store.root, "FROM range(1200)", "--limit-rows", 0, "--unlocked")
@@ -64,7 +64,8 @@ def test_csv_and_json_are_whole_by_default_and_can_be_parsed(store: Store):
     rows = list(csv.DictReader(io.StringIO(as_csv)))
     assert len(rows) == 1200
     assert rows[7] == {"i": "7", "l": "[7, null]", "n": "", "s": 'a"b,c'}
-    objects = json.loads(graphcredit_sql(store.root, query, "--format", "json").stdout)
+    in_json = graphcredit_sql(store.root, query, "--format", "json", "--unlocked").stdout
+    objects = json.loads(in_json)
     assert len(objects) == 1200
     assert objects[7] == {"i": 7, "l": [7, None], "n": None, "s": 'a"b,c'}
 
@@ -134,7 +135,10 @@ def test_refusals_say_why_and_exit_with_2(store: Store, tmp_path: Path):
         ((store.root, "SELECT 1", "--format", "parquet"), "name a file with --output"),
         ((store.root, "SELECT 1", "--output", tmp_path), "the output must be a file"),
         ((tmp_path / "nothing", "SELECT 1"), "is not a store"),
-        ((store.root, "SELECT 1 AS a, 2 AS a", "--format", "json"), "'a' is there twice"),
+        (
+            (store.root, "SELECT 1 AS a, 2 AS a", "--format", "json", "--unlocked"),
+            "'a' is there twice",
+        ),
         ((store.root, "SELECT repeat('x', 2000000000)"), "more than 1024 MiB of memory"),
         ((store.root, _ENDLESS, "--timeout", 0.5), "within 0.5 s"),
     ):
@@ -147,7 +151,7 @@ def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
     state = "[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
     steps = trajectory("x", [state, "a", "B"])
     store = write_store(tmp_path / "store", steps)
-    result = graphcredit_sql(store.root, "SELECT state FROM steps")
+    result = graphcredit_sql(store.root, "SELECT state FROM steps", "--unlocked")
     assert result.stdout.splitlines()[1] == (
         r"[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
     )
@@ -156,7 +160,7 @@ def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
         assert "\x1b" not in _on_terminal(80, *arguments)
         found = graphcredit_sql(*arguments).stdout
         assert ("\x1b" if format_ == "csv" else r"\u001b") in found
-    failed = graphcredit_sql(store.root, "SELECT state::INTEGER FROM steps")
+    failed = graphcredit_sql(store.root, "SELECT state::INTEGER FROM steps", "--unlocked")
     assert failed.returncode == 2
     assert "\x1b" not in failed.stderr
     assert r"\x1b[2J" in failed.stderr
@@ -167,14 +171,10 @@ def test_a_row_wider_than_the_terminal_is_cut_and_says_how_to_see_it_whole(tmp_p
     store = write_store(tmp_path / "store", trajectory("x", [long, "a", "B"]))
     query = ("SELECT trajectory_id, state FROM steps", "--unlocked")
     shown = _on_terminal(80, store.root, *query)
-    assert max(len(line) for line in shown.splitlines() if "--whole" not in line) <= 80
+    assert max(len(line) for line in shown.splitlines() if "--format" not in line) <= 80
     assert "word word wo" in shown
     assert "end" not in shown
-    assert "values of 1 column shortened to fit the terminal: --whole shows all" in shown
-    whole = _on_terminal(80, store.root, *query, "--whole")
-    assert "row 1" in whole
-    assert long in whole.replace("\r\n", "")
-    assert "shortened" not in whole
+    assert "values of 1 column shortened to fit the terminal: --format json shows all" in shown
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_statement_can_be_piped_in(store: Store):
 def test_the_prompt_answers_goes_on_after_an_error_and_keeps_its_history(
     store: Store, tmp_path: Path
 ):
-    typed = "SELECT count(*) AS n\nFROM steps;\nSELECT nothing;\nhelp\nexit\n"
+    typed = "SELECT count(*) AS n\nFROM steps;\nSELECT nothing;\nSHOW TABLES;\nexit\n"
     shown = _on_terminal(100, store.root, typed=typed, XDG_STATE_HOME=str(tmp_path))
     lines = shown.splitlines()
     assert lines[lines.index("n") + 1] == "8"

@@ -14,7 +14,7 @@ def _store(root: Path) -> str:
         *trajectory("z", ["The hall", "fall", "evil\x1b[2J hall"]),
     ]
     store = str(write_store(root, rows).root)
-    given = ("-e", "grpo", "--set", "merge.normalise=casefold", "--no-audit")
+    given = ("-e", "grpo", "--set", "merge.normalise=casefold")
     assert graphcredit("credit", store, *given).returncode == 0
     return store
 
@@ -51,34 +51,18 @@ def test_an_unknown_task_is_wrong_use_and_near_names_are_proposed(tmp_path: Path
     assert result.stderr.endswith("Did you mean 't0'?\n")
 
 
-def test_a_draft_of_rules_is_written_once_and_replaced_when_told(tmp_path: Path):
+def test_a_rule_that_meets_no_text_is_named(tmp_path: Path):
     store = _store(tmp_path / "s")
-    path = tmp_path / "s" / "states.toml"
-    first = graphcredit("states", store, "--draft")
-    assert first.returncode == 0
-    # Case does not matter in a rule, and two texts differ in nothing else.
-    assert "1 difference can be said by no simple rule" in first.stdout
-    assert "[[keep]]" not in path.read_text().partition("What was taken for noise")[2]
-    path.write_text("[[ignore]]\ntext = 'no such thing'\n")
-    refused = graphcredit("states", store, "--draft")
-    assert (refused.returncode, "must not take the place" in refused.stderr) == (2, True)
-    credited = graphcredit("credit", store, "-e", "grpo", "--no-audit")
+    (tmp_path / "s" / "states.toml").write_text("[[ignore]]\ntext = 'no such thing'\n")
+    credited = graphcredit("credit", store, "-e", "grpo")
     assert 'no text has what these rules of states.toml mean: ignore 1: text = "no such thing"' in (
         credited.stderr
     )
-    assert graphcredit("states", store, "--draft", "--replace", "--task", "t0").returncode == 0
-    assert path.read_text().startswith("# Which texts are one state")
 
 
-def test_options_that_do_not_go_together_are_wrong_use(tmp_path: Path):
-    store = _store(tmp_path / "s")
-    for options, said in (
-        ((), "--task must name the task"),
-        (("--draft", "--json"), "--json does not go with it"),
-        (("--task", "t0", "--replace"), "--replace goes with --draft"),
-    ):
-        result = graphcredit("states", store, *options)
-        assert (result.returncode, said in result.stderr) == (2, True)
+def test_without_a_task_there_is_nothing_to_show(tmp_path: Path):
+    result = graphcredit("states", _store(tmp_path / "s"))
+    assert (result.returncode, "--task must name the task" in result.stderr) == (2, True)
 
 
 def test_states_by_a_rule_are_written_and_credited(tmp_path: Path):
@@ -90,8 +74,8 @@ def test_states_by_a_rule_are_written_and_credited(tmp_path: Path):
     assert "  only read: none" in lines
     assert lines[-1] == "`graphcredit credit` takes them with --state: effects.last-tool, calls"
     for state in ("effects+last-tool", "calls"):
-        credited = graphcredit("credit", store, "-e", "graphgpo", "--state", state, "--no-audit")
+        credited = graphcredit("credit", store, "-e", "graphgpo", "--state", state)
         assert credited.returncode == 0
     assert graphcredit("check", store).returncode == 0
-    wrong = graphcredit("states", store, "--set", "calls", "--draft")
+    wrong = graphcredit("states", store, "--set", "calls", "--task", "t0")
     assert (wrong.returncode, "--set goes with" in wrong.stderr) == (2, True)

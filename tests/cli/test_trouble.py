@@ -118,9 +118,7 @@ def test_an_output_that_cannot_be_there_is_named(
     assert str(path.parent if place is _below_a_file else path) in error
 
 
-@pytest.mark.parametrize(
-    "command", [*_WRITERS, *_RESULTS, "credit STORE -e graphgpo -e spo3 --no-audit"]
-)
+@pytest.mark.parametrize("command", [*_WRITERS, *_RESULTS, "credit STORE -e graphgpo -e spo3"])
 def test_a_full_disk_is_a_line_and_leaves_what_was_there(
     store: Store, tmp_path: Path, command: str
 ):
@@ -145,7 +143,7 @@ def _contents(root: Path) -> dict[Path, bytes | None]:
 
 def test_a_directory_where_a_shard_of_credit_belongs_is_named(store: Store):
     (store.root / CREDIT).mkdir(parents=True)
-    error = _assert_one_line(run("credit", store.root, "-e", "grpo", "--no-audit"), 2)
+    error = _assert_one_line(run("credit", store.root, "-e", "grpo"), 2)
     assert str(store.root / CREDIT) in error
 
 
@@ -164,7 +162,7 @@ def test_a_full_disk_is_no_wrong_use(tmp_path: Path, make: Callable[[Path], obje
     path = tmp_path / "s"
     if make is _record:
         create_store(path)
-    with full_disk(), pytest.raises(DiskError, match=r"w0\.arrows: |store\.json: ") as e:
+    with full_disk(), pytest.raises(DiskError, match=r"w0\.jsonl: |store\.json: ") as e:
         make(path)
     assert isinstance(e.value, OSError)
 
@@ -214,7 +212,6 @@ def test_a_bug_keeps_its_traceback(bug: Exception):
         ("vllm", "vllm"),
         ("sentence_transformers", "embed"),
         ("ahocorasick_rs", "er"),
-        ("matplotlib.pyplot", "experiments"),
         ("igraph", None),
         ("nowhere", None),
     ],

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
-from graphcredit.viewer.config import STORE_VARIABLE, TOKENIZER_VARIABLE, server_flags
+from graphcredit.viewer.config import STORE_VARIABLE, server_flags
 from tests.cli.in_process import run
 from tests.worlds import worked_example, write_store
 
@@ -167,24 +167,6 @@ def test_the_server_keeps_to_itself():
     hosts = [flag for flag in flags if "allowedHosts" in flag]
     assert hosts == [f"--server.allowedHosts={host}" for host in ("127.0.0.1", "localhost", "::1")]
     assert not any("allowedHosts" in flag for flag in server_flags(address="10.0.0.1", port=1))
-
-
-def test_a_tokenizer_must_be_a_folder_with_one(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    found = run("view", str(store.root), "--tokenizer", str(tmp_path))
-    assert found.exit_code == 2
-    assert "must be a folder with a tokenizer.json" in found.err
-
-
-def test_the_tokenizer_goes_to_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    store = write_store(tmp_path / "s", worked_example())
-    (tmp_path / "tokenizer.json").write_text("{}")
-    given: dict[str, str] = {}
-    monkeypatch.setattr(
-        os, "execve", lambda _path, _command, environment: given.update(environment)
-    )
-    run("view", str(store.root), "--tokenizer", str(tmp_path), "--port", str(_free_port()))
-    assert given[TOKENIZER_VARIABLE] == str(tmp_path)
 
 
 def test_a_bundle_is_written_and_its_first_page_named(tmp_path: Path):

@@ -12,16 +12,16 @@ LOG = Path("examples/orders.jsonl")
 def test_from_a_log_to_the_decisions_that_mattered(tmp_path: Path):
     shown = run("why", LOG, "--keep", tmp_path / "store", "--most", 3)
     assert shown.exit_code == 0
-    assert "1. Step 3 of failed refund-1:1" in shown.out
-    assert 'refund({"of": "O41"})' in shown.out
-    assert "- 7 failed rollouts of 3 tasks left with `refund`. Such as refund-" in shown.out
+    assert "1. Step 6 of won refund-5:1" in shown.out
+    assert 'refund({"of": "O82"})' in shown.out
+    assert "- 16 failed rollouts of 13 tasks left with `refund`. Such as refund-" in shown.out
     assert "What to distrust" in shown.out
     again = run("why", tmp_path / "store", "--json", "--most", 3)
     told = json.loads(again.out)
     assert len(told["decisions"]) == 3
     assert told["decisions"][0]["sentence"] in shown.out
     assert told["distrust"]
-    assert [len(cluster["members"]) for cluster in told["recurring"]] == [7, 2, 2]
+    assert [len(cluster["members"]) for cluster in told["recurring"]] == [16, 8, 3, *[2] * 8]
     in_python = graphcredit.why(tmp_path / "store", most=3)
     assert in_python.sentences == [each["sentence"] for each in told["decisions"]]
     assert repr(in_python).splitlines()[0] in shown.out

@@ -1,12 +1,10 @@
 """The smallest environment: rooms in a row, won in the last, lost by going west of the first."""
 
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 
 
-class Corridor:
+class Corridor(Environment):
     """Accepts `east` and `west`; going back costs twice as much."""
-
-    note = None
 
     def __init__(self, *, num_rooms: int) -> None:
         self._last = num_rooms - 1
@@ -41,5 +39,4 @@ class Corridor:
             text=state if self._room % 2 else f"You are in {state}.",
             admissible_actions=("east", "west"),
             oracle_actions=("east",) * distance if self._room >= 0 else None,
-            oracle_distance=float(distance) if self._room >= 0 else None,
         )

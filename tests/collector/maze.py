@@ -1,12 +1,10 @@
 """An environment that is a table: which place an action leads to."""
 
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 
 
-class Maze:
+class Maze(Environment):
     """Places joined by actions; in WON it is won, in LOST lost. Other actions are refused."""
-
-    note = None
 
     def __init__(self, ways: dict[str, dict[str, str]]) -> None:
         """Take the ways of each place; the first is the start."""
@@ -29,20 +27,13 @@ class Maze:
         return Transition(
             observation=self._observe(),
             reward=1.0 if self._place == "WON" else 0.0,
-            cost=1.0,
             is_action_valid=action in ways,
             terminated=self._place in ("WON", "LOST"),
             success=self._place == "WON",
         )
 
-    def close(self) -> None:
-        """Hold nothing."""
-
     def _observe(self) -> Observation:
         return Observation(
             state=self._place,
-            text=None,
             admissible_actions=tuple(sorted(self._ways.get(self._place, {}))),
-            oracle_actions=None,
-            oracle_distance=None,
         )

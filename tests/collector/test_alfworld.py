@@ -108,14 +108,14 @@ def test_looking_leaves_the_state_as_it_is(tiny: Environment):
     done = tiny.step("look")
     assert done.is_action_valid
     assert done.observation.text == "You look around."
-    assert (done.observation.state, done.observation.situation) == (first.state, first.situation)
+    assert done.observation.state == first.state
 
 
-def test_two_ways_to_one_place_end_in_one_situation(tiny: Environment):
+def test_two_ways_to_one_place_end_in_one_state(tiny: Environment):
     there = replay(tiny, ("go to box 1", "go to shelf 1"))
     back = replay(tiny, ("go to box 1", "go to box 1", "look", "go to shelf 1"))
     assert back == there
-    assert replay(tiny, ("go to box 1",)).situation != there.situation
+    assert replay(tiny, ("go to box 1",)).state != there.state
 
 
 def test_without_an_oracle_there_is_no_plan(tmp_path: Path):

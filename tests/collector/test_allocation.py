@@ -29,7 +29,6 @@ def _to(state: str, *, success: bool = False) -> Transition:
     return Transition(
         observation=Observation(
             state=state, text=None, admissible_actions=None, oracle_actions=None,
-            oracle_distance=None,
         ),
         reward=0.0,
         cost=1.0,

@@ -102,12 +102,12 @@ def test_no_kill_between_two_file_operations_loses_or_doubles_a_step(tmp_path: P
     assert left_over >= {
         "",
         "tmp",
-        "arrows",
-        "arrows tmp",
+        "jsonl",
+        "jsonl tmp",
         "closing tmp",
-        "arrows closing",
-        "arrows closing, its shard",
-        "arrows, its shard",
+        "closing jsonl",
+        "closing jsonl, its shard",
+        "jsonl, its shard",
     }
 
 
@@ -115,7 +115,7 @@ def _left_over(store: Store) -> str:
     """Return which of the worker's files there are, and whether the older has its shard."""
     paths = [p for p in store.spool_dir.glob("*") if p.suffix != ".lock"]
     names = " ".join(sorted(path.suffix[1:] for path in paths))
-    spools = sorted((p for p in paths if p.suffix != ".tmp"), key=lambda p: p.suffix, reverse=True)
+    spools = sorted((p for p in paths if p.suffix != ".tmp"), key=lambda p: p.suffix)
     has_shard = spools and find_shard(store, read_spool(spools[0]).header)
     return f"{names}, its shard" if has_shard else names
 
@@ -127,7 +127,7 @@ def test_no_kill_during_recovery_loses_or_doubles_a_step(tmp_path: Path):
     for kill_before in range(200):
         create_store(killed)
         _run(crash_worker.record_until_killed, killed, acknowledged, kill_before)
-        if {"w0.closing", "w0.arrows"} <= {path.name for path in (killed / "spool").glob("*")}:
+        if {"w0.closing", "w0.jsonl"} <= {path.name for path in (killed / "spool").glob("*")}:
             break
         shutil.rmtree(killed)
         acknowledged.unlink(missing_ok=True)
@@ -208,8 +208,7 @@ def test_a_child_that_keeps_a_dead_workers_lock_is_named(tmp_path: Path):
         with pytest.raises(RecorderError, match=rf"w0\.lock is locked by process {child} \("):
             StepRecorder(store, run_id="r0", iteration=0, worker_id="w0")
         (notice,) = check_store(store).notices
-        assert (notice.rule.name, notice.file) == ("live_spool", "spool/w0.arrows")
-        assert f"process {child} (" in notice.message
+        assert (notice.rule.name, notice.file) == ("left_over_spool", "spool/w0.jsonl")
     while not (recovered := recover_spools(store)):
         time.sleep(0.01)  # the kernel takes a moment to end the child
     assert [each.num_steps for each in recovered] == [1]
@@ -239,14 +238,14 @@ def test_foreign_files_beside_spools_are_left_alone_and_the_rest_is_recovered(tm
         time.sleep(0.01)
     process.kill()
     process.join()
-    content = (store.spool_dir / "w0.arrows").read_bytes()
-    foreign = ["._w0.arrows", "w0 (copy).arrows", "w0 conflicted.lock", "é.tmp", "-.closing"]
+    content = (store.spool_dir / "w0.jsonl").read_bytes()
+    foreign = ["._w0.jsonl", "w0 (copy).jsonl", "w0 conflicted.lock", "é.tmp", "-.closing"]
     for name in foreign:
         (store.spool_dir / name).write_bytes(content)
-    (store.spool_dir / "w1.arrows").mkdir()
+    (store.spool_dir / "w1.jsonl").mkdir()
     os.mkfifo(store.spool_dir / "w2.closing")
     (store.spool_dir / "w3.lock").symlink_to(tmp_path / "made")
-    shutil.copy(store.spool_dir / "w0.arrows", store.spool_dir / "w3.arrows")
+    shutil.copy(store.spool_dir / "w0.jsonl", store.spool_dir / "w3.jsonl")
     held = dict[str, str]()
     assert [each.num_steps for each in recover_spools(store, on_held=held.__setitem__)] == [1]
     assert list(held) == ["w3"]

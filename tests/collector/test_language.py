@@ -15,12 +15,12 @@ from graphcredit.collector.environments.base import Observation, Task
 from graphcredit.collector.playing.episode import drive, episode
 from graphcredit.collector.playing.job import Job
 from graphcredit.collector.playing.schedule import Rollout, Settings
-from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView
+from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy, PolicyView
 from graphcredit.collector.policies.engines import registry
 from graphcredit.collector.policies.engines.base import Request, Response, Sampling
 from graphcredit.collector.policies.engines.transformers import draw
 from graphcredit.collector.policies.language import policy as language
-from graphcredit.collector.policies.registry import LanguageOptions, Policy, parse_policy
+from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
 from graphcredit.collector.policies.tokens import encode_prompt, load_tokenizer
 from graphcredit.store import create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
@@ -80,7 +80,6 @@ def _observation(state: str = "room 0") -> Observation:
         text=None,
         admissible_actions=("east", "west"),
         oracle_actions=None,
-        oracle_distance=None,
         task="Get out.",
     )
 

@@ -26,7 +26,6 @@ def _observation(
         text=None,
         admissible_actions=admissible,
         oracle_actions=plan,
-        oracle_distance=None if plan is None else float(len(plan)),
     )
 
 

@@ -16,7 +16,6 @@ def _observation(state: str, *actions: str, task: str | None = "Find it.") -> Ob
         text=f"You see: {state}.",
         admissible_actions=actions or None,
         oracle_actions=None,
-        oracle_distance=None,
         task=task,
     )
 
@@ -95,13 +94,19 @@ def test_the_fingerprint_changes_with_what_the_template_says(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('answer = "plain"', "has no user"),
-        ('user = "{state}"', "has no answer"),
-        ('answer = "xml"\nuser = ""', "answer must be tags or plain: .* has 'xml'"),
-        ('answer = "plain"\nuser = 3', "user of a template must be of type str"),
-        ('answer = "plain"\nuser = ""\nhistory_length = true', "must be of type int"),
-        ('answer = "plain"\nuser = ""\nhistory_length = -1', "must be 0 or more"),
-        ('answer = "plain"\nuser = ""\ncolour = "red"', "has 'colour'"),
+        ('answer = "plain"', "must be told 'user'"),
+        ('user = "{state}"', "must be told 'answer'"),
+        ('answer = "xml"\nuser = ""', "answer must be 'tags' or 'plain': got 'xml'"),
+        ('answer = "plain"\nuser = 3', "template.user must be text: got 3"),
+        (
+            'answer = "plain"\nuser = ""\nhistory_length = true',
+            "must be a whole number: got True",
+        ),
+        (
+            'answer = "plain"\nuser = ""\nhistory_length = -1',
+            "must be at least 0: got -1",
+        ),
+        ('answer = "plain"\nuser = ""\ncolour = "red"', "no option 'colour'"),
         ('answer = "plain"\nuser = "{state.__class__}"', r"has \{state\.__class__\}"),
         ('answer = "plain"\nuser = "{score}"', r"may have \{actions\}, .* has \{score\}"),
         ('answer = "plain"\nuser = "{state:{task}}"', r"has \{state:\{task\}\};"),

@@ -209,7 +209,8 @@ def test_a_column_of_a_type_that_the_recorder_does_not_know_fails_at_its_import(
         "from graphcredit.collector.recording import spool_format, validation\n"
         "row = validation.check_step({**dict.fromkeys(('state', 'action', 'next_state'), 'x'),"
         " 'reward': 1, 'seed': [0.5]})\n"
-        "spool_format.encode_step({**row, 'task_id': 't', 'trajectory_id': 'x', 'step_index': 0})"
+        "row |= {'task_id': 't', 'trajectory_id': 'x', 'step_index': 0}\n"
+        "spool_format.encode_steps([row])"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, said in ended.stderr) == (int(bool(said)), True), ended.stderr

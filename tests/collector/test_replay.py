@@ -399,7 +399,6 @@ class Talker(Maze):
             text=f"You cannot {action}.",
             admissible_actions=seen.admissible_actions,
             oracle_actions=None,
-            oracle_distance=None,
         )
         return Transition(
             observation=reply,

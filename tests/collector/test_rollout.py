@@ -71,7 +71,7 @@ def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: 
     assert report.num_steps == sum(map(len, _actions(tmp_path / "store").values()))
     assert report.num_success + report.num_lost + report.num_truncated == 8
     assert told == [(count, 8) for count in range(1, 9)]
-    assert list((tmp_path / "store" / "spool").glob("*.arrows")) == []
+    assert list((tmp_path / "store" / "spool").glob("*.jsonl")) == []
 
 
 @pytest.mark.slow

@@ -70,7 +70,7 @@ def test_another_hash_seed_draws_the_same_boards_and_plans():
         for seed in ("1", "2")
     }
     (only,) = printed
-    assert only.count("oracle_distance=") == 20
+    assert only.count("oracle_actions=(") == 20
 
 
 def test_the_largest_boards_that_can_be_named():

@@ -1,13 +1,15 @@
 """Left-over spools become shards, up to what can be read; nothing is deleted unread."""
 
 import json
+import os
 import random
+import zlib
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,6 @@ from graphcredit.collector.recording.spool_format import (
     SpoolHeader,
     SpoolWriter,
     encode_end,
-    encode_step,
     encode_steps,
     read_spool,
 )
@@ -45,9 +46,9 @@ def _row(index: int, trajectory_id: str = "x", **columns: Any) -> dict[str, Any]
     }
 
 
-def _spool(path: Path, messages: list[pa.Buffer], header: SpoolHeader = HEADER) -> Path:
+def _spool(path: Path, lines: list[bytes], header: SpoolHeader = HEADER) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    SpoolWriter(path, header, messages, fsync=False).close()
+    SpoolWriter(path, header, lines, fsync=False).close()
     return path
 
 
@@ -57,31 +58,25 @@ def _stored(store: Store) -> list[tuple[str, int, bool | None]]:
     return [(row["trajectory_id"], row["step_index"], row["success"]) for t in tables for row in t]
 
 
-def test_a_spool_is_an_arrow_stream_with_one_batch_for_each_step(tmp_path: Path):
-    path = _spool(tmp_path / "w7.arrows", [encode_step(_row(0)), encode_step(_row(1))])
-    with pa.ipc.open_stream(path) as reader:
-        batches = list(reader)
-    assert [batch.num_rows for batch in batches] == [1, 1]
-    values = json.loads(batches[1]["values"][0].as_py())
-    assert next(iter(values)) == "crc32"
-    assert values | {"crc32": ""} == {
-        "crc32": "",
-        "task_id": "t0",
-        "trajectory_id": "x",
-        "step_index": 1,
-        "logged_at": 1_000_001,
-        "reward": 0.25,
-    }
-    assert batches[1]["parts"][0].as_py() == [b"s1", b"a", b"s2", None, None, None]
+def test_a_spool_is_a_line_of_json_for_what_was_acknowledged_at_once(tmp_path: Path):
+    ids = np.array([3, -1], np.int32)
+    row = _row(1, images=[{"bytes": b"png", "path": None}], response_ids=ids)
+    path = _spool(tmp_path / "w7.jsonl", [encode_steps([_row(0)]), encode_steps([row])])
+    head, first, second = path.read_text().splitlines()
+    assert json.loads(head[9:]) == {"spool": 2, **asdict(HEADER)}
+    assert json.loads(first[9:]) == {"steps": [_row(0)]}
+    images = [{"bytes": "cG5n", "path": None}]
+    assert json.loads(second[9:]) == {"steps": [row | {"images": images, "response_ids": [3, -1]}]}
+    assert second[:9] == f"{zlib.crc32(second[9:].encode()):08x} "
 
 
 def test_a_torn_tail_at_any_byte_costs_only_the_torn_step(tmp_path: Path):
-    messages = [encode_step(_row(index)) for index in range(2)]
-    whole = _spool(tmp_path / "whole.arrows", messages).read_bytes()
-    ends = [len(whole) - sum(m.size for m in messages[index:]) for index in range(3)]
-    torn = tmp_path / "torn.arrows"
-    for size in range(ends[0], len(whole) + 1):
-        torn.write_bytes(whole[:size])
+    messages = [encode_steps([_row(index)]) for index in range(2)]
+    whole = _spool(tmp_path / "whole.jsonl", messages).read_bytes()
+    ends = [len(whole) - sum(len(m) for m in messages[index:]) for index in range(3)]
+    torn = tmp_path / "whole.jsonl"
+    for size in range(len(whole), ends[0] - 1, -1):
+        os.truncate(torn, size)
         content = read_spool(torn)
         num_whole = sum(size >= end for end in ends[1:])
         assert [row["step_index"] for row in content.rows] == list(range(num_whole))
@@ -92,45 +87,46 @@ def test_a_flipped_bit_is_never_read_as_another_value(tmp_path: Path):
     end = {"terminated": True, "truncated": False, "success": True}
     ids = np.arange(3, dtype=np.int32)
     together = encode_steps([_row(0, "y", response_ids=ids), _row(1, "y")])
-    messages = [encode_step(_row(0)), encode_step(_row(1, thought="b")), together]
+    messages = [encode_steps([_row(0)]), encode_steps([_row(1, thought="b")]), together]
     messages.append(encode_end("x", end))
-    path = tmp_path / "w7.arrows"
+    path = tmp_path / "w7.jsonl"
     prefixes = [
         repr(read_spool(_spool(path, messages[:number])).rows)
         for number in range(len(messages) + 1)
     ]
     whole = path.read_bytes()
-    for place in random.Random(0).sample(range(len(whole) * 8), 1500):
-        flipped = bytearray(whole)
-        flipped[place // 8] ^= 1 << place % 8
-        path.write_bytes(flipped)
-        with suppress(SchemaError):
-            content = read_spool(path)
-            assert content.header == HEADER
-            expected = prefixes if content.num_bytes_unread else prefixes[-1:]
-            assert repr(content.rows) in expected, place
+    with path.open("r+b", buffering=0) as file:
+        for place in random.Random(0).sample(range(len(whole) * 8), 1500):
+            byte, bit = divmod(place, 8)
+            os.pwrite(file.fileno(), bytes([whole[byte] ^ 1 << bit]), byte)
+            with suppress(SchemaError):
+                content = read_spool(path)
+                assert content.header == HEADER
+                expected = prefixes if content.num_bytes_unread else prefixes[-1:]
+                assert repr(content.rows) in expected, place
+            os.pwrite(file.fileno(), whole[byte : byte + 1], byte)
 
 
 def test_steps_that_belong_together_do_not_come_apart_where_one_is_damaged(tmp_path: Path):
     damaged = _row(1, "y")
     del damaged["next_state"]
     together = encode_steps([_row(0, "x"), _row(0, "y"), damaged])
-    content = read_spool(_spool(tmp_path / "w7.arrows", [encode_step(_row(0, "w")), together]))
+    content = read_spool(_spool(tmp_path / "w7.jsonl", [encode_steps([_row(0, "w")]), together]))
     assert [row["trajectory_id"] for row in content.rows] == ["w"]
-    assert content.num_bytes_unread == together.size
+    assert content.num_bytes_unread == len(together)
     assert content.problem == "a step must have next_state"
 
 
 def test_the_steps_before_a_torn_tail_are_recovered_and_the_spool_is_kept(tmp_path: Path):
     store = create_store(tmp_path / "store")
-    path = _spool(spool_paths(store, "w7").live, [encode_step(_row(0)), encode_step(_row(1))])
+    path = _spool(spool_paths(store, "w7").live, [encode_steps([_row(0)]), encode_steps([_row(1)])])
     path.write_bytes(path.read_bytes()[:-8])
     (recovered,) = recover_spools(store)
     assert (recovered.num_steps, recovered.run_id, recovered.iteration) == (1, "r0", 3)
-    assert recovered.num_bytes_unread == encode_step(_row(1)).size - 8
-    assert recovered.quarantined == store.quarantine_dir / "w7-000000.arrows"
+    assert recovered.num_bytes_unread == len(encode_steps([_row(1)])) - 8
+    assert recovered.quarantined == store.quarantine_dir / "w7-000000.jsonl"
     note = json.loads(recovered.quarantined.with_suffix(".json").read_text())
-    assert note["source"] == "spool/w7.arrows"
+    assert note["source"] == "spool/w7.jsonl"
     assert note["num_bytes_unread"] == recovered.num_bytes_unread
     assert _stored(store) == [("x", 0, None)]
 
@@ -151,20 +147,20 @@ def test_a_spool_without_a_readable_head_moves_to_quarantine(tmp_path: Path, con
     assert recover_spools(store) == []
 
 
-def test_other_columns_than_a_spools_are_refused(tmp_path: Path):
-    path = tmp_path / "w7.arrows"
-    metadata = {"graphcredit.spool": '{"spool_id":"s","run_id":"r","iteration":0,"worker_id":"w"}'}
-    path.write_bytes(pa.schema([("a", pa.int32())], metadata=metadata).serialize())
-    with pytest.raises(SchemaError, match="must have the columns values, parts of a spool"):
+def test_a_spool_of_another_version_is_refused(tmp_path: Path):
+    text = b'{"spool":3,"spool_id":"s","run_id":"r","iteration":0,"worker_id":"w"}'
+    path = tmp_path / "w7.jsonl"
+    path.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
+    with pytest.raises(SchemaError, match="its version is not 2"):
         read_spool(path)
 
 
 def test_an_end_marks_the_last_step_of_its_trajectory(tmp_path: Path):
     end = {"terminated": True, "truncated": False, "success": True}
     messages = [
-        encode_step(_row(0)),
-        encode_step(_row(0, "y")),
-        encode_step(_row(1)),
+        encode_steps([_row(0)]),
+        encode_steps([_row(0, "y")]),
+        encode_steps([_row(1)]),
         encode_end("x", end),
     ]
     store = create_store(tmp_path / "store")
@@ -178,8 +174,8 @@ def test_a_carried_step_stays_with_the_newer_spool(tmp_path: Path):
     paths = spool_paths(store, "w7")
     end = {"terminated": True, "truncated": False, "success": False}
     newer = SpoolHeader(spool_id="s1", run_id="r0", iteration=3, worker_id="w7")
-    _spool(paths.closing, [encode_step(_row(0)), encode_step(_row(1))])
-    _spool(paths.live, [encode_step(_row(1)), encode_end("x", end)], newer)
+    _spool(paths.closing, [encode_steps([_row(0)]), encode_steps([_row(1)])])
+    _spool(paths.live, [encode_steps([_row(1)]), encode_end("x", end)], newer)
     assert [recovered.num_steps for recovered in recover_spools(store)] == [1, 1]
     assert _stored(store) == [("x", 0, None), ("x", 1, False)]
 
@@ -187,7 +183,7 @@ def test_a_carried_step_stays_with_the_newer_spool(tmp_path: Path):
 def test_a_damaged_newer_spool_leaves_the_carried_step_with_the_older(tmp_path: Path):
     store = create_store(tmp_path / "store")
     paths = spool_paths(store, "w7")
-    _spool(paths.closing, [encode_step(_row(0)), encode_step(_row(1))])
+    _spool(paths.closing, [encode_steps([_row(0)]), encode_steps([_row(1)])])
     paths.live.write_bytes(b"damaged")
     older, newer = recover_spools(store)
     assert older.num_steps == 2
@@ -199,7 +195,7 @@ def test_a_shard_of_the_same_name_from_elsewhere_is_neither_replaced_nor_taken_f
     tmp_path: Path,
 ):
     store = create_store(tmp_path / "store")
-    _spool(spool_paths(store, "w7").live, [encode_step(_row(0))])
+    _spool(spool_paths(store, "w7").live, [encode_steps([_row(0)])])
     foreign = store.steps_dir("r0", 3) / "w7-000000.parquet"
     foreign.parent.mkdir(parents=True)
     foreign.write_bytes(b"something else")
@@ -212,14 +208,14 @@ def test_only_the_named_worker_is_recovered(tmp_path: Path):
     store = create_store(tmp_path / "store")
     for worker in ("w.1", "w.2"):
         header = SpoolHeader(spool_id=worker, run_id="r0", iteration=3, worker_id=worker)
-        _spool(spool_paths(store, worker).live, [encode_step(_row(0, worker))], header)
+        _spool(spool_paths(store, worker).live, [encode_steps([_row(0, worker)])], header)
     assert [recovered.worker_id for recovered in recover_spools(store, "w.2")] == ["w.2"]
-    assert {path.name for path in store.spool_dir.iterdir()} == {"w.1.arrows", ".lock"}
+    assert {path.name for path in store.spool_dir.iterdir()} == {"w.1.jsonl", ".lock"}
 
 
 def test_the_unfinished_shard_of_a_dead_worker_is_removed_and_others_are_not(tmp_path: Path):
     store = create_store(tmp_path / "store")
-    _spool(spool_paths(store, "w7").live, [encode_step(_row(0))])
+    _spool(spool_paths(store, "w7").live, [encode_steps([_row(0)])])
     directory = store.steps_dir("r0", 3)
     directory.mkdir(parents=True)
     (directory / "w7-000000.parquet.0a1b2c3d.tmp").touch()
@@ -264,7 +260,7 @@ def test_a_step_comes_out_of_a_spool_as_it_comes_out_of_a_recorder(
     with StepRecorder(root / "a", run_id="r0", iteration=3, worker_id="w7") as recorder:
         recorder.trajectory(task_id="t0", trajectory_id="x").log(**columns)
     store = create_store(root / "b")
-    _spool(spool_paths(store, "w7").live, [encode_step(_row(0) | check_step(columns))])
+    _spool(spool_paths(store, "w7").live, [encode_steps([_row(0) | check_step(columns)])])
     recover_spools(store)
     (recorded,) = (table.drop_columns("logged_at") for table in read_steps(Store(root / "a")))
     (recovered,) = (table.drop_columns("logged_at") for table in read_steps(store))

@@ -77,10 +77,10 @@ def test_an_error_of_the_service_and_a_refused_call_change_nothing():
     failed = _play([*WON, _on("return_order", "O107")])[-1]
     assert is_failure(failed.observation.text or "")
     assert failed.is_action_valid
-    assert failed.observation.situation == before.situation
+    assert failed.observation.state == before.state
     for action in ("look", "get_order({})", _on("get_order", "O1"), "finish({", "finish(3)"):
         refused = _play([*WON, action])[-1]
-        assert (refused.is_action_valid, refused.observation.situation) == (False, before.situation)
+        assert (refused.is_action_valid, refused.observation.state) == (False, before.state)
 
 
 def test_an_address_can_be_changed_back():
@@ -127,7 +127,7 @@ def test_a_plan_is_a_shortest_one_by_trying_everything():
     environment = _open("w1-s0")
     start = environment.reset()
     distance = int(start.oracle_distance or 0)
-    reached: set[object] = {start.situation}
+    reached: set[object] = {start.state}
     paths: list[tuple[str, ...]] = [()]
     for length, _ in product(range(1, distance + 1), (0,)):
         longer: list[tuple[str, ...]] = []
@@ -136,8 +136,8 @@ def test_a_plan_is_a_shortest_one_by_trying_everything():
                 replay(environment, path)
                 transition = environment.step(action)
                 assert not (transition.success and length < distance)
-                if transition.observation.situation not in reached:
-                    reached.add(transition.observation.situation)
+                if transition.observation.state not in reached:
+                    reached.add(transition.observation.state)
                     longer.append((*path, action))
         paths = longer
     assert any(replay(environment, path).oracle_distance == 0 for path in paths)

@@ -12,7 +12,7 @@ import torch
 from graphcredit.collector.options import LanguageOptions, ReplayOptions
 from graphcredit.collector.policies.engines import http, vllm_server
 from graphcredit.collector.policies.engines.base import Request, Sampling
-from graphcredit.collector.policies.engines.http import exchange, parse_address
+from graphcredit.collector.policies.engines.http import checked_url, exchange
 from graphcredit.collector.policies.engines.transformers import TransformersEngine
 from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
 from graphcredit.collector.policies.language import policy as language
@@ -150,7 +150,7 @@ def test_weights_are_loaded_by_one_request_only(fake: FakeVllm, models: list[str
 
 def test_a_server_that_does_not_run_or_answer_is_told_of():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = parse_address(f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        address = checked_url(f"http://127.0.0.1:{silent.getsockname()[1]}/")
         with pytest.raises(EngineError, match=r"answer within 0.05 s: http://127.0.0.1:\d+/x did"):
             exchange(address, "/x", seconds=0.05)
     with pytest.raises(EngineError, match=r"running at http://127.0.0.1:\d+: .*refused, 3 times"):
@@ -210,7 +210,7 @@ def test_a_server_that_is_not_named_is_that_of_this_machine(models: list[str]):
     assert (policy.server, str(policy.model.path)) == ("http://127.0.0.1:8000", models[0])
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_trainer_recomputes_the_logged_logprobs(
     tmp_path: Path, fake: FakeVllm, models: list[str], workers: int
 ):

@@ -81,11 +81,6 @@ def renamed(rows: list[Row], name: str, **columns: Any) -> list[Row]:
     return [row | {"trajectory_id": name} | columns for row in rows]
 
 
-def listed(rows: list[Row], actions: Callable[[Row, int], list[str] | None]) -> list[Row]:
-    """Return steps with lists of admissible actions, made of the step and its number."""
-    return [row | {"admissible_actions": actions(row, number)} for number, row in enumerate(rows)]
-
-
 def at(rows: list[Row], time: datetime) -> list[Row]:
     """Return steps that were all logged at one time."""
     return [row | {"logged_at": time} for row in rows]

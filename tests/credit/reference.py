@@ -329,7 +329,6 @@ def graft(
     gamma: float = 0.99,
     gae_lambda: float = 0.95,
     hops: int = 200,
-    ahead: str = "walks",
     failure_ends: str = "shared",
     edge_counts: str = "edges",
     step_weight: float = 1.0,
@@ -351,7 +350,7 @@ def graft(
     lies_ahead = {
         node: math.fsum(
             (gamma * gae_lambda) ** k * mean
-            for k, mean in enumerate(_means_ahead(gain, node, hops, ahead), start=1)
+            for k, mean in enumerate(_means_ahead(gain, node, hops), start=1)
         )
         for node in {v for _, v in counts}
     }
@@ -397,16 +396,14 @@ def _on_policy_value(
     return dict.fromkeys(nodes, 0.0) | dict(zip(solved, solution, strict=True)) | {GOAL: 1.0}
 
 
-def _means_ahead(
-    gain: Mapping[tuple[Any, Any], float], start: Any, hops: int, ahead: str
-) -> Iterable[float]:
+def _means_ahead(gain: Mapping[tuple[Any, Any], float], start: Any, hops: int) -> Iterable[float]:
     """Walk forward from a node, with the number of walks to each edge."""
     reached = Counter({start: 1})
     for _ in range(hops):
         walks: Counter[tuple[Any, Any]] = Counter()
         for u, v in gain:
             if reached[u]:
-                walks[u, v] = reached[u] if ahead == "walks" else 1
+                walks[u, v] = reached[u]
         if not walks:
             return
         total = sum(walks.values())

@@ -96,7 +96,7 @@ tasks = "*1"
 """
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("merge", "rules"),
     [
@@ -110,7 +110,8 @@ tasks = "*1"
 def test_a_cluster_writes_the_bytes_that_one_process_writes(
     tmp_path: Path, ray_engine: BatchEngine, merge: MergeSettings, rules: str
 ):
-    others = [row.name for row in ESTIMATORS if row.name != "rloo"]
+    without = {"rloo", "spo3"} if merge.goes_on else {"rloo"}
+    others = [row.name for row in ESTIMATORS if row.name not in without]
     wanted = GRPO.changed(estimators=configure(others), merge=merge, graph_window=1)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("ray", ray_engine)):
@@ -122,15 +123,15 @@ def test_a_cluster_writes_the_bytes_that_one_process_writes(
     assert written[0] == written[1]
     assert reports[0] == reports[1]
     # Three credit shards, two graph tables and two of a summary of each iteration, one history.
-    assert len(written[0]) == 15
+    assert len(written[0]) == 14 + ("spo3" in others)
     columns = set(pq.read_schema(store.shards()[0].credit_path).names)
-    assert columns >= {f"{row.name}_advantage" for row in ESTIMATORS}
+    assert columns >= {f"{name}_advantage" for name in others}
 
 
 def test_processes_write_the_bytes_that_one_process_writes(tmp_path: Path):
     """The exact merge, which learns nothing, is that of the slow tests of killed workers."""
     merge = MergeSettings(merge="segments")
-    wanted = GRPO.changed(estimators=configure(["grpo", "spo3", "graphgpo"]), merge=merge)
+    wanted = GRPO.changed(estimators=configure(["grpo", "graphgpo"]), merge=merge)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("processes", LocalEngine(2))):
         store = _two_iterations(tmp_path / name)
@@ -307,15 +308,13 @@ def test_no_more_batches_are_under_way_than_two_for_each_cpu(
 
 def test_counts_travel_between_processes():
     history = RunHistory({"merge": "exact"})
-    names = {"task_id": ["t", "t"], "state": ["A", "B"], "identity": ["a", None]}
-    counts = {"signature": [7, None], "num_total": [3, 1], "num_success": [1, 1]}
+    names = {"task_id": ["t", "t"], "state": ["A", "B"]}
+    counts = {"num_total": [3, 1], "num_success": [1, 1]}
     history.add(4, "mark", history.keyed(pa.table(names | counts)), 3)
     copy: RunHistory = pickle.loads(pickle.dumps(history))
     # Nobody acts at a goal, which has no name.
     wanted = pa.table({"task_id": ["t", "t", "u", "t"], "state": ["B", "A", "A", None]})
     assert [found.tolist() for found in copy.look_up(wanted)] == [[1, 3, 0, 0], [1, 1, 0, 0]]
-    (known,) = copy.known(pa.array(["t"])).to_pylist()
-    assert known == {"task_id": "t", "state": "A", "identity": "a", "signature": 7}
     assert copy.iterations == {4: "mark"}
     assert (copy.num_trajectories, copy.merge) == (3, {"merge": "exact"})
 
@@ -342,7 +341,7 @@ def test_the_command_starts_a_cluster_of_its_own(tmp_path: Path, monkeypatch: py
     assign_credit(local, GRPO)
     monkeypatch.chdir(tmp_path)
     # Another process: this one may be of the cluster of the other tests.
-    command = ["credit", "ray", "-e", "grpo", "--engine", "ray", "--no-audit"]
+    command = ["credit", "ray", "-e", "grpo", "--engine", "ray"]
     result = subprocess.run(
         [sys.executable, "-m", "graphcredit.cli.main", *command],
         capture_output=True,

@@ -56,7 +56,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "graft": [
         {},
         {"normalize": "none", "gamma": 0.8, "gae_lambda": 0.5, "hops": 3},
-        {"ahead": "edges", "hops": 7, "edge_counts": "steps"},
+        {"hops": 7, "edge_counts": "steps"},
         {"failure_ends": "apart", "gamma": 1.0, "gae_lambda": 0.6, "stat_over": "steps"},
         {"gae_lambda": 0.0, "edge_counts": "steps", "step_weight": 2.0, "episode_weight": 0.5},
     ],

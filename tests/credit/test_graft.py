@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from graphcredit.credit.estimators.graft import Graft
-from graphcredit.credit.graph.ahead import means_of_edges, means_of_walks
-from graphcredit.credit.graph.reach_value import reach_value
+from graphcredit.credit.graph.ahead import means_of_walks
+from graphcredit.credit.graph.goal_chance import goal_chance
 from graphcredit.credit.iteration.assemble import assemble
 from tests.worlds import step_table, trajectory, worked_example
 
@@ -75,14 +75,12 @@ def _two_ways_to_c() -> list[Row]:
     [
         # One hop ahead of S→M: (-1/48 - 1/48 + 1/16) / 3 = 1/144, times 1/2. Two hops: 0.
         ({"hops": 2}, 1 / 288),
-        # Three: edges (1/3 - 1/6 + 0) / 3 = 1/18, times 1/8.
-        ({"ahead": "edges"}, 1 / 288 + 1 / 144),
         # Two walks lead to each edge of C: (2/3 - 2/6 + 0) / 5 = 1/15, times 1/8.
-        ({"ahead": "walks"}, 1 / 288 + 1 / 120),
-        ({"ahead": "walks", "gae_lambda": 0.5}, 1 / 576 + 1 / 960),
+        ({}, 1 / 288 + 1 / 120),
+        ({"gae_lambda": 0.5}, 1 / 576 + 1 / 960),
     ],
 )
-def test_an_edge_ahead_counts_once_or_once_for_each_walk(options: dict[str, Any], worth: float):
+def test_an_edge_ahead_counts_once_for_each_walk(options: dict[str, Any], worth: float):
     options = {"gamma": 0.5, "gae_lambda": 1.0} | options
     rewards = in_order(_two_ways_to_c(), "step_reward", **options)
     assert rewards[::4] == pytest.approx([worth] * 4)
@@ -140,11 +138,11 @@ def test_the_value_of_a_long_chain_and_of_a_loop_that_is_seldom_left():
     """A chain of 1,000 edges; and a loop of two nodes, left for the goal once in 1,000 rounds."""
     source = np.append(np.arange(1000), [1001, 1002, 1002])
     target = np.append(np.arange(1, 1001), [1002, 1001, 1003])
-    found = reach_value(
+    found = goal_chance(
         source=source,
         target=target,
         chance=0.99 * np.append(np.ones(1001), [0.999, 0.001]),
-        group_of_node=np.repeat([0, 1], [1001, 3]),
+        num_nodes=1004,
         goals=np.array([1000, 1003]),
     )
     last = 0.00099 / (1 - 0.99**2 * 0.999)
@@ -152,8 +150,7 @@ def test_the_value_of_a_long_chain_and_of_a_loop_that_is_seldom_left():
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("means", "hops"), [(means_of_walks, 1000), (means_of_edges, 5)])
-def test_numbers_of_walks_without_bound(means: Any, hops: int):
+def test_numbers_of_walks_without_bound():
     """From each of 50 nodes to all others: 49^1000 walks. Node 50 leads there, 51 is left by none.
 
     The edge from 50 is worth 7, the others 1.
@@ -161,8 +158,8 @@ def test_numbers_of_walks_without_bound(means: Any, hops: int):
     source, target = np.nonzero(~np.eye(50, dtype=bool))
     source, target = np.append(source, [50, 0]), np.append(target, [0, 51])
     value = np.append(np.ones(50 * 49), [7.0, 1.0])
-    found = np.array(list(islice(means(source, target, value, 52), hops)))
-    assert found.shape == (hops, 52)
+    found = np.array(list(islice(means_of_walks(source, target, value, 52), 1000)))
+    assert found.shape == (1000, 52)
     assert found[0, 50] == pytest.approx(7)
     np.testing.assert_allclose(found[1:, :51], 1)
     assert not found[:, 51].any()

@@ -8,25 +8,22 @@ import pytest
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, create_store, open_store
 from tests.worlds import worked_example, write_store
 
-LAST = 11
+LAST = 5
 
 
-def _long_run(root: Path, first: int = 0) -> Store:
+def _long_run(root: Path) -> Store:
     store = create_store(root)
-    for number in range(first, LAST + 1):
+    for number in range(LAST + 1):
         write_store(root, worked_example(), iteration=number)
     return store
 
 
-def _credit(store: Store, merge: str, iteration: int | None = None) -> None:
-    settings = CreditSettings(
-        estimators=configure(["graphgpo", "spo3"]), merge=MergeSettings(merge=merge)
-    )
+def _credit(store: Store, iteration: int | None = None) -> None:
+    settings = CreditSettings(estimators=configure(["graphgpo", "spo3"]))
     assign_credit(store, settings, iteration=iteration)
 
 
@@ -48,26 +45,23 @@ def _last_credit(store: Store) -> list[dict[str, object]]:
     return pq.ParquetFile(shard.credit_path).read().to_pylist()
 
 
-@pytest.mark.parametrize(("merge", "first"), [("exact", 0), ("segments", LAST - 5)])
-def test_the_newest_iteration_is_credited_without_a_look_at_old_shards(
-    tmp_path: Path, merge: str, first: int
-):
-    store = _long_run(tmp_path / "s", first)
+def test_the_newest_iteration_is_credited_without_a_look_at_old_shards(tmp_path: Path):
+    store = _long_run(tmp_path / "s")
     (newest,) = store.shards("r0", LAST)
     steps = newest.path.read_bytes()
     newest.path.unlink()
-    _credit(store, merge)
+    _credit(store)
     newest.path.write_bytes(steps)
     damaged = open_store(copytree(store.root, tmp_path / "damaged"))
     _damage(damaged, before=LAST)
-    _credit(store, merge, LAST)
-    _credit(damaged, merge, LAST)
+    _credit(store, LAST)
+    _credit(damaged, LAST)
     assert _last_credit(damaged) == _last_credit(store)
     history = store.history_path("r0").read_bytes()
     assert damaged.history_path("r0").read_bytes() == history
     counts = pq.ParquetFile(store.history_path("r0")).read(["state", "num_total"]).to_pylist()
     # Three trajectories of each iteration pass A.
-    assert {"state": "A", "num_total": 3 * (LAST + 1 - first)} in counts
+    assert {"state": "A", "num_total": 3 * (LAST + 1)} in counts
 
 
 def test_estimators_without_a_history_need_no_old_shard_at_all(tmp_path: Path):

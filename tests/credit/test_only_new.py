@@ -55,9 +55,9 @@ def test_credit_that_is_gone_is_made_again_and_nothing_else_is_written(store: St
 
 
 def test_the_command_says_when_there_is_nothing_to_do(store: Store):
-    first = graphcredit("credit", store.root, "-e", "grpo", "--new", "--no-audit")
+    first = graphcredit("credit", store.root, "-e", "grpo", "--new")
     assert "in 3 groups, 3 iterations" in first.stdout
-    again = graphcredit("credit", store.root, "-e", "grpo", "--new", "--no-audit")
+    again = graphcredit("credit", store.root, "-e", "grpo", "--new")
     assert (again.returncode, again.stdout) == (
         0,
         "every iteration has this credit already: nothing to do\n",

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit.audit.agreement import Agreement, agreements, mean_agreement, step_shares
+from graphcredit.credit.audit.agreement import Agreement, agreements, mean_agreement
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
@@ -118,10 +118,3 @@ def test_what_is_not_judged(tmp_path: Path):
         assert agreements(connection, COLUMN) == []
         mean = mean_agreement(connection, COLUMN)
     assert (mean.num_groups, mean.over_all, mean.silent_share) == (0, None, None)
-
-
-def test_progress_in_failures_and_idleness_in_successes(tmp_path: Path):
-    with connect(_world(tmp_path / "s", [1, 2, 3, 4, 5])) as connection:
-        shares = step_shares(connection)
-    assert (shares.num_failed_steps, shares.num_failed_progress) == (2, 1)
-    assert (shares.num_successful_steps, shares.num_successful_idle) == (3, 1)

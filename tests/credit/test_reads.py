@@ -50,7 +50,6 @@ def _credit(store: Store, estimator: str, merge: MergeSettings) -> None:
         ("grpo", "segments", 2),
         # To count where trajectories acted, then for credit.
         ("spo3", "exact", 2),
-        ("spo3", "segments", 3),
     ],
 )
 def test_the_steps_of_an_iteration_are_read_once_for_each_purpose(
@@ -95,9 +94,8 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 MODEL = MergeSettings(merge="embedding", embedder="some/model")
 
 
-@pytest.mark.parametrize("estimator", ["grpo", "spo3"])
-def test_a_model_is_loaded_once_a_run(tmp_path: Path, loaded: list[str], estimator: str):
-    _credit(_three_iterations(tmp_path / "s"), estimator, MODEL)
+def test_a_model_is_loaded_once_a_run(tmp_path: Path, loaded: list[str]):
+    _credit(_three_iterations(tmp_path / "s"), "grpo", MODEL)
     assert loaded == ["some/model"]
 
 
@@ -105,15 +103,15 @@ def test_a_run_whose_vectors_are_all_kept_loads_no_model(tmp_path: Path, loaded:
     store = _three_iterations(tmp_path / "s")
     _credit(store, "grpo", MODEL)
     loaded.clear()
-    _credit(store, "spo3", MODEL)
+    _credit(store, "graphgpo", MODEL)
     assert loaded == []
 
 
 def test_a_table_of_several_iterations_loads_a_model_once(loaded: list[str]):
     steps = step_table(worked_example())
     parts = [steps.append_column("iteration", [[n] * steps.num_rows]) for n in ITERATIONS]
-    credit = compute(pa.concat_tables(parts), estimators=["spo3"], merge=MODEL)
-    assert credit["spo3_advantage"].null_count == 0
+    credit = compute(pa.concat_tables(parts), estimators=["grpo"], merge=MODEL)
+    assert credit["grpo_advantage"].null_count == 0
     assert loaded == ["some/model"]
 
 

@@ -7,28 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.credit.audit.draft import draft_rules, write_draft
-from graphcredit.credit.audit.suggest import differences
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.admissible import UNKNOWN
-from graphcredit.credit.merging.candidates import KeptApart, with_kept
-from graphcredit.credit.merging.exact import same_text
 from graphcredit.credit.merging.overrule.apply import find
-from graphcredit.credit.merging.recognise import Looks
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
-from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.errors import OptionError
 from graphcredit.store.provenance.freshness import credit_freshness
 from graphcredit.store.schema import RULES_MET_KEY
-from graphcredit.store.state_rules.file import parse_state_rules, read_state_rules
 from graphcredit.store.state_rules.rule import StateRule
 from tests.worlds import trajectory, write_store
 
@@ -169,44 +161,6 @@ def test_the_order_of_shards_changes_no_partition(tmp_path: Path):
     assert partitions[0] == partitions[1]
 
 
-@pytest.mark.parametrize("merge", MERGES)
-def test_an_unedited_draft_changes_nothing(tmp_path: Path, merge: str):
-    store = write_store(tmp_path / "s", _rooms(), _rooms("t1", seed=2))
-    _credit(store, MERGES[merge])
-    before = [shard.credit_path.read_bytes() for shard in store.shards()]
-    write_draft(store, draft_rules(store, run_id="r0", iteration=0), may_replace=False)
-    assert not read_state_rules(store)
-    assert _credit(store, MERGES[merge]) == {}
-    assert [shard.credit_path.read_bytes() for shard in store.shards()] == before
-
-
-def test_a_draft_overrules_the_merge_once_its_rules_are_taken(tmp_path: Path):
-    store = _clocks(tmp_path / "s")
-    _credit(store, MERGES["segments"])
-    draft = draft_rules(store, run_id="r0", iteration=0, task_id="t0")
-    rules = parse_state_rules(re.sub(r"^#(?! )", "", draft.text, flags=re.M), where="draft")
-    values = [rule.values for rule in rules.keep if rule.values]
-    assert values
-    assert all(value.startswith("It is {time} and") for value in values)
-    assert ("open", "shut") in [rule.words for rule in rules.ignore]
-    store.state_rules_path.write_text(f"[[keep]]\nvalues = {json.dumps(values[0])}\n")
-    _credit(store, MERGES["segments"])
-    texts = _state_of_text(store)
-    assert len({(task, state) for (task, _), state in texts.items()}) == len(texts)
-
-
-def test_a_draft_takes_the_place_of_rules_only_when_told(tmp_path: Path):
-    store = write_store(tmp_path / "s", _rooms())
-    _credit(store, MERGES["segments"])
-    draft = draft_rules(store, run_id="r0", iteration=0)
-    store.state_rules_path.write_text("# mine\n")
-    with pytest.raises(InputError, match=r"must not take the place.*--replace"):
-        write_draft(store, draft, may_replace=False)
-    assert store.state_rules_path.read_text() == "# mine\n"
-    write_draft(store, draft, may_replace=True)
-    assert store.state_rules_path.read_text() == draft.text
-
-
 def test_credit_by_other_rules_is_stale(tmp_path: Path):
     store = write_store(tmp_path / "s", _rooms())
     _credit(store, MERGES["segments"])
@@ -281,26 +235,4 @@ def test_a_field_goes_and_nothing_else(value: Any, is_indented: bool):
     text = json.dumps(value, indent=2 if is_indented else None)
     left = find(StateRule(field="**.t"), text).text
     assert json.loads(left) == _pruned(value)
-    if "t" not in json.dumps(value):
-        assert left == text
-
-
-_WORD = st.sampled_from(["a", "door", "7", "8.5", "12:30", "x1f", "(", ".", "{", "é", "\n", "  "])
-
-
-@given(st.lists(_WORD, max_size=25).map(" ".join), st.lists(_WORD, max_size=25).map(" ".join))
-def test_every_suggested_rule_means_something(first: str, second: str):
-    for piece in differences(first, second):
-        if piece.suggestion:
-            rule = piece.suggestion.rule()
-            assert find(rule, first).pieces or find(rule, second).pieces
-
-
-def test_states_of_several_iterations_are_apart_where_what_is_kept_differs():
-    kept, texts = ["", "0\x1fwet", "0\x1fdry", "0\x1fwet"], ["hall"] * 4
-    looks = Looks(
-        group=np.zeros(4, np.int64),
-        texts=with_kept(texts, kept),
-        signature=np.full(4, UNKNOWN),
-    )
-    assert KeptApart(same_text)(looks).tolist() == [0, 1, 2, 1]
+    assert left == find(StateRule(field="**.t"), json.dumps(value)).text

@@ -7,7 +7,6 @@ from experiments.credit_truth.exact import Exact, distances, policy_of, success_
 from experiments.credit_truth.judge import group_gradients
 from experiments.credit_truth.kl_step import KL, gain_along, step_size
 from experiments.credit_truth.rollouts import Lists, sample, step_table
-from experiments.credit_truth.within_views import ranks_within, spearman_within
 from experiments.credit_truth.world import World, enumerate_world
 from experiments.credit_truth.worlds.table import world_named
 from experiments.episodes import Rollouts
@@ -124,7 +123,6 @@ def _two_episodes() -> Rollouts:
         time=np.array([0, 1, 0, 1, 2]),
         state=np.array([0, 1, 0, 0, 1]),
         action=np.array([0, 0, 1, 0, 1]),
-        chance=np.full(5, 1 / 2),
         target=np.array([1, 2, 0, 1, 1]),
         is_last=np.array([False, True, False, False, True]),
     )
@@ -140,8 +138,8 @@ def test_the_gradient_of_a_group_by_hand():
 
 
 def test_the_steps_are_logged_as_a_collector_would():
-    steps = step_table(_walk(), _two_episodes(), group_size=1, lists="exact")
-    assert steps["task_id"].to_pylist() == ["task 00000"] * 2 + ["task 00001"] * 3
+    steps = step_table(_walk(), _two_episodes(), lists="exact")
+    assert set(steps["task_id"].to_pylist()) == {"task 00000"}, "eight episodes are a group"
     assert steps["state"].to_pylist() == ["room 0", "room 1", "room 0", "room 0", "room 1"]
     assert steps["next_state"].to_pylist() == ["room 1", "room 2", "room 0", "room 1", "room 1"]
     assert steps["success"].to_pylist() == [None, True, None, None, False]
@@ -157,7 +155,7 @@ def test_lists_are_missing_constant_or_flipped():
     rollouts = sample(world, policy[None], 400, np.random.default_rng(0))
 
     def flips(lists: Lists) -> np.ndarray:
-        steps = step_table(world, rollouts, group_size=8, lists=lists)
+        steps = step_table(world, rollouts, lists=lists)
         listed = [
             [action in found for action in world.actions]
             for found in steps["admissible_actions"].to_pylist()
@@ -170,21 +168,5 @@ def test_lists_are_missing_constant_or_flipped():
     view, wrong = world.view[rollouts.state], flips("wrong")
     assert len(np.unique(np.column_stack([view, wrong]), axis=0)) == len(np.unique(view))
     assert 0 < wrong.mean() < 0.3
-    none = step_table(world, rollouts, group_size=8, lists="none")
+    none = step_table(world, rollouts, lists="none")
     assert none["admissible_actions"].null_count == len(rollouts.state)
-
-
-def test_equal_values_share_their_rank():
-    found = ranks_within(np.array([3.0, 1.0, 3.0, 9.0, 1.0]), np.array([0, 0, 0, 1, 1]))
-    assert found.tolist() == [1.5, 0.0, 1.5, 1.0, 0.0]
-
-
-def test_rank_correlation_within_cells_by_hand():
-    truth = np.array([1.0, 2, 3, 1, 2, 3, 5, 5, 1, 2])
-    credit = np.array([10.0, 20, 30, 2, 3, 1, 1, 2, 7, 7])
-    cell = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3, 3])
-    found, count = spearman_within(credit, truth, cell)
-    # Cell 2 has one truth and does not count; in cell 3 the credit is constant.
-    assert found[[0, 1, 3]] == pytest.approx([1, -0.5, 0])
-    assert np.isnan(found[2])
-    assert count.tolist() == [3, 3, 2, 2]

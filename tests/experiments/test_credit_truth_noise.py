@@ -11,7 +11,7 @@ from experiments.credit_truth.noise.judge import (
     noisy,
     noisy_made_by,
 )
-from experiments.credit_truth.noise.report import noise_tables
+from experiments.credit_truth.noise.report import tables
 
 UNIT = Unit(world="lift", policy="quarter", seed=0, num_groups=16, estimators=())
 
@@ -52,7 +52,7 @@ def test_pairs_of_steps_are_counted(rows: pl.DataFrame):
 
 
 def test_the_tables_show_each_noise_and_name_worlds_with_wrong_pairs(rows: pl.DataFrame):
-    text = noise_tables(rows)
+    text = tables(rows)
     assert "| sensed | " in text
     assert "| segments | lift | " not in text
 

@@ -7,8 +7,8 @@ import pytest
 from experiments.credit_truth.judge import Played, Unit
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.turns.judges import JUDGES, with_rewards, with_scores
-from experiments.credit_truth.turns.run import TurnUnit, judge_turns, turn_tables
-from experiments.episodes import GROUP_SIZE
+from experiments.credit_truth.turns.report import tables
+from experiments.credit_truth.turns.run import TurnUnit, judge_turns
 
 UNIT = Unit(world="lift", policy="quarter", seed=0, num_groups=16, estimators=())
 
@@ -37,7 +37,7 @@ def test_the_chance_to_win_has_the_outcomes_as_its_mean():
 @pytest.mark.parametrize("judge", JUDGES)
 def test_rewards_of_turns_change_no_return(judge: str):
     played = Played.of(UNIT)
-    steps = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists="none")
+    steps = step_table(played.world, played.rollouts, lists="none")
     said = JUDGES[judge](played, np.random.default_rng(0))
     paid = with_rewards(steps, said, played.rollouts)
     changed = paid["reward"].to_numpy() - steps["reward"].to_numpy()
@@ -58,6 +58,6 @@ def test_who_believes_a_judge_gains_or_loses_by_it_and_the_return_does_not(rows:
 
 
 def test_the_table_has_a_line_for_each_credit(rows: pl.DataFrame):
-    text = turn_tables(rows)
+    text = tables(rows)
     assert len(text.strip().splitlines()) == 2 + 5 + len(JUDGES) * 6
     assert "| the chance to win | scores | `turn_credit` | " in text

@@ -1,24 +1,28 @@
 """The tables of docs/research, in pages and files, are those that their commands print."""
 
 import csv
-import re
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-import duckdb
 import polars as pl
 import pytest
 
-from experiments.credit_quality.report import tables as quality_tables
-from experiments.credit_truth.noise.report import noise_tables
-from experiments.credit_truth.report import tables as truth_tables
-from experiments.credit_truth.turns.run import turn_tables
-from experiments.markdown import frame, table
-from experiments.sokoban.report import tables as sokoban_tables
-from experiments.textworld import report
-from experiments.textworld.runs import KEPT
+from experiments.figures import FIGURES, bars
+from experiments.markdown import table
+from experiments.means import Mean
+from experiments.report import RESULTS, tables
 
-ROOT = Path(__file__).parents[2]
+RESEARCH = Path(__file__).parents[2] / "docs" / "research"
+
+PAGES: Mapping[str, Sequence[str]] = {
+    "credit-quality": ["credit-quality"],
+    "credit-truth": ["credit-truth", "graded", "learning", "noise"],
+    "evidence": ["games", "states", "tools"],
+    "learning": ["unseen"],
+    "turns": ["turns"],
+}
+"""Page to the results that it shows."""
 
 
 def _tables(text: str) -> list[str]:
@@ -28,65 +32,42 @@ def _tables(text: str) -> list[str]:
     return ["\n".join(line for _, line in group) for is_table, group in groups if is_table]
 
 
-def _page(name: str) -> str:
-    return (ROOT / "docs" / "research" / f"{name}.md").read_text(encoding="utf-8")
-
-
 def _shown(page: str) -> list[str]:
     """Return the tables of a page and of its files, as Markdown."""
-    files = sorted((ROOT / "docs" / "research" / "tables").glob(f"{page}-*.csv"))
     of_files = []
-    for file in files:
+    for file in sorted((RESEARCH / "tables").glob(f"{page}-*.csv")):
         with file.open(newline="", encoding="utf-8") as lines:
             titles, *rows = csv.reader(lines)
         of_files.append(table(titles, rows).rstrip())
-    return [*_tables(_page(page)), *of_files]
+    return [*_tables((RESEARCH / f"{page}.md").read_text(encoding="utf-8")), *of_files]
 
 
-def _assert_shown(printed: str, page: str) -> None:
-    """Check that each table of a page whose columns are printed is one that is printed."""
-    of_command = _tables(printed)
-    headers = {text.splitlines()[0] for text in of_command}
-    shown = [text for text in _shown(page) if text.splitlines()[0] in headers]
-    assert shown
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_of_a_page_are_those_of_the_kept_results(page: str):
+    kept = {name: pl.read_parquet(RESULTS / f"{name}.parquet") for name in PAGES[page]}
+    printed = {name: _tables(tables(name, rows)) for name, rows in kept.items()}
+    shown = _shown(page)
+    titles = {text.splitlines()[0] for text in shown}
+    for name, every in printed.items():
+        of_result = {text.splitlines()[0]: text for text in every}
+        assert titles & of_result.keys(), f"{name} is shown"
+    of_commands = [text for every in printed.values() for text in every]
+    headers = {text.splitlines()[0] for text in of_commands}
     for text in shown:
-        assert text in of_command
+        assert text in of_commands or text.splitlines()[0] not in headers
 
 
-def _kept(experiment: str, name: str) -> pl.DataFrame:
-    return pl.read_parquet(ROOT / "experiments" / experiment / "results" / f"{name}.parquet")
+def test_every_result_has_a_page():
+    assert {path.stem for path in RESULTS.iterdir()} == {n for of in PAGES.values() for n in of}
 
 
-def test_tables_of_credit_are_those_of_the_kept_results():
-    _assert_shown(quality_tables(_kept("credit_quality", "credit-quality")), "credit-quality")
-    rows, curves = (_kept("credit_truth", name) for name in ("credit-truth", "learning"))
-    printed = truth_tables(rows, curves) + truth_tables(_kept("credit_truth", "graded"), None)
-    _assert_shown(printed, "credit-truth")
-    _assert_shown(turn_tables(_kept("credit_truth", "turns")), "turns")
-    _assert_shown(noise_tables(_kept("credit_truth", "noise")), "credit-truth")
-    _assert_shown(sokoban_tables(_kept("sokoban", "sokoban")), "learning")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_figure_of_a_page_is_that_of_the_kept_results(page: str):
+    assert (RESEARCH / f"{page}.svg").read_text(encoding="utf-8") == FIGURES[page]()
+    assert f"({page}.svg)" in (RESEARCH / f"{page}.md").read_text(encoding="utf-8")
 
 
-def test_tables_of_learning_are_those_of_the_kept_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.setattr(report, "plot", lambda *_: None)
-    for path in sorted(KEPT.glob("*.parquet")):
-        options = ("--setting", path.stem, "--kept", KEPT, "--out", tmp_path / "none")
-        command = ["report", *options, "--save", tmp_path / "saved"]
-        monkeypatch.setattr("sys.argv", list(map(str, command)))
-        report.main()
-    printed = capsys.readouterr().out
-    _assert_shown(printed, "learning")
-    headers = {text.splitlines()[0] for text in _tables(printed)}
-    shown = {text.splitlines()[0] for text in _shown("learning")}
-    assert headers <= shown, "of every kind, one is shown"
-
-
-def test_tables_under_queries_are_what_these_return(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(ROOT)
-    text = _page("learning")
-    queries = re.findall(r'duckdb\.sql\(\\"(.*?)\\"\)\.show\(\)', text)
-    assert len(queries) == text.count("duckdb.sql(") > 0
-    for query in queries:
-        assert frame(duckdb.sql(query).pl()).rstrip() in _tables(text), query
+def test_a_bar_is_as_long_as_its_mean():
+    shown = bars("wins", [("a", Mean(value=0.5, low=0.25, high=1.0))])
+    assert '<rect x="250.0" y="34" width="190.0"' in shown
+    assert '<path d="M345.0 42H630.0"' in shown

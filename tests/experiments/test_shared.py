@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from experiments.jobs import made
 from experiments.means import mean
+from experiments.ranks import spearman, spearman_within
 
 
 def test_a_mean_is_over_the_units_that_have_the_number():
@@ -45,3 +47,22 @@ def test_rows_are_kept_until_what_decides_them_changes(tmp_path: Path):
         rows = made(tmp_path / "rows", jobs, _make, made_by, 1)
         assert rows["job"].to_list() == ["b", "a"]
     assert (tmp_path / "done").read_text().split() == ["b", "a", "b", "a"]
+
+
+def test_rank_correlation_within_cells_by_hand():
+    steps = pl.DataFrame(
+        {
+            "truth": [1.0, 2, 3, 1, 2, 3, 5, 5, 1, 2, None],
+            "credit": [10.0, 20, 30, 2, 3, 1, 1, 2, 7, 7, 9],
+            "cell": [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3],
+        }
+    )
+    cells = spearman_within(steps, "cell")
+    # Cell 2 has one truth and does not count; in cell 3 the credit is constant.
+    assert cells["correlation"].to_list() == [1.0, -0.5, None, 0.0]
+    assert cells["num_steps"].to_list() == [3, 3, 2, 2]
+
+
+def test_equal_values_share_their_mean_rank():
+    # Ranks 3, 1.5, 1.5 and 1, 2, 3: the covariance is -1.5, the variances are 1.5 and 2.
+    assert spearman(pl.Series([9.0, 4, 4]), pl.Series([1, 2, 3])) == pytest.approx(-(0.75**0.5))

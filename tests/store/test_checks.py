@@ -29,7 +29,6 @@ from tests.store.whole_store import (
     REPLAY,
     SCORES,
     STEPS,
-    SUMS,
     VECTORS,
     add_file,
     change_table,
@@ -79,9 +78,7 @@ def _log_nan_probability(rows: list[dict[str, Any]]) -> None:
     rows[1] |= {"response_ids": [7, 8], "response_logprobs": [-0.5, float("nan")]}
 
 
-UNPADDED = "steps/run_id=r0/iteration=7/w0-000000.parquet"
 LATER_NOTES = NOTES.replace("000000", "000007")
-SPACED = "steps/run_id=r0/iteration=000007/w 0.parquet"
 
 # Rows of the step shard: x is 0-3, y is 4-5, z is 6-7, and the dead worker's trajectory is 8-9.
 ERRORS: list[tuple[str, str, Fault]] = [
@@ -153,66 +150,43 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("readable", CREDIT, add_file(CREDIT)),
     ("columns", NODES, change_table(NODES, _drop("visits"))),
     ("not_null", NODES, set_value(NODES, 0, "visits", None)),
-    ("unique_node", NODES, edit(NODES, lambda rows: rows.append(dict(rows[0])))),
+    ("unique_row", NODES, edit(NODES, lambda rows: rows.append(dict(rows[0])))),
     ("node_ids", NODES, edit(NODES, _shift_state_ids)),
     ("one_goal", NODES, set_value(NODES, 0, "is_goal", True)),
-    ("edge_source", EDGES, set_value(EDGES, 0, "state_id", 7)),
-    ("edge_target", EDGES, set_value(EDGES, 0, "next_state_id", 7)),
+    ("reference", EDGES, set_value(EDGES, 0, "state_id", 7)),
+    ("reference", EDGES, set_value(EDGES, 0, "next_state_id", 7)),
     ("edge_cost", EDGES, set_value(EDGES, 0, "cost", -1.0)),
     ("not_null", EDGES, set_value(EDGES, 0, "action", None)),
     ("graph_pair", EDGES, move_file(NODES, "quarantine/nodes.parquet")),
     ("replay_steps", REPLAY, move_file(STEPS, "quarantine/steps.parquet")),
-    ("replayed_step", REPLAY, set_value(REPLAY, 1, "step_index", 9)),
-    ("replayed_step", REPLAY, set_value(REPLAY, 1, "action", "other")),
-    ("replayed_step", REPLAY, set_value(REPLAY, 1, "task_id", "t9")),
-    ("unique_replay", REPLAY, edit(REPLAY, lambda rows: rows.append(dict(rows[0])))),
-    ("replay_or_failure", REPLAY, set_value(REPLAY, 0, "failure", "another state")),
-    ("replay_or_failure", REPLAY, set_value(REPLAY, 0, "v_repeats", None)),
-    ("steps_left", REPLAY, set_value(REPLAY, 0, "steps_left", 0)),
-    ("replay_plays", REPLAY, set_value(REPLAY, 0, "v_repeats", 3)),
-    ("replay_plays", REPLAY, set_value(REPLAY, 0, "v_actions", 0)),
-    ("replay_share", REPLAY, edit(REPLAY, lambda rows: rows[0].update(q=1.25, advantage=0.75))),
-    ("replay_share", REPLAY, edit(REPLAY, lambda rows: rows[0].update(q=0.7, advantage=0.2))),
-    ("replay_share", REPLAY, set_value(REPLAY, 0, "advantage", 0.3)),
-    ("replay_error", REPLAY, set_value(REPLAY, 0, "advantage_se", 0.0)),
-    ("replay_error", REPLAY, set_value(REPLAY, 0, "advantage_se", float("nan"))),
+    ("reference", REPLAY, set_value(REPLAY, 1, "step_index", 9)),
+    ("reference", REPLAY, set_value(REPLAY, 1, "action", "other")),
+    ("reference", REPLAY, set_value(REPLAY, 1, "task_id", "t9")),
+    ("unique_row", REPLAY, edit(REPLAY, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", REPLAY, set_value(REPLAY, 0, "settings", None)),
     ("not_null", NOTES, set_value(NOTES, 0, "note", None)),
     ("no_null_elements", NOTES, set_value(NOTES, 0, "tags", ["odd", None])),
-    ("unique_note", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[0])))),
-    ("unique_note", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[1])))),
-    ("not_null", PLAYED, set_value(PLAYED, 0, "num_invalid", None)),
-    ("unique_summary", PLAYED, edit(PLAYED, lambda rows: rows.append(dict(rows[0])))),
-    ("summary_steps", PLAYED, set_value(PLAYED, 0, "num_steps", 5)),
-    ("summary_steps", PLAYED, set_value(PLAYED, 0, "trajectory_id", "gone")),
+    ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[0])))),
+    ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[1])))),
     ("columns", PLAYED, change_table(PLAYED, _drop("is_complete"))),
-    ("not_null", SUMS, set_value(SUMS, 0, "scale", None)),
-    ("no_null_elements", SUMS, set_value(SUMS, 0, "bars", [None, *[0] * 15, 4])),
-    ("unique_sum", SUMS, edit(SUMS, lambda rows: rows.append(dict(rows[0])))),
-    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [4])),
-    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [1] * 17)),
-    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 0.5)),
-    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 1.5)),
     ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
-    ("unique_state", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
+    ("unique_row", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", SCORES, set_value(SCORES, 0, "score", None)),
     ("not_null", SCORES, set_value(SCORES, 0, "state", None)),
-    ("unique_entity", ENTITIES, edit(ENTITIES, lambda rows: rows.append(dict(rows[0])))),
+    ("unique_row", ENTITIES, edit(ENTITIES, lambda rows: rows.append(dict(rows[0])))),
     ("no_null_elements", ENTITIES, set_value(ENTITIES, 0, "aliases", [None])),
     ("not_null", ENTITIES, set_value(ENTITIES, 0, "name", None)),
-    ("relation_head", RELATIONS, set_value(RELATIONS, 0, "head_id", "e9")),
-    ("relation_tail", RELATIONS, set_value(RELATIONS, 0, "tail_id", "e9")),
+    ("reference", RELATIONS, set_value(RELATIONS, 0, "head_id", "e9")),
+    ("reference", RELATIONS, set_value(RELATIONS, 0, "tail_id", "e9")),
     ("not_null", RELATIONS, set_value(RELATIONS, 0, "relation", None)),
     ("relation_pair", RELATIONS, move_file(ENTITIES, "quarantine/entities.parquet")),
 ]
 """Rule, file that breaks it, fault."""
 
 NOTICES: list[tuple[str, str, Fault]] = [
-    ("iteration_padding", UNPADDED, copy_file(STEPS, UNPADDED)),
-    ("shard_name", SPACED, copy_file(STEPS, SPACED)),
     ("unknown_column", STEPS, change_table(STEPS, _append("mood", "glad"))),
     ("unknown_column", CREDIT, change_table(CREDIT, _append("magic", "much"))),
-    ("left_over_spool", "spool/w3.arrows", add_file("spool/w3.arrows")),
+    ("left_over_spool", "spool/w3.jsonl", add_file("spool/w3.jsonl")),
     ("left_over_temporary", f"{STEPS}.0a1b2c3d.tmp", add_file(f"{STEPS}.0a1b2c3d.tmp")),
     ("unknown_file", "notes.txt", add_file("notes.txt")),
     ("ended_with_outcome", STEPS, set_value(STEPS, 5, "success", None)),
@@ -231,10 +205,10 @@ CONSEQUENCES = {
         ("contiguous_steps", STEPS),
         ("credit_rows", CREDIT),
         ("no_credit_for_incomplete", CREDIT),
-        ("replayed_step", REPLAY),
+        ("reference", REPLAY),
     },
     REPLAY: {("credit_pair", CREDIT)},
-    NODES: {("edge_source", EDGES), ("edge_target", EDGES)},
+    NODES: {("reference", EDGES)},
 }
 """File to the errors that a fault in it may bring along."""
 
@@ -301,8 +275,8 @@ def test_every_rule_has_a_store_that_breaks_it():
     }
     tested = {(rule, Severity.ERROR) for rule, _, _ in ERRORS}
     tested |= {(rule, Severity.NOTICE) for rule, _, _ in NOTICES}
-    # tests/store/test_check_age.py and tests/collector/test_kill.py break these.
-    elsewhere = ("stale_credit", "stale_summary", "old_history", "live_spool", "link")
+    # tests/store/test_check_age.py and test_links.py break these.
+    elsewhere = ("stale_credit", "stale_summary", "old_history", "link")
     tested |= {(rule, Severity.NOTICE) for rule in elsewhere}
     # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py and
     # test_images.py break these.

@@ -4,10 +4,9 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import count, cycle
+from itertools import count
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import fsspec
 import numpy as np
@@ -23,15 +22,12 @@ from graphcredit.store import Store, open_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.copying import locations
 from graphcredit.store.copying.copy_store import copy_store
-from graphcredit.store.copying.locations import Location
 from graphcredit.store.errors import (
     DamagedFileError,
     InputError,
     MissingDependencyError,
-    ReplacedError,
     StoreFormatError,
 )
-from graphcredit.store.provenance.freshness import credit_freshness
 from tests.cli.in_process import run as graphcredit
 from tests.worlds import trajectory, write_store
 
@@ -111,7 +107,7 @@ def test_an_iteration_comes_with_what_belongs_to_all(tmp_path: Path):
 def test_steps_that_are_in_no_shard_are_counted(tmp_path: Path):
     root = credited(tmp_path / "one").root
     (root / "spool").mkdir()
-    (root / "spool" / "w0.arrows").write_bytes(b"steps")
+    (root / "spool" / "w0.jsonl").write_bytes(b"steps")
     (root / "spool" / ".lock").touch()
     assert copy_store(str(root), REMOTE).left == {"spool": 1}
 
@@ -189,53 +185,6 @@ def test_a_copy_that_stops_anywhere_leaves_no_cut_file_and_goes_on(
     assert stop > 2 * len(files(store.root)) - 2
 
 
-def test_credit_appears_at_once_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A new credit reaches a copy of the old one; the copy stops before each of its files."""
-    source, copied = credited(tmp_path / "one"), tmp_path / "two"
-    copy_store(str(source.root), str(copied))
-    credited(source.root, "gigpo")
-    old, new = files(copied), files(source.root)
-    changed = {name for name in new if old.get(name) != new[name]}
-    real = Location.writing
-    for stop in range(len(changed) + 1):
-        calls = count()
-
-        def writing(
-            self: Location, path: str, *rest: Any, at: int = stop, n: Any = calls, **options: Any
-        ) -> Any:
-            if next(n) >= at:
-                raise KeyboardInterrupt
-            return real(self, path, *rest, **options)
-
-        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-            patch.setattr(Location, "writing", writing)
-            copy_store(str(source.root), str(copied))
-        states = {(s.run_id, s.iteration, s.state) for s in credit_freshness(open_store(copied))}
-        assert {state for *_, state in states} == {"current"}
-        assert not list(copied.rglob("*.tmp"))
-    assert files(copied) == new
-
-
-def test_credit_that_is_replaced_while_it_is_copied_is_copied_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    source = credited(tmp_path / "one")
-    read, estimators = Location.read, iter(["gigpo", "graphgpo"])
-    first = next(name for name in files(source.root) if name.startswith("credit/run_id=r1"))
-
-    def replacing(self: Location, path: str) -> Any:
-        if path == first and (estimator := next(estimators, None)):
-            credited(source.root, estimator)
-        return read(self, path)
-
-    monkeypatch.setattr(Location, "read", replacing)
-    copy_store(str(source.root), str(tmp_path / "two"))
-    assert {s.state for s in credit_freshness(open_store(tmp_path / "two"))} == {"current"}
-    estimators = cycle(["gigpo", "graphgpo"])
-    with pytest.raises(ReplacedError, match="must stay the same while it is copied"):
-        copy_store(str(source.root), str(tmp_path / "three"))
-
-
 @pytest.mark.parametrize("size", [100, 1 << 17], ids=["short", "long"])
 @pytest.mark.parametrize("target", [REMOTE, "two"])
 def test_files_of_one_size_without_a_digest_are_compared_whole(
@@ -304,7 +253,7 @@ def test_places_that_are_no_stores_are_refused(tmp_path: Path):
 def test_the_command_says_what_it_copied(tmp_path: Path):
     root = credited(tmp_path / "one").root
     (root / "spool").mkdir()
-    (root / "spool" / "w0.arrows").write_bytes(b"steps")
+    (root / "spool" / "w0.jsonl").write_bytes(b"steps")
     first = graphcredit("copy", root, tmp_path / "two")
     assert first.exit_code == 0
     number = len(files(root)) - 1

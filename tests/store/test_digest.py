@@ -1,9 +1,12 @@
 """A flipped bit is found in every file of a store, by everyone who reads it."""
 
 import random
+import shutil
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +18,7 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.graph.export import to_networkx
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.store import Store
+from graphcredit.store import Store, open_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import DamagedFileError
 from graphcredit.store.files.digest import DIGEST_KEY, verify
@@ -36,7 +39,15 @@ SETTINGS = CreditSettings(estimators=configure(["grpo", "spo3"]))
 
 def verified_store(root: Path) -> Store:
     """Return five steps with tokens, and every table that is made of them, as our writer does."""
-    store = token_store(root)
+    shutil.copytree(Path(_original().name, "store"), root)
+    return open_store(root)
+
+
+@cache
+def _original() -> "TemporaryDirectory[str]":
+    """Make the store once; it is removed when this process ends."""
+    folder = TemporaryDirectory()
+    store = token_store(Path(folder.name, "store"))
     (shard,) = store.shards()
     shard.credit_path.unlink()
     write_table(pq.read_table(shard.path, partitioning=None), shard.path)
@@ -46,7 +57,7 @@ def verified_store(root: Path) -> Store:
     tables = ((ENTITY_COLUMNS, entity), (RELATION_COLUMNS, relation))
     rows = [pa.Table.from_pylist([row], arrow_schema(columns)) for columns, row in tables]
     merge_er_graph(store, ErGraph(entities=rows[0], relations=rows[1]))
-    return store
+    return folder
 
 
 def flip(path: Path, byte: int, bit: int = 0) -> None:

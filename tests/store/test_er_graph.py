@@ -1,24 +1,17 @@
 """The entity-relation graph on disk: merged task by task, whole at any time."""
 
-from collections.abc import Iterable
 from multiprocessing import get_context
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import create_store, open_store
+from graphcredit.store import create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError
-from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
-from tests.credit.entity_world import entity, er_graph, relations
-
-
-def graph_of(*tasks: str, names: Iterable[str] = ("Ada", "Bob")) -> ErGraph:
-    return er_graph(
-        [entity(name, task_id=task) for task in tasks for name in names],
-        [row for task in tasks for row in relations("Ada-Bob", task_id=task)],
-    )
+from graphcredit.store.parquet.er_graph import merge_er_graph, read_er_graph
+from tests.credit.entity_world import entity, er_graph
+from tests.store.writers import graph_of, merge_five_graphs
 
 
 def test_what_is_merged_is_read_again(tmp_path: Path):
@@ -51,15 +44,10 @@ def test_what_is_known_already_is_not_written_again(tmp_path: Path):
     assert [path.name for path in paths] == ["entities.parquet", "relations.parquet"]
 
 
-def _merge_many(root: Path, first: int) -> None:
-    for number in range(first, first + 5):
-        merge_er_graph(open_store(root), graph_of(f"t{number}"))
-
-
 def test_processes_that_merge_at_a_time_lose_nothing(tmp_path: Path):
     store = create_store(tmp_path / "s")
     context = get_context("spawn")
-    processes = [context.Process(target=_merge_many, args=(store.root, n)) for n in (0, 5)]
+    processes = [context.Process(target=merge_five_graphs, args=(store.root, n)) for n in (0, 5)]
     for process in processes:
         process.start()
     for process in processes:

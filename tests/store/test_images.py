@@ -45,7 +45,7 @@ def test_files_that_are_missing_are_told_and_the_shard_stays(tmp_path: Path):
     assert "found images/b.png; bring them back" in error.message
     (store.root / "images/a.png").unlink()
     (error,) = check_store(store).errors
-    assert (error.rows, error.found) == ((0, 1), "images/a.png and 1 more")
+    assert (error.rows, error.found) == ((0, 1), "images/a.png")
     before = sorted(store.root.rglob("*.parquet"))
     quarantine_store(store)
     assert sorted(store.root.rglob("*.parquet")) == before
@@ -105,6 +105,6 @@ def test_a_spool_has_the_images_of_a_step(tmp_path: Path):
     ):
         given = [_PIXELS, "images/a.png"]
         steps.log(state="A", action="a", next_state="B", reward=0.0, images=given)
-        (spool,) = (tmp_path / "s/spool").glob("*.arrows")
+        (spool,) = (tmp_path / "s/spool").glob("*.jsonl")
         (row,) = read_spool(spool).rows
     assert row["images"] == [_image(_PIXELS), _image(path="images/a.png")]

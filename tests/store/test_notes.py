@@ -28,6 +28,7 @@ from graphcredit.store.parquet.notes import (
 from graphcredit.store.parquet.snapshot import stamp
 from graphcredit.store.schema import SCHEMA_VERSION_KEY
 from graphcredit.store.sql.catalog import run_trusted_query
+from tests.store.writers import write_twenty_notes
 from tests.worlds import worked_example, write_store
 
 PLACE = NotePlace(run_id="r0", iteration=0, task_id="t0", trajectory_id="x", step_index=2)
@@ -69,17 +70,11 @@ def test_what_somebody_changed_meanwhile_is_not_overwritten(store: Store):
 
 def test_writers_at_the_same_time_lose_nothing(store: Store):
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_write_twenty, [store.root] * 2, range(2)))
+        list(pool.map(write_twenty_notes, [store.root] * 2, range(2)))
     notes = read_notes(store, "r0", 0)
     assert sorted(notes["note"].to_pylist()) == sorted(
         f"{w}.{n}" for w in range(2) for n in range(20)
     )
-
-
-def _write_twenty(root: Path, writer: int) -> None:
-    for number in range(20):
-        place = replace(PLACE, trajectory_id=f"{writer}", step_index=number)
-        write_note(Store(root), place, Note(text=f"{writer}.{number}"), seen=NOTHING)
 
 
 def test_a_writer_that_dies_leaves_the_notes_before(store: Store, monkeypatch: pytest.MonkeyPatch):

@@ -103,14 +103,14 @@ def test_a_new_shard_stays_where_a_refused_one_was(tmp_path: Path):
 
 def test_notes_of_others_in_the_quarantine_are_left_alone(tmp_path: Path):
     store = whole_store(tmp_path / "store")
-    notes = {"w0-000000.json": b'{"source": "spool/w0.arrows"}', "list.json": b"[]", "x.json": b"{"}
-    add_file("spool/w0.arrows", b"live")(store.root)
+    notes = {"w0-000000.json": b'{"source": "spool/w0.jsonl"}', "list.json": b"[]", "x.json": b"{"}
+    add_file("spool/w0.jsonl", b"live")(store.root)
     for name, content in notes.items():
         add_file(f"quarantine/{name}", content)(store.root)
     assert quarantine_store(store)[1] == []
     found = {p.name: p.read_bytes() for p in store.quarantine_dir.iterdir() if p.name != ".lock"}
     assert found == notes
-    assert (store.root / "spool/w0.arrows").read_bytes() == b"live"
+    assert (store.root / "spool/w0.jsonl").read_bytes() == b"live"
 
 
 @pytest.mark.parametrize("survived", range(6))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from graphcredit.store.errors import SchemaError
 from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.schema import STEP_COLUMNS, STEP_SCHEMA
-from tests.forks import FORKS
 from tests.worlds import step_table
 
 
@@ -129,13 +129,15 @@ def _look(path: Path, content: bytes, places: Sequence[int]) -> None:
 
 
 def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path):
-    columns = STEP_SCHEMA.names[:12]
+    columns = ["task_id", "step_index", "state", "admissible_actions", "is_action_valid", "reward"]
     table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
     path = tmp_path / "a.parquet"
     pq.write_table(table.select(columns), path)
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    process = FORKS.Process(target=_look, args=(path, content, range(footer, len(content))))
+    process = get_context("spawn").Process(
+        target=_look, args=(path, content, range(footer, len(content)))
+    )
     process.start()
     process.join()
     assert process.exitcode == 0

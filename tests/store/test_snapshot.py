@@ -59,7 +59,7 @@ def _viewed(store: Store) -> Any:
 
 def _audited(store: Store) -> Any:
     findings = {finding.check.name for finding in audit(store).findings}
-    return ["mixed_options" not in findings]
+    return ["outdated_credit" not in findings]
 
 
 def _checked(store: Store) -> Any:

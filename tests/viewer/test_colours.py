@@ -1,18 +1,11 @@
 """Marks stand out from both backgrounds, and text too, by WCAG's rule of contrast."""
 
-import re
-from importlib.resources import files
-
 import pytest
 
-from graphcredit.viewer.steps.agreement import _FEW_TO_MANY
 from graphcredit.viewer.widgets.colours import NEUTRAL, diverging, ink, ink_on, sequential
 
 PAPER = {"light": "#ffffff", "dark": "#171614"}
 """Streamlit's backgrounds."""
-
-INK = {"light": "#31333f", "dark": "#e6e6e6"}
-"""Text that is no darker, or no lighter, than Streamlit's."""
 
 
 def luminance(colour: str) -> float:
@@ -36,7 +29,7 @@ def test_contrast_is_that_of_wcag():
 @pytest.mark.parametrize("theme", PAPER)
 def test_every_mark_stands_out(theme: str):
     shades = [diverging(step / 20, 1) for step in range(-20, 21)]
-    for colour in (*shades, NEUTRAL, *_FEW_TO_MANY, "#b8860b"):
+    for colour in (*shades, NEUTRAL, "#b8860b"):
         assert contrast(colour, PAPER[theme]) >= 3, colour
 
 
@@ -51,18 +44,3 @@ def test_words_on_states_can_be_read_and_no_state_has_a_hue():
 @pytest.mark.parametrize("theme", PAPER)
 def test_quiet_text_can_be_read(theme: str):
     assert contrast(ink(theme), PAPER[theme]) >= 4.5
-
-
-@pytest.mark.parametrize("theme", PAPER)
-def test_tokens_can_be_read_on_their_tints(theme: str):
-    css = (files("graphcredit.viewer.chat") / "component" / "assets" / "tokens.css").read_text()
-    tints = re.findall(r"background: (#[0-9a-f]{6})([0-9a-f]{2}) }", css)
-    assert len(tints) == 4
-    for colour, alpha in tints:
-        assert contrast(INK[theme], over(PAPER[theme], colour, int(alpha, 16) / 255)) >= 4.5, colour
-
-
-def over(paper: str, colour: str, opacity: float) -> str:
-    """Return the colour that a transparent one has on paper."""
-    pairs = ((int(of[place : place + 2], 16) for of in (paper, colour)) for place in (1, 3, 5))
-    return "#" + "".join(f"{round(a + (b - a) * opacity):02x}" for a, b in pairs)

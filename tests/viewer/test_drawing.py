@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphcredit.viewer.graph import drawing as module
 from graphcredit.viewer.graph.drawing import Drawing, draw_part
-from graphcredit.viewer.graph.shading import STATE_SCALES, OwnStep, Shading
+from graphcredit.viewer.graph.shading import OwnStep, Shading
 from graphcredit.viewer.graph.task_graph import (
     TaskGraph,
     edge_key,
@@ -51,23 +51,6 @@ def test_the_nearer_to_the_goal_the_deeper_a_state_is_coloured(graph: TaskGraph)
     # Distances: goal 0, C 1, A 2, B 3, D none.
     colours = [nodes[key].get("colour") for key in ("n4", "n2", "n0", "n1", "n3")]
     assert colours == [*(sequential(share) for share in (1, 2 / 3, 1 / 3, 0)), None]
-
-
-def test_rewardflow_values_colour_states_where_they_are_asked_for(graph: TaskGraph):
-    drawing = _draw(graph, states=STATE_SCALES["value"])
-    values = [node.rewardflow_value for node in graph.nodes]
-    assert _of(drawing.nodes)["n4"]["colour"] == sequential(1)
-    assert drawing.legend["state_ends"] == [f"{min(values):.3g}", f"{max(values):.3g}"]
-
-
-def test_reach_colours_states_by_what_they_still_earn(shared: Shared):
-    store = shared(worked_example, "reach")
-    graph = read_task_graph(store, run_id="r0", iteration=0, task_id="t0", column="reach_advantage")
-    drawing = _draw(graph, states=STATE_SCALES["chance"])
-    goal = next(node for node in graph.nodes if node.is_goal)
-    assert (goal.reach_expected, goal.reach_doubt) == (1, 0)
-    assert _of(drawing.nodes)[node_key(goal.state_id)]["colour"] == sequential(1)
-    assert drawing.legend["state"] == "expected return"
 
 
 def test_edges_are_coloured_by_advantage_and_dashed_where_pruned(graph: TaskGraph):

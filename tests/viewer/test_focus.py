@@ -11,21 +11,9 @@ from graphcredit.viewer.graph.layout import layers_of, layout_of
 from graphcredit.viewer.graph.matters import what_matters
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph
-from graphcredit.viewer.graph.visible_part import around, best_path, most_visited, thinned
+from graphcredit.viewer.graph.visible_part import around, most_visited, thinned
 from graphcredit.viewer.graph.words import what_is_shown
 from tests.viewer.graphs import graph_of
-
-
-def test_the_best_path_is_the_cheapest_one_not_the_shortest():
-    graph = graph_of("0 1 4", "0 2 3 4", goal=4, costs={"0 1": 5.0})
-    assert best_path(graph) == [0, 2, 3, 4]
-
-
-@pytest.mark.parametrize("goal", [None, 9], ids=["nobody won", "only an earlier iteration won"])
-def test_without_a_way_to_the_goal_the_beaten_path_is_shown(goal: int | None):
-    # 0 goes to 2 twice and to 1 once; 2 goes on to 3, and back to 0, where it has been.
-    graph = graph_of("0 1", "0 2 3", "0 2 0", "9 9", goal=goal)
-    assert best_path(graph) == [0, 2, 3]
 
 
 def test_the_neighbourhood_goes_along_transitions_in_both_directions():

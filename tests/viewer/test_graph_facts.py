@@ -11,7 +11,6 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.facts import (
-    advantages_at,
     choices,
     edge_steps,
     names_on,
@@ -100,20 +99,6 @@ def test_the_texts_of_a_state_are_counted(tmp_path: Path):
     assert list(texts.items()) == [("B", 2), ("B  ", 1)]
     goal = state_texts(store, **HERE, task_id="t0", state_id=_graph(store).goal or -1)
     assert list(goal) == ["won"]
-
-
-def test_iterations_are_compared_by_the_texts_of_their_states(tmp_path: Path):
-    credited(tmp_path / "s", worked_example())
-    # The other iteration sees C before B, so that its states have other numbers.
-    later = [*trajectory("a", "A c C e D"), *worked_example()[:4]]
-    store = credited(tmp_path / "s", later, iteration=1)
-    ours, theirs = _graph(store), _graph(store, iteration=1)
-    name = {node.state_id: node.state for node in theirs.nodes}
-    there = {(name[e.source], name[e.target]): e.advantage for e in theirs.edges}
-    states = {node.state_id: node.state for node in ours.nodes}
-    mapped = {(states[a], states[b]): v for (a, b), v in advantages_at(ours, theirs).items()}
-    assert mapped == there
-    assert [*states.values()] != [*name.values()]
 
 
 def test_the_most_credited_and_the_most_blamed_transitions_are_remarkable(store: Store):

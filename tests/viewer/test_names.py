@@ -29,6 +29,16 @@ def test_a_place_is_told_with_what_is_carried():
     ) == ["Bar · gate is closed", "Bar · with lamp · gate is open", "Hall · with lamp and a rope"]
 
 
+def test_rows_of_a_board_and_flags_are_no_words_and_the_name_of_a_page_is_one():
+    assert _named(["_ _ _ _ X\n_ _ P _ _", "_ _ _ _ X\n_ _ _ _ P"]) == ["start", "after go"]
+    pages = [
+        "Tab 0 (current): Account | Storefront of Lumen",
+        "Tab 0 (current): Search | Storefront",
+    ]
+    named = _named(pages, {"0 1": 'type({"enter": true, "id": 14, "text": "shoes"})'})
+    assert named[1] == "type 14 shoes · Search | Storefront"
+
+
 def test_what_all_carry_or_none_is_not_told():
     lamp = "You are carrying a lamp."
     assert _named([f"Bar\n{lamp}", f"Hall\n{lamp}"]) == ["Bar", "Hall"]

@@ -8,7 +8,6 @@ import pytest
 
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import compare, trajectory
-from graphcredit.viewer.steps.agreement import ActionPairs
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory as steps_of
 from tests.worlds import worked_example, write_store
@@ -44,31 +43,11 @@ def test_steps_have_no_credit_where_none_was_assigned(tmp_path: Path):
     assert found["state_id"].to_pylist() == [None] * 4
 
 
-def test_who_was_at_a_state_is_ranked_by_advantage(shared: Shared):
-    store = shared(two_tasks)
-    found = trajectory.steps_here(
-        store, **ONE, task_id="t0", state_id=0, estimator="graphgpo"
-    ).to_pylist()
-    # A is left by x at 0 and 2, by y at 0, by z at 0 and 1; x alone succeeds, with return 10.
-    places = {(row["trajectory_id"], row["step_index"]) for row in found}
-    assert places == {("x", 0), ("x", 2), ("y", 0), ("z", 0), ("z", 1)}
-    advantages = [row["advantage"] for row in found]
-    assert advantages == sorted(advantages, reverse=True)
-    assert {(r["trajectory_id"], r["success"], r["return"]) for r in found} == {
-        ("x", True, 10.0),
-        ("y", False, 0.0),
-        ("z", False, -0.1),
-    }
-    best = found[0]
-    assert (best["trajectory_id"], best["step_index"], best["action"]) == ("x", 2, "c")
-
-
 def test_the_outcomes_from_a_state_are_counted_with_all_their_steps(tmp_path: Path):
     """However many steps are listed: the first ones have the most credit, and say too much."""
     many = [steps_of(f"m{n:03}", "A a B b A", task_id="t0") for n in range(600)]
     store = credited(tmp_path / "s", [*worked_example(), *chain(*many)])
     here = {**ONE, "task_id": "t0", "state_id": 0, "estimator": "graphgpo"}
-    assert trajectory.steps_here(store, **here).num_rows == 500
     sql = """
         SELECT action, next_state_id, count(*) AS num_steps,
             count(DISTINCT trajectory_id) AS num_trajectories,
@@ -114,45 +93,8 @@ def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(shared:
     assert compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=1).num_rows == 1
 
 
-def test_the_map_of_two_advantages_has_each_step_once(shared: Shared):
-    store = shared(two_tasks, "grpo", "graphgpo")
-    cells = compare.cells(store, **ONE, **TWO).to_pylist()
-    assert sum(cell["steps"] for cell in cells) == 12
-    # The four steps of t1 have no advantage at all.
-    assert sum(c["steps"] for c in cells if c["x"] == c["y"] == 0) >= 4
-    assert all(abs(cell[axis]) <= compare.END + 1e-9 for cell in cells for axis in "xy")
-
-
-def test_an_action_is_recognised_in_another_iteration(tmp_path: Path):
-    credited(tmp_path / "s", two_tasks())
-    store = credited(tmp_path / "s", steps_of("w", "A c C d won", success=True), iteration=1)
-    here = compare.action_advantages(store, **ONE, estimator="graphgpo")
-    there = compare.action_advantages(store, run_id="r0", iteration=1, estimator="graphgpo")
-    pairs = ActionPairs.of(here, there)
-    named = compare.actions_named(store, **ONE, keys=tuple(pairs.key.tolist())).to_pylist()
-    found = {(row["task_id"], row["state"], row["action"]) for row in named}
-    assert found == {("t0", "A", "c"), ("t0", "C", "d")}
-    examples = {row["action"]: (row["trajectory_id"], row["step_index"]) for row in named}
-    assert examples == {"c": ("x", 2), "d": ("x", 3)}
-
-
-def test_the_advantage_of_an_action_is_the_mean_over_its_steps(shared: Shared):
-    store = shared(worked_example)
-    table = compare.action_advantages(store, **ONE, estimator="graphgpo")
-    sql = """
-        SELECT avg(graphgpo_advantage) AS mean, count(*) AS visits
-        FROM enriched GROUP BY state, action ORDER BY ALL
-    """
-    expected = run_trusted_query(store, sql).table.to_pylist()
-    found = sorted(zip(table["advantage"].to_pylist(), table["visits"].to_pylist(), strict=True))
-    assert [advantage for advantage, _ in found] == pytest.approx(
-        [row["mean"] for row in expected], abs=1e-6
-    )
-    assert sum(visits for _, visits in found) == 8
-
-
 def test_an_estimator_of_a_foreign_name_is_no_sql(shared: Shared):
     store = shared(worked_example)
     evil = "1 AS x) TO '/nowhere' --\""
     with pytest.raises(ValueError, match="not found"):
-        trajectory.steps_here(store, **ONE, task_id="t0", state_id=0, estimator=evil)
+        trajectory.outcomes_here(store, **ONE, task_id="t0", state_id=0, estimator=evil)

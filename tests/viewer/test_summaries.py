@@ -12,7 +12,6 @@ from graphcredit.store.provenance.summary import summary_paths
 from graphcredit.viewer.queries.iterations import iteration_facts
 from graphcredit.viewer.queries.tasks import task_facts
 from graphcredit.viewer.queries.trajectories import OUTCOMES, against_outcome, found_trajectories
-from tests.viewer.browser import open_page
 from tests.viewer.stores import credited, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -101,28 +100,3 @@ def test_iterations_with_and_without_a_summary_are_one_run(store: Store):
     first, second, third = iteration_facts(store, run_id="r0").to_pylist()
     assert _rounded([first | {"iteration": 1}]) == _rounded([second])
     assert (third["num_trajectories"], third["num_credited"]) == (3, 0)
-
-
-@pytest.mark.parametrize("fault", ["current", "none", "stale", "unreadable"])
-def test_the_tasks_page_says_why_it_read_all_steps(
-    store: Store, monkeypatch: pytest.MonkeyPatch, fault: str
-):
-    path = summary_paths(store, "r0", 0)["advantages"]
-    if fault == "none":
-        shutil.rmtree(store.root / "summary")
-    if fault == "stale":
-        credit = store.shards()[0].credit_path
-        pq.write_table(pq.read_table(credit, partitioning=None), credit)
-    if fault == "unreadable":
-        path.write_bytes(path.read_bytes()[:-40])
-    app = open_page(monkeypatch, store, "tasks", estimator="grpo")
-    assert not app.exception
-    assert list(app.dataframe[0].value["task_id"]) == ["t0", "t1", "t2"]
-    told = [
-        caption.value for caption in app.caption if "all steps are read instead" in caption.value
-    ]
-    expected = {
-        "stale": "The summary of this iteration is of other steps or other credit",
-        "unreadable": "The summary of this iteration cannot be read",
-    }
-    assert [line.partition(":")[0] for line in told] == [*filter(None, [expected.get(fault)])]

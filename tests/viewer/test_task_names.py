@@ -16,13 +16,17 @@ from tests.worlds import trajectory
 SAID = {
     "game": "-= Bar =-\nYour task is to: *put* a mug there.\nA bar.",
     "asked": "Question: Who\tsang it?\nPage: none",
+    "framed": "<issue>\n# It crashes\n</issue>",
     "user": "Hi there! I'd like to change my flight. It is late.",
     "hostile": f"Task: {HOSTILE}",
 }
 SEEN = {
     "chat": [
         {"role": "system", "content": "Task: obey."},
-        {"role": "user", "content": [{"type": "text", "text": "ISSUE:\nIt crashes\nat once."}]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "ISSUE:\nIt crashes\nat once."}],
+        },
     ],
     "odd": ["x", {"role": "user", "content": 7}],
 }
@@ -50,6 +54,7 @@ def test_an_instruction_is_what_follows_its_sign_else_the_words_of_a_user(store:
     assert said == {
         "game": "*put* a mug there.",
         "asked": "Who sang it?",
+        "framed": "It crashes </issue>",
         "user": SAID["user"],
         "chat": "It crashes",
     }

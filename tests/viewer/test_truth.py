@@ -20,7 +20,6 @@ from graphcredit.viewer.graph.shading import (
     Shading,
     TrueDistances,
     true_distances,
-    true_scale,
 )
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph, read_task_graph
 from graphcredit.viewer.queries.compare import truth_agreement
@@ -59,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 def _graph(store: Store) -> TaskGraph:
-    return read_task_graph(store, **HERE, task_id="t0", column="graphgpo_step_advantage")
+    return read_task_graph(store, **HERE, task_id="t0", column="graphgpo_advantage")
 
 
 def _truth(store: Store) -> TrueDistances:
@@ -119,8 +118,6 @@ def test_states_and_transitions_have_what_is_true_of_them(store: Store):
         ("C", "D"): -3,
         ("C", "won"): 1,
     }
-    scale = true_scale(truth)
-    assert [scale.of(node) for node in graph.nodes] == [2, 3, 1, 4, 0]
 
 
 def test_a_state_whose_text_hides_something_has_several_true_distances(store: Store):
@@ -193,11 +190,6 @@ def test_what_is_shown_of_a_step_is_its_difference_in_a_comparison(store: Store)
     own, other = (steps[f"{name}_advantage"].to_pylist() for name in ("graphgpo", "grpo"))
     shown = with_shown(steps, "graphgpo_advantage", "grpo_advantage")[SHOWN].to_pylist()
     assert shown == pytest.approx([a - b for a, b in zip(own, other, strict=True)])
-    means = {(0, 1): 2.0, (0, 2): None}
-    shown = with_shown(steps, "graphgpo_advantage", means)[SHOWN].to_pylist()
-    ends = zip(steps["state_id"].to_pylist(), steps["next_state_id"].to_pylist(), strict=True)
-    for value, pair, advantage in zip(shown, ends, own, strict=True):
-        assert value == (pytest.approx(advantage - 2) if pair == (0, 1) else None)
 
 
 def test_the_list_against_the_outcome_says_what_is_true(
@@ -222,10 +214,8 @@ def test_the_list_against_the_outcome_says_what_is_true(
     assert f"The true progress agrees with {agreeing} of {len(shown)}." in markdown_of(app)
 
 
-def test_the_graph_page_counts_agreement_and_can_hide_it(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    app = open_page(monkeypatch, store, "graph", estimator="graphgpo", part="step_advantage")
+def test_the_graph_page_counts_agreement(store: Store, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, store, "graph", estimator="graphgpo")
     assert not app.exception
     graph, truth = _graph(store), _truth(store)
     said = [verdict for edge in graph.edges if (verdict := truth.verdict(edge))]
@@ -233,9 +223,6 @@ def test_the_graph_page_counts_agreement_and_can_hide_it(
         f"has the sign of the true progress on {said.count('agrees')} of {len(said)} transitions"
     )
     assert words in app.caption[0].value
-    app.toggle(key="graph_truth").set_value(False).run()
-    assert app.query_params["truth"] == "0"
-    assert "true progress" not in app.caption[0].value
 
 
 def test_the_compare_page_says_who_is_right(store: Store, monkeypatch: pytest.MonkeyPatch):

@@ -21,21 +21,13 @@ def opened(label: str, *, key: str) -> DeltaGenerator | None:
 
     What is in it is neither asked for nor sent before that: the first table of a page costs a
     browser half a megabyte of script.
-
-    Args:
-        label: Its title.
-        key: Tells it from others of the page.
     """
     expander = st.expander(label, key=f"open_{key}", on_change="rerun")
     return expander if expander.open else None
 
 
 def folded(key: str) -> DeltaGenerator:
-    """Return a place for elements that folds in a narrow window; a wide one shows them as usual.
-
-    Args:
-        key: Tells the place from others of the page.
-    """
+    """Return a place for elements that folds in a narrow window; a wide one shows them as usual."""
     # The script and the style know such places by the beginning of their keys.
     return st.container(key=f"folded_{key}").expander("Choose what is shown", expanded=True)
 

@@ -5,6 +5,8 @@ const INSTALLED = Symbol.for("graphcredit.browser_fixes");
 const TABLE = "[class*=st-key-rows] [data-testid=stDataFrame]";
 const ANY_TABLE = "[data-testid=stDataFrame]";
 const FOLDED = "[class*=st-key-folded] details:not(details details)";
+const ROWS = ["runs_table", "compared_tasks", "side_by_side"].map((key) => `.st-key-rows_${key} canvas[tabindex]`);
+const CONTENT = [".st-key-chat", ".st-key-graph", ...ROWS].join();
 const [HEADER, MARKERS] = [36, 34];
 const NARROW = 640;
 
@@ -53,11 +55,11 @@ function skipChoices(event) {
   if (!event.target.closest?.("[data-testid=stSkipToContent]")) return;
   const parts = [...document.querySelectorAll("[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] > *")];
   const choices = parts.find((part) => part.querySelector("input, textarea"));
-  const shown = choices?.nextElementSibling;
+  const shown = document.querySelector(CONTENT) ?? choices?.nextElementSibling;
   if (!shown) return;
   event.stopImmediatePropagation();
   event.preventDefault();
-  shown.tabIndex = -1;
+  if (shown.tabIndex < 0) shown.tabIndex = -1;
   shown.focus();
 }
 

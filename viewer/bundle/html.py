@@ -42,12 +42,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def document(title: str, body: str) -> str:
-    """Return a page without scripts.
-
-    Args:
-        title: Its title.
-        body: HTML.
-    """
+    """Return a page without scripts."""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
@@ -122,10 +117,5 @@ def task_file(number: int) -> str:
 
 
 def trajectory_file(task: int, number: int) -> str:
-    """Return the file of a trajectory, in the folder of its iteration.
-
-    Args:
-        task: The number of its task.
-        number: Its own number within the task.
-    """
+    """Return the file of a trajectory, in the folder of its iteration."""
     return f"task-{task:05d}-{number:04d}.html"

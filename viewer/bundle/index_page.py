@@ -26,14 +26,7 @@ _MOST_SURPRISES = 30
 def index_page(
     run_id: str, chapters: Sequence[Chapter], addresses: Sequence[Mapping[str, str]], choice: str
 ) -> str:
-    """Return the page.
-
-    Args:
-        run_id: The run.
-        chapters: [n] the iterations.
-        addresses: [n] trajectories of each, with the addresses of their pages.
-        choice: What was chosen, in words; empty for everything.
-    """
+    """Return the page."""
     parts = [f"<h1>Run {text(run_id)}</h1>"]
     if choice:
         parts.append(f"<p>A part of it: {text(choice)}.</p>")

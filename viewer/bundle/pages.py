@@ -47,11 +47,6 @@ from graphcredit.viewer.widgets.text import one_line
 def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str, str]]:
     """Write the pages of the tasks, one after the other.
 
-    Args:
-        store: The store.
-        chapter: The iteration.
-        root: The folder of the bundle.
-
     Yields:
         For each task, its trajectories with the addresses of their pages, from the bundle's index.
     """

@@ -43,12 +43,6 @@ def write_bundle(
 ) -> BundleReport:
     """Write the pages of a run.
 
-    Args:
-        store: The store.
-        target: A new or empty folder, or an earlier bundle, which is replaced.
-        choice: What to put into it.
-        on_progress: Called with the tasks done, and their number.
-
     Raises:
         InputError: `target` is something else; the store does not have what was chosen.
         OptionError: There is no such kind of tasks.

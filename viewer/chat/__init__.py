@@ -1,1 +1,1 @@
-"""A trajectory as a conversation, and the tokens of a step; drawn by components of our own."""
+"""A trajectory as a conversation, drawn by a component of our own."""

@@ -18,13 +18,7 @@ _SECOND = 1_000_000
 def measures(
     message: Any, *, sampled: tuple[int, int] | None, microseconds: int | None
 ) -> tuple[str, ...]:
-    """Return what a step took, each as a few words.
-
-    Args:
-        message: The agent's message as the log has it.
-        sampled: Tokens of the prompt and of the answer, if the store has them.
-        microseconds: Time since the step before, if both were logged.
-    """
+    """Return what a step took, each as a few words."""
     fields = list(_fields(message, 4))
     tokens = sampled or (_read(fields), _number(fields, _WRITTEN))
     said: list[str] = []

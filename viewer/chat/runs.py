@@ -43,12 +43,7 @@ _COLOURS = (
 
 @lru_cache(maxsize=4096)
 def runs_of(text: str, code: tuple[Code, ...]) -> tuple[Run, ...]:
-    """Return the runs of a text; together they are its characters but for codes of colours.
-
-    Args:
-        text: The text.
-        code: Where code of a known language stands in it.
-    """
+    """Return the runs of a text; together they are its characters but for codes of colours."""
     if "\x1b[" in text:
         return _joined(_terminal(text))
     if not code or len(text) > _MOST_COLOURED:

@@ -60,9 +60,6 @@ def transcript(table: pa.Table) -> list[Message]:
 
     An imported log has the messages in `extra`: `seen` before each step, and `after` the last one.
     Of any other log, a step is the text that the agent saw, its thought and its action.
-
-    Args:
-        table: The steps of one trajectory.
     """
     rows = table.select(_COLUMNS).to_pylist()
     logged = [_logged(row["extra"]) for row in rows]

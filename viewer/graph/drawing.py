@@ -13,7 +13,7 @@ from graphcredit.viewer.graph.layout import (
     layout_of,
     middle_of,
 )
-from graphcredit.viewer.graph.scales import Scales
+from graphcredit.viewer.graph.scales import SEEN, Scales
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, edge_key, node_key
@@ -65,14 +65,7 @@ class Drawing:
 
 
 def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: str = "") -> Drawing:
-    """Return the drawing of a graph.
-
-    Args:
-        graph: The part of the task's graph that is shown.
-        whole: The whole graph, which decides the columns of states and the ends of the scales.
-        shading: The meaning of the colours.
-        title: What a saved picture is called.
-    """
+    """Return the drawing of a graph."""
     layers = layers_of(whole)
     are_boxes = len(graph.nodes) <= READABLE
     scales = Scales.of(whole, shading)
@@ -143,7 +136,7 @@ def _state(
     node: Node, name: StateName, shading: Shading, scales: Scales, *, is_box: bool
 ) -> dict[str, Any]:
     """Return the data of a state."""
-    depth = scales.shade(node, shading)
+    depth = scales.shade(node)
     fill = {} if depth is None else {"colour": sequential(depth), "ink": ink_on(depth)}
     return {
         "id": node_key(node.state_id),
@@ -210,8 +203,8 @@ def _legend(shading: Shading, scales: Scales, notes: Sequence[str]) -> dict[str,
         "advantage": shading.advantage,
         "edge_ends": scales.credit.ends(),
         "edge_scale": scales.credit.bar(),
-        "state": shading.states.title,
+        "state": SEEN,
         "state_scale": [sequential(step / 4) for step in range(5)],
-        "state_ends": scales.state_ends(shading),
+        "state_ends": scales.state_ends(),
         "marks": list(notes),
     }

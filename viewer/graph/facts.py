@@ -3,7 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.viewer.graph.shading import OwnStep
-from graphcredit.viewer.graph.task_graph import Ends, Node, TaskGraph, edge_key, node_key
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,24 +31,10 @@ SHOWN = "shown"
 """Column of what the colours stand for: the advantage of a step, or its difference to another."""
 
 
-def with_shown(
-    steps: pa.Table, column: str, other: str | Mapping[Ends, float | None] | None
-) -> pa.Table:
-    """Return the steps with a column `SHOWN`.
-
-    Args:
-        steps: From `queries.graphs.task_steps`.
-        column: The advantage.
-        other: What to subtract: another advantage of the same step, or one for each transition;
-            None for nothing.
-    """
-    if other is None:
-        return steps.append_column(SHOWN, steps[column])
-    if isinstance(other, str):
-        return steps.append_column(SHOWN, pc.subtract(steps[column], steps[other]))
-    ends = zip(steps["state_id"].to_pylist(), steps["next_state_id"].to_pylist(), strict=True)
-    others = pa.array([other.get(pair) for pair in ends], pa.float64())
-    return steps.append_column(SHOWN, pc.subtract(steps[column], others))
+def with_shown(steps: pa.Table, column: str, other: str | None) -> pa.Table:
+    """Return the steps with a column `SHOWN`."""
+    shown = steps[column] if other is None else pc.subtract(steps[column], steps[other])
+    return steps.append_column(SHOWN, shown)
 
 
 def own_steps(steps: pa.Table, trajectory_id: str) -> dict[Ends, list[OwnStep]]:
@@ -61,13 +47,7 @@ def own_steps(steps: pa.Table, trajectory_id: str) -> dict[Ends, list[OwnStep]]:
 
 
 def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
-    """Return the actions taken in a state, the most advantageous first.
-
-    Args:
-        steps: From `queries.graphs.task_steps`.
-        state_id: The state.
-        column: The advantage, for example `gigpo_advantage`.
-    """
+    """Return the actions taken in a state, the most advantageous first."""
     here = steps.filter(pc.field("state_id") == state_id)
     here = here.set_column(
         here.column_names.index("succeeded"), "succeeded", here["succeeded"].cast(pa.int8())
@@ -134,20 +114,6 @@ def step_ends(steps: pa.Table, trajectory_id: str, step_index: int) -> Ends | No
     return way[step_index] if 0 <= step_index < len(way) else None
 
 
-def advantages_at(graph: TaskGraph, other: TaskGraph) -> dict[Ends, float | None]:
-    """Return the advantages of another graph of the same task, by the edges of this one.
-
-    Iterations number their states differently, so states are matched by their text.
-    """
-    state_of = {(node.is_goal, _text(node)): node.state_id for node in graph.nodes}
-    ours = {node.state_id: state_of.get((node.is_goal, _text(node))) for node in other.nodes}
-    return {
-        (source, target): edge.advantage
-        for edge in other.edges
-        if (source := ours[edge.source]) is not None and (target := ours[edge.target]) is not None
-    }
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundStates:
     """What was searched for, and the states whose text contains it."""
@@ -184,11 +150,6 @@ def found(graph: TaskGraph, shown: TaskGraph, words: str) -> FoundStates:
         keys=[node_key(state) for state in states if state in there],
         total=len(states),
     )
-
-
-def _text(node: Node) -> str:
-    """Return the text by which states are matched; empty for the goal, whose text varies."""
-    return "" if node.is_goal else node.state
 
 
 def _rank(choice: Choice) -> tuple[bool, float, int, str]:

@@ -23,11 +23,6 @@ def important(graph: TaskGraph, shading: Shading, steps: pa.Table) -> list[Edge]
 
     The reasons: much credit, much blame, that won rollouts part there from failed ones, and that
     estimators disagree. In a comparison, only where the two sides differ most.
-
-    Args:
-        graph: The whole graph.
-        shading: The credit that is shown.
-        steps: From `queries.graphs.task_steps`.
     """
     if shading.others is not None:
         return remarkable(graph, shading, most=2 * _OF_EACH)

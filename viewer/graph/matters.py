@@ -19,13 +19,7 @@ from graphcredit.viewer.graph.visible_part import READABLE
 
 
 def readable_part(graph: TaskGraph, shading: Shading, steps: pa.Table) -> TaskGraph:
-    """Return a graph that can be read as a whole, else what matters of it.
-
-    Args:
-        graph: The whole graph.
-        shading: The credit that is shown.
-        steps: From `queries.graphs.task_steps`.
-    """
+    """Return a graph that can be read as a whole, else what matters of it."""
     if len(graph.nodes) <= READABLE:
         return graph
     return what_matters(graph, [], important(graph, shading, steps))

@@ -50,13 +50,7 @@ class Play:
 
 
 def play_of(steps: pa.Table, texts: pa.Table, trajectory_id: str) -> Play:
-    """Return the moments of a trajectory: its start, and one for each step that is in the graph.
-
-    Args:
-        steps: From `queries.graphs.task_steps`, with what is `SHOWN`.
-        texts: From `queries.trajectory.steps`.
-        trajectory_id: The trajectory.
-    """
+    """Return the moments of a trajectory: its start, and one for each step that is in the graph."""
     text_of = {row["step_index"]: row for row in texts.select(_TEXTS).to_pylist()}
     mine = steps.filter(pc.field("trajectory_id") == trajectory_id).to_pylist()
     if not mine:

@@ -6,6 +6,9 @@ from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import Node, TaskGraph
 from graphcredit.viewer.widgets.colours import SignedScale
 
+SEEN = "seen distance to the goal"
+"""What the colours of states mean."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scales:
@@ -14,9 +17,8 @@ class Scales:
     credit: SignedScale
     most: int
     """Visits of the widest transition."""
-    low: float
-    high: float
-    """The least and the greatest number by which states are coloured."""
+    farthest: float
+    """The greatest seen distance of a state; the goal's is 0."""
 
     @classmethod
     def of(cls, graph: TaskGraph, shading: Shading) -> "Scales":
@@ -25,23 +27,18 @@ class Scales:
             *map(shading.value, graph.edges),
             *(step.value for own in shading.own.values() for step in own),
         ]
-        shades = [shade for shade in map(shading.states.of, graph.nodes) if shade is not None]
+        distances = [d for node in graph.nodes if (d := node.goal_distance) is not None]
         return cls(
             credit=SignedScale.of(values),
             most=max((edge.visits for edge in graph.edges), default=1),
-            low=min(shades, default=0.0),
-            high=max(shades, default=0.0),
+            farthest=max(distances, default=0.0),
         )
 
-    def shade(self, node: Node, shading: Shading) -> float | None:
-        """Return how deep a state is coloured: deeper means nearer to the goal, or worth more."""
-        value = shading.states.of(node)
-        if value is None:
-            return None
-        share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return 1 - share if shading.states.is_cost else share
+    def shade(self, node: Node) -> float | None:
+        """Return how deep a state is coloured: the nearer to the goal, the deeper."""
+        distance = node.goal_distance
+        return None if distance is None else 1 - distance / (self.farthest or 1.0)
 
-    def state_ends(self, shading: Shading) -> list[str]:
+    def state_ends(self) -> list[str]:
         """Return the ends of the scale of states as text, the pale one first."""
-        ends = (self.high, self.low) if shading.states.is_cost else (self.low, self.high)
-        return [f"{end:.3g}" for end in ends]
+        return [f"{self.farthest:.3g}", "0"]

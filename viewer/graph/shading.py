@@ -7,14 +7,14 @@ group saw.
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.viewer.graph.task_graph import Edge, Ends, Node
+from graphcredit.viewer.graph.task_graph import Edge, Ends
 from graphcredit.viewer.queries.truth import Verdict, verdict
 
 
@@ -41,37 +41,6 @@ class TrueDistances:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StateScale:
-    """A number by which states are coloured."""
-
-    title: str
-    """For the legend."""
-    of: Callable[[Node], float | None]
-    """Returns the number of a state; None if it is unknown."""
-    is_cost: bool = False
-    """Whether less is better."""
-
-
-STATE_SCALES: Mapping[str, StateScale] = {
-    "distance": StateScale(
-        title="seen distance to the goal", of=lambda node: node.goal_distance, is_cost=True
-    ),
-    "value": StateScale(title="RewardFlow value", of=lambda node: node.rewardflow_value),
-    "chance": StateScale(title="expected return", of=lambda node: node.reach_expected),
-}
-"""By their names in the address of a page."""
-
-
-def true_scale(truth: TrueDistances) -> StateScale:
-    """Return the scale of the true distance; the least one where a state has several."""
-    return StateScale(
-        title="true distance to the goal",
-        of=lambda node: truth.of_state.get(node.state_id, (None,))[0],
-        is_cost=True,
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class OwnStep:
     """A step of the trajectory that is laid over the graph."""
 
@@ -90,8 +59,6 @@ class Shading:
     """Name of the edges' colour scale, for the legend."""
     others: Mapping[Ends, float | None] | None = None
     """The advantages to subtract, for a comparison; None without one."""
-    states: StateScale = STATE_SCALES["distance"]
-    """What the colours of states mean."""
     own: Mapping[Ends, Sequence[OwnStep]] = field(default_factory=dict[Ends, Sequence[OwnStep]])
     """The steps of a trajectory that is laid over the graph, by their transitions."""
     truth: TrueDistances | None = None
@@ -127,11 +94,7 @@ def signed(value: float | None) -> str:
 
 
 def true_distances(steps: pa.Table) -> TrueDistances | None:
-    """Return the true distances of a task's steps; None if none was logged.
-
-    Args:
-        steps: From `queries.graphs.task_steps`.
-    """
+    """Return the true distances of a task's steps; None if none was logged."""
     ends = (("state_id", "oracle_distance"), ("next_state_id", "next_oracle_distance"))
     seen = pa.concat_tables(
         steps.select(names).rename_columns(["state_id", "distance"]).cast(_SEEN) for names in ends

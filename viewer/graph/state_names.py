@@ -32,8 +32,10 @@ _FACT = re.compile(r"\s*[\w -]+:|\s*$")
 _CARRIED = re.compile(
     r"\b(?:carrying|carry|holding|holds|inventory)\b:?\s+([^.\n;]+)", re.IGNORECASE
 )
-_KEY = re.compile(r"[a-z_]+: ")
+_KEY = re.compile(r"[\w ()]+: ")
 _ASIDE = re.compile(r"(?<=\w) \(.*")
+_WORD = re.compile(r"[^\W_]{2}")
+"""What a row of a board, in single characters, does not have."""
 _EMPTY = re.compile(r"(?:nothing|none|empty|no\b).*", re.IGNORECASE)
 _FILLER = re.compile(
     r"(?:(?:you|there|here) (?:are|is|see|can see|have)|and|the|an?|agent\d* -)\s+", re.IGNORECASE
@@ -55,13 +57,13 @@ class StateName:
 
 
 def action_words(action: str, max_length: int = TITLE) -> str:
-    """Return an action in short: of a call, the tool and the first value of its arguments."""
+    """Return an action in short: of a call, the tool and the first values of its arguments."""
     call = _CALL.match(action)
     arguments = None if call is None else _parsed(call[2])
     if call is None or not isinstance(arguments, dict):
         return one_line(action, max_length)
     values = [str(value) for value in cast("dict[str, Any]", arguments).values() if _is_word(value)]
-    return one_line(" ".join([call[1], *values[:1]]), max_length)
+    return one_line(" ".join([call[1], *values[:2]]), max_length)
 
 
 @lru_cache(maxsize=4)
@@ -168,7 +170,8 @@ def _carried(text: str) -> str:
 def _short(piece: str) -> str:
     """Return a piece without the words that lead in to it."""
     line = " ".join(piece.split())
-    line = line if len(line) <= TOLD else _KEY.sub("", line, count=1)
+    key = _KEY.match(line)
+    line = line[key.end() :] if key and len(line) > TOLD else line
     while shorter := _FILLER.match(line):
         line = line[shorter.end() :]
     return line
@@ -182,7 +185,7 @@ def _pieces(text: str) -> Iterator[str]:
     else:
         for piece in _CUT.split(_ADVERB.sub("", visible(text[:_LOOKED_AT]))):
             plain = piece.strip("-=*#~ \t") if piece else ""
-            if len(plain) > 1:
+            if _WORD.search(plain):
                 yield plain
 
 
@@ -201,7 +204,7 @@ def _values(value: Any) -> Iterator[str]:
 
 
 def _is_word(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) and value != ""
+    return isinstance(value, (str, int, float)) and value not in ("", True, False)
 
 
 def _parsed(text: str) -> Any:

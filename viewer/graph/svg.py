@@ -4,21 +4,23 @@ States are in columns by their distance from the start. Blue edges deserve credi
 with a bar at the tip blame. All text is escaped: a log cannot put markup into a picture.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
-from graphcredit.viewer.graph.scales import Scales
+from graphcredit.viewer.graph.scales import SEEN, Scales
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
-from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph
 from graphcredit.viewer.graph.words import box_label
 from graphcredit.viewer.widgets.colours import NEUTRAL, ink_on, sequential
 
 _COLUMN, _ROW = 240, 96
 _WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
+_MOST_WAYS = 4
+"""Most ways from a state in the picture of a step."""
 
 
 def draw(
@@ -28,25 +30,36 @@ def draw(
     whole: TaskGraph | None = None,
     shading: Shading | None = None,
 ) -> str:
-    """Return the SVG of a graph.
-
-    Args:
-        graph: What is drawn.
-        title: The heading, one line.
-        whole: The whole graph, if that is a part.
-        shading: The meaning of the colours; by default the mean advantage.
-    """
+    """Return the SVG of a graph."""
     whole = graph if whole is None else whole
     shading = Shading(advantage="mean advantage") if shading is None else shading
-    layout = layout_of(
-        graph, layers_of(whole), column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT)
-    ).moved(_MARGIN + _WIDTH / 2, _HEAD + _HEIGHT)
+    return _picture(graph, whole, shading, layers_of(whole), title=title)
+
+
+def draw_step(whole: TaskGraph, shading: Shading, ends: Ends) -> str:
+    """Return the SVG of a state, of a step from there, and of the other ways taken most."""
+    here, _ = ends
+    ways = [edge for edge in whole.edges if edge.source == here]
+    ways.sort(key=lambda edge: (edge.ends != ends, -edge.visits))
+    ways = ways[:_MOST_WAYS]
+    drawn = [here, *dict.fromkeys(edge.target for edge in ways if edge.target != here)]
+    of_state = {node.state_id: node for node in whole.nodes}
+    part = TaskGraph(nodes=tuple(of_state[state] for state in drawn), edges=tuple(ways))
+    return _picture(part, whole, shading, {state: state != here for state in drawn}, title="")
+
+
+def _picture(
+    graph: TaskGraph, whole: TaskGraph, shading: Shading, layers: Mapping[int, int], *, title: str
+) -> str:
+    """Return the SVG; without a title it has no legend either."""
+    layout = layout_of(graph, layers, column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT))
+    layout = layout.moved(_MARGIN + _WIDTH / 2, _HEIGHT + (_HEAD if title else 0))
     width = max(x for x, _ in layout.places.values()) + _WIDTH / 2 + _MARGIN
     points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
-    height = max(y for _, y in points) + _HEIGHT + _MARGIN
+    height = max(y for _, y in points) + _HEIGHT + (_MARGIN if title else 0)
     names, scales = state_names(whole), Scales.of(whole, shading)
     body = [
-        *_head(title, shading, scales),
+        *(_head(title, shading, scales) if title else ()),
         *(
             line
             for index, edge in enumerate(graph.edges)
@@ -58,13 +71,14 @@ def draw(
             for line in _node(
                 node,
                 names[node.state_id],
-                scales.shade(node, shading),
+                scales.shade(node),
                 *layout.places[node.state_id],
             )
         ),
-        *_labels(graph, layout),
+        *_labels(graph, layout, shading),
     ]
-    size = f'width="{max(width, 700):.0f}" height="{height:.0f}"'
+    width = max(width, 700) if title else width
+    size = f'width="{width:.0f}" height="{height:.0f}"'
     style = 'font-family="DejaVu Sans, Verdana, sans-serif"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
     return "\n".join([opening, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>"])
@@ -76,7 +90,7 @@ def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
     marks = "5×, width: visits; dashed: no effect; dotted: a way; bar at the tip: below 0"
     for x, name, colours, ends in (
         (0, shading.advantage, scales.credit.bar(), scales.credit.ends()),
-        (330, shading.states.title, states, scales.state_ends(shading)),
+        (330, SEEN, states, scales.state_ends()),
     ):
         for step, colour in enumerate(colours):
             left = _MARGIN + x + step * 10
@@ -145,7 +159,7 @@ def _edge(edge: Edge, points: list[Point], shading: Shading, scales: Scales) -> 
         yield f'<path d="{bar}" stroke="{colour}" stroke-width="2.5"/>'
 
 
-def _labels(graph: TaskGraph, layout: Layout) -> Iterator[str]:
+def _labels(graph: TaskGraph, layout: Layout, shading: Shading) -> Iterator[str]:
     """Yield the actions that have room, those of the greatest advantages first."""
     labels = [
         action_words(edge.actions[0])
@@ -159,9 +173,10 @@ def _labels(graph: TaskGraph, layout: Layout) -> Iterator[str]:
         sizes={node.state_id: (_WIDTH, _HEIGHT) for node in graph.nodes},
         order=sorted(range(len(labels)), key=lambda i: -abs(graph.edges[i].advantage or 0.0)),
     )
-    for label, place in zip(labels, places, strict=True):
+    for edge, label, place in zip(graph.edges, labels, places, strict=True):
         if place is not None:
-            yield _text(place[0], place[1] + 4, label, 9.5, halo=True)
+            weight = "bold" if edge.ends in shading.own else "normal"
+            yield _text(place[0], place[1] + 4, label, 9.5, weight=weight, halo=True)
 
 
 def _text(

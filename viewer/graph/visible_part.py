@@ -19,24 +19,6 @@ MOST_TRANSITIONS = 2500
 """Most transitions to draw, if not more have to be."""
 
 
-def best_path(graph: TaskGraph) -> list[int]:
-    """Return the states of the cheapest path from the start to the goal.
-
-    If nobody succeeded, return the path of the most visited edges, until it meets itself or ends.
-    """
-    goal = graph.goal
-    if goal is None:
-        return _beaten_path(graph)
-    states = [node.state_id for node in graph.nodes]
-    # If only earlier iterations succeeded, there may be no way to the goal: igraph would warn.
-    whole = drawn(graph)
-    if whole.distances(source=[0], target=[states.index(goal)], mode="out")[0][0] == float("inf"):
-        return _beaten_path(graph)
-    costs = [edge.cost for edge in graph.edges]
-    path = whole.get_shortest_path(0, states.index(goal), weights=costs, mode="out")
-    return [states[index] for index in path]
-
-
 def around(graph: TaskGraph, centres: Iterable[int], num_hops: int) -> frozenset[int]:
     """Return the states within a number of steps of some states, in either direction."""
     states = [node.state_id for node in graph.nodes]
@@ -62,11 +44,6 @@ def thinned(part: TaskGraph, layers: Mapping[int, int], kept: Container[Ends]) -
 
     Kept are those wanted and the most visited way into each state from a layer before it, so that
     no state loses its place; the others are the most visited ones.
-
-    Args:
-        part: What is shown.
-        layers: From `layers_of` the whole graph.
-        kept: Ends of transitions that are drawn in any case.
     """
     if len(part.edges) <= MOST_TRANSITIONS:
         return part
@@ -80,14 +57,3 @@ def thinned(part: TaskGraph, layers: Mapping[int, int], kept: Container[Ends]) -
     ranked = dict.fromkeys(edge.ends for edge in [*needed, *by_visits])
     ends = set(islice(ranked, max(MOST_TRANSITIONS, len(needed))))
     return replace(part, edges=tuple(edge for edge in part.edges if edge.ends in ends))
-
-
-def _beaten_path(graph: TaskGraph) -> list[int]:
-    path = [graph.nodes[0].state_id]
-    while True:
-        onward = [
-            edge for edge in graph.edges if edge.source == path[-1] and edge.target not in path
-        ]
-        if not onward:
-            return path
-        path.append(max(onward, key=lambda edge: edge.visits).target)

@@ -122,14 +122,7 @@ WHAT_MATTERS = (
 
 
 def what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading, *, part: str = "") -> str:
-    """Return a sentence of what is drawn of a graph, and one of what is left out with its credit.
-
-    Args:
-        graph: The whole graph.
-        shown: What is drawn of it; an edge may be a way.
-        shading: The credit that is shown.
-        part: What was chosen of it, if that needs words.
-    """
+    """Return a sentence of what is drawn of a graph, and one of what is left out."""
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
     ways = [edge for edge in shown.edges if edge.between]
     drawn = {edge.ends for edge in shown.edges if not edge.between}

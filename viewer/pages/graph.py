@@ -1,7 +1,7 @@
 """The Graph page: a task's state graph, coloured by credit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import streamlit as st
@@ -14,7 +14,7 @@ from graphcredit.viewer.graph.importance import important
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.matters import what_matters
 from graphcredit.viewer.graph.play import Play, play_of
-from graphcredit.viewer.graph.shading import Shading, StateScale, TrueDistances, true_distances
+from graphcredit.viewer.graph.shading import Shading, TrueDistances, true_distances
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, node_key, parse_key
 from graphcredit.viewer.graph.words import WHAT_MATTERS, what_is_shown
 from graphcredit.viewer.pages.parts import graph_controls as controls
@@ -35,6 +35,8 @@ from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.task_names import task_names
 from graphcredit.viewer.widgets.text import show_text
 
+_HOPS = 2
+"""Steps from the selected state to those that are shown around it."""
 _ROOM_FOR_FOUND = 20
 """Most states that were searched for, of a graph that shows what matters."""
 
@@ -45,13 +47,10 @@ class _Choices:
 
     trajectory: str | None
     """The trajectory that is laid over it."""
-    part: str
-    """The part of the advantage that colours the transitions."""
     graph: TaskGraph
     """The whole graph, with that advantage."""
-    view: controls.View
-    states: StateScale
-    marks_truth: bool
+    view: str
+    """The key of the part that is shown."""
 
 
 def show() -> None:
@@ -69,7 +68,7 @@ def show() -> None:
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
     truth = true_distances(steps)
     with boxes:
-        chosen = _choose(place, steps, truth)
+        chosen = _choose(place, steps)
     missing.doubtful_credit(place.run_id, place.iteration)
     missing.doubtful_group(steps)
     selected = _selected(chosen.graph, steps)
@@ -82,33 +81,27 @@ def show() -> None:
         run_id=place.run_id,
         iteration=place.iteration,
         task_id=place.task_id,
-        column=f"{place.estimator}_{chosen.part}",
+        column=f"{place.estimator}_advantage",
         graph=chosen.graph,
         names=names,
         shown=chosen.graph.part(frozenset(node.state_id for node in shown.nodes)),
         steps=steps,
-        shading=replace(shading, truth=truth),
+        shading=shading,
         trajectory=chosen.trajectory,
     )
     with panel:
         lists.show(selected)
-    if isinstance(selected, tuple):
-        lists.show_steps(selected)
 
 
-def _choose(place: GraphPlace, steps: pa.Table, truth: TrueDistances | None) -> _Choices:
+def _choose(place: GraphPlace, steps: pa.Table) -> _Choices:
     """Show the boxes of what of the graph is shown, and how."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         trajectory = choose_trajectory(steps)
-        part = controls.choose_part(place.estimator, steps.column_names)
-        graph = read_graph(place, place.iteration, f"{place.estimator}_{part}")
+        graph = read_graph(place, f"{place.estimator}_advantage")
         return _Choices(
             trajectory=trajectory,
-            part=part,
             graph=graph,
             view=controls.choose_view(graph, has_trajectory=trajectory is not None),
-            states=controls.choose_state_colour(graph, truth),
-            marks_truth=truth is not None and controls.choose_truth(),
         )
 
 
@@ -116,14 +109,13 @@ def _shaded(
     place: GraphPlace, chosen: _Choices, steps: pa.Table, truth: TrueDistances | None
 ) -> tuple[pa.Table, Shading]:
     """Return the steps with what is `SHOWN`, and the meaning of the colours."""
-    other = other_side(place, chosen.graph, chosen.part, steps)
-    steps = facts.with_shown(steps, f"{place.estimator}_{chosen.part}", other.values)
+    other = other_side(place)
+    steps = facts.with_shown(steps, f"{place.estimator}_advantage", other.values)
     return steps, Shading(
-        advantage=f"{place.estimator} {chosen.part.replace('_', ' ')}{other.name}",
+        advantage=f"{place.estimator} advantage{other.name}",
         others=other.of_edges,
-        states=chosen.states,
         own={} if chosen.trajectory is None else facts.own_steps(steps, chosen.trajectory),
-        truth=truth if chosen.marks_truth else None,
+        truth=truth,
     )
 
 
@@ -185,20 +177,18 @@ def _part(
     chosen: _Choices, steps: pa.Table, selected: int | Ends | None, shading: Shading
 ) -> TaskGraph:
     """Return what to show of the graph."""
-    graph, view, trajectory = chosen.graph, chosen.view, chosen.trajectory
+    graph, trajectory = chosen.graph, chosen.trajectory
     visited = [] if trajectory is None else facts.states_on(steps, trajectory)
     at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
-    if view.name == "matters":
+    if chosen.view == "matters":
         sought = facts.states_with(graph, controls.words())[:_ROOM_FOR_FOUND]
         return what_matters(graph, [*at, *visited, *sought], important(graph, shading, steps))
-    if view.name == "everything":
-        states = frozenset(node.state_id for node in graph.nodes)
-    else:
-        centres = {
-            "trajectory": visited,
-            "around": at or (graph.nodes[0].state_id,),
-        }.get(view.name) or visible_part.best_path(graph)
-        states = visible_part.around(graph, centres, view.num_hops)
+    states = frozenset(node.state_id for node in graph.nodes)
+    if chosen.view == "trajectory":
+        states = frozenset(visited)
+    elif chosen.view == "around":
+        centres = at or (graph.nodes[0].state_id,)
+        states = visible_part.around(graph, centres, _HOPS)
     return graph.part(visible_part.most_visited(graph, states))
 
 
@@ -216,7 +206,7 @@ def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
 
 def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> None:
     graph = chosen.graph
-    part = WHAT_MATTERS if chosen.view.name == "matters" else ""
+    part = WHAT_MATTERS if chosen.view == "matters" else ""
     words = what_is_shown(graph, shown, shading, part=part)
     if graph.goal is None:
         words += "; no trajectory succeeded, so the goal is not among them"

@@ -1,16 +1,16 @@
 """The Runs page: a table of the iterations of each run, the audit, and which states tell."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
-from graphcredit.store.parquet.snapshot import stamp
-from graphcredit.viewer.pages.parts.evidence import show_evidence
-from graphcredit.viewer.pages.parts.reports import report_of
-from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts
+from graphcredit.store.parquet.snapshot import Stamp, stamp
+from graphcredit.viewer.queries.iterations import iteration_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.missing import per_run
@@ -19,11 +19,9 @@ from graphcredit.viewer.widgets.text import one_line, show_code, show_text
 
 _COLUMNS = (
     *("run", "iteration", "success_rate", "mean_return", "mean_length", "invalid_share"),
-    *("degenerate_share", "action_entropy", "num_groups", "num_trajectories", "num_credited"),
-    *("num_incomplete", "num_steps"),
+    *("degenerate_share", "num_groups", "num_trajectories", "num_credited", "num_incomplete"),
+    "num_steps",
 )
-_ENTROPY = "action_entropies"
-"""Key of the entropies in the session."""
 _SIGNS = {"error": "🟥", "warning": "🟨", "info": "🟦"}
 
 
@@ -37,7 +35,6 @@ def show() -> None:
         return
     facts = per_run(store, runs, iteration_facts, "Some iterations")
     if facts is not None:
-        facts = _with_entropy(facts)
         st.caption("Select a row to see its tasks; a click on a column's name sorts.")
         row = choose_row(facts, _COLUMNS, key="runs_table", title="Iterations")
         if row is not None:
@@ -45,24 +42,6 @@ def show() -> None:
             selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
         selection.link("over_time", "The same as curves, with the metrics of training")
     _choose_audit(store)
-    _count_entropy(store, runs)
-
-
-def _with_entropy(facts: pa.Table) -> pa.Table:
-    """Return the facts with the entropies that this session has computed, or null."""
-    known = st.session_state.get(_ENTROPY)
-    if known is None:
-        return facts.append_column("action_entropy", pa.nulls(facts.num_rows, pa.float64()))
-    keys = ["run", "iteration"]
-    return facts.join(known, keys).sort_by([(name, "ascending") for name in keys])
-
-
-def _count_entropy(store: Store, runs: Sequence[str]) -> None:
-    """Compute the entropies last, because they take longest; then rerun the page."""
-    counted = per_run(store, runs, action_entropies, None)
-    if counted is not None and counted != st.session_state.get(_ENTROPY):
-        st.session_state[_ENTROPY] = counted
-        st.rerun()
 
 
 def _choose_audit(store: Store) -> None:
@@ -73,7 +52,7 @@ def _choose_audit(store: Store) -> None:
     if run is not None and iteration is not None:
         _show_findings(store, run, iteration)
     if run is not None:
-        show_evidence(store, run)
+        _show_evidence(store, run)
 
 
 def _show_findings(store: Store, run_id: str, iteration: int) -> None:
@@ -85,15 +64,45 @@ def _show_findings(store: Store, run_id: str, iteration: int) -> None:
         st.session_state["audited"] = asked
     if st.session_state.get("audited") != asked:
         return
-    report, complaint = report_of("audit", *asked, stamp(store, run_id, iteration))
-    if report is None:
+    options = ("--iteration", str(iteration), "--json")
+    report, complaint = _output_of("audit", run_id, options, stamp(store, run_id, iteration))
+    if not report:
         st.error("The audit failed:")
         show_code(complaint)
-    elif not report["findings"]:
+        return
+    findings = json.loads(report)["findings"]
+    if not findings:
         st.success("The audit found nothing.")
-    else:
-        for finding in report["findings"]:
-            _show_finding(finding)
+    for finding in findings:
+        _show_finding(finding)
+
+
+def _show_evidence(store: Store, run_id: str) -> None:
+    """Show a button that runs `graphcredit evidence` on a run, then what it printed."""
+    asked = (str(store.root), run_id)
+    if st.button(
+        "Which states tell?",
+        help="Whether a shared state tells how rollouts end that did not make it, by definition of "
+        "a state.",
+    ):
+        st.session_state["evidence"] = asked
+    if st.session_state.get("evidence") == asked:
+        report, complaint = _output_of("evidence", run_id, (), stamp(store, run_id, None))
+        show_code(report or complaint)
+
+
+@st.cache_data(max_entries=50, show_spinner="Reading the steps …")
+def _output_of(command: str, run_id: str, options: Sequence[str], files: Stamp) -> tuple[str, str]:
+    """Return what a command says of a run, and its error messages.
+
+    Another process computes it, so that a page stays quick, and anew when the files change.
+    """
+    # -P: a module in the user's working directory must not shadow ours.
+    asked = [sys.executable, "-P", "-m", "graphcredit.cli.main", command, str(viewed_store().root)]
+    words = [*asked, "--run", run_id, *options]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    # Exit code 1 means that some findings are errors.
+    return (done.stdout if done.returncode in (0, 1) else ""), done.stderr
 
 
 def _show_finding(finding: dict[str, Any]) -> None:

@@ -1,29 +1,19 @@
 """The SQL page: one query over the views, in a process that can do nothing else."""
 
-import csv
-import io
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.sandbox import MIB, QueryResult, run_query
-from graphcredit.store.sql.values import for_parquet, python_values
+from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import BASE_VIEWS, CREDIT_STATE, DERIVED_VIEWS, VIEW_NAMES
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.text import show_code, show_table, visible
 
 READY: dict[str, str] = {
-    "What the views hold": """SELECT table_name AS "view", column_name, data_type
-FROM duckdb_columns()
-WHERE NOT internal AND table_name NOT LIKE '%_files_%'
-ORDER BY "view", column_index""",
     "Groups that teach nothing": """SELECT run_id, iteration, task_id, num_steps, success_rate
 FROM groups
 WHERE is_degenerate
@@ -37,17 +27,6 @@ LIMIT 100""",
 FROM noted
 ORDER BY noted_at DESC
 LIMIT 100""",
-    "Actions that are refused most": """SELECT action, count(*) AS times
-FROM steps
-WHERE NOT is_action_valid
-GROUP BY action
-ORDER BY times DESC
-LIMIT 50""",
-    "States that are visited most": """SELECT task_id, state_id, visits, success_rate, state
-FROM nodes
-WHERE NOT is_goal
-ORDER BY visits DESC
-LIMIT 50""",
     "Steps that went away from the goal": """SELECT
     task_id, trajectory_id, step_index, action,
     next_oracle_distance - oracle_distance AS lost
@@ -57,26 +36,6 @@ ORDER BY lost DESC
 LIMIT 100""",
 }
 """Title to query."""
-
-
-def csv_text(table: pa.Table) -> str:
-    """Return CSV with a header. Null is an empty field; lists and structs are JSON."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(table.column_names)
-    columns = [_cells(column) for column in table.columns]
-    writer.writerows(zip(*columns, strict=True))
-    return sink.getvalue()
-
-
-def _cells(column: pa.ChunkedArray) -> list[object]:
-    values = python_values(column)
-    if not pa.types.is_nested(column.type):
-        return values
-    return [
-        None if value is None else json.dumps(value, ensure_ascii=False, default=str)
-        for value in values
-    ]
 
 
 _PARAMETER = "q"
@@ -201,15 +160,6 @@ def _show_answer(answer: _Answer) -> None:
     # A column type that Parquet lacks, the browser lacks too.
     table, _ = for_parquet(result.table.rename_columns(_distinct(result.table.column_names)))
     show_table(table)
-    with st.container(horizontal=True):
-        _download("CSV", "text/csv", lambda: csv_text(table).encode())
-        _download("Parquet", "application/vnd.apache.parquet", lambda: parquet_bytes(table))
-
-
-def _download(kind: str, mime: str, data: Callable[[], bytes]) -> None:
-    st.download_button(
-        f"As {kind}", data=data, file_name=f"query.{kind.lower()}", mime=mime, on_click="ignore"
-    )
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -221,10 +171,3 @@ def _distinct(names: list[str]) -> list[str]:
             number, candidate = number + 1, f"{name} ({number})"
         distinct.append(candidate)
     return distinct
-
-
-def parquet_bytes(table: pa.Table) -> bytes:
-    """Return a table as the bytes of a Parquet file; intervals and unions become text in it."""
-    sink = io.BytesIO()
-    pq.write_table(for_parquet(table)[0], sink, compression="zstd")
-    return sink.getvalue()

@@ -9,7 +9,6 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import folded
-from graphcredit.viewer.pages.parts.filters import Limits, choose_limits, tagged
 from graphcredit.viewer.pages.parts.first import in_numbers, show_first, show_recurring
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
@@ -18,7 +17,7 @@ from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.note_words import NoteRows
-from graphcredit.viewer.widgets.notes import notes_of
+from graphcredit.viewer.widgets.notes import choose_tag, notes_of, tagged
 from graphcredit.viewer.widgets.tables import choose_row
 from graphcredit.viewer.widgets.task_names import task_names, with_instructions
 
@@ -73,13 +72,11 @@ def show() -> None:
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
     missing.doubtful_credit(run, iteration)
     st.text(in_numbers(facts))
-    if estimator is not None:
-        missing.no_summary(run, iteration, pc.sum(facts["num_steps"]).as_py() or 0)
     if _is_list_of_trajectories():
         show_trajectories(run, iteration, estimator, tuple(names))
         return
     if "reach" in names:
-        show_first(run, iteration, instructions, num_steps=pc.sum(facts["num_steps"]).as_py() or 0)
+        show_first(run, iteration, facts)
     if names:
         show_recurring(run, iteration)
     notes = notes_of(run, iteration)
@@ -103,36 +100,17 @@ def _is_list_of_trajectories() -> bool:
 
 def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     """Return the rows in the user's filter and order."""
-    has_disagreement = facts["disagreement"].null_count < facts.num_rows
-    with folded("filters"):
-        with st.container(horizontal=True):
-            text = st.text_input("Find in names and instructions", key="find", bind="query-params")
-            kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
-            order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
-        limits = choose_limits(notes, has_disagreement=has_disagreement)
-    rows = tasks_of_kind(_within(facts, limits, notes), kind, text)
+    with folded("filters"), st.container(horizontal=True):
+        text = st.text_input("Find in names and instructions", key="find", bind="query-params")
+        kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
+        order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
+        tag = choose_tag(notes)
+    if tag is not None:
+        facts = facts.filter(pc.field("task_id").isin(tagged(notes, tag, "task_id")))
+    rows = tasks_of_kind(facts, kind, text)
     column, direction = _ORDERS[order]
     keys = [(column, direction, "at_end"), ("task_id", "ascending", "at_end")]
     return rows.sort_by(keys)
-
-
-def _within(facts: pa.Table, limits: Limits, notes: NoteRows) -> pa.Table:
-    """Return the rows within the limits; the length of a task is the mean of its trajectories."""
-    conditions = [
-        pc.field(name) >= least
-        for name, least in (
-            ("mean_length", limits.shortest),
-            ("disagreement", limits.disagreement),
-        )
-        if least is not None
-    ]
-    if limits.longest is not None:
-        conditions.append(pc.field("mean_length") <= limits.longest)
-    if limits.tag is not None:
-        conditions.append(pc.field("task_id").isin(tagged(notes, limits.tag, "task_id")))
-    for condition in conditions:
-        facts = facts.filter(condition)
-    return facts
 
 
 def _table(rows: pa.Table) -> None:

@@ -13,7 +13,6 @@ from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.parts.all_steps import show_all_steps
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
-from graphcredit.viewer.pages.parts.tokens import tokens_of_step
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.estimators import estimators, words_of
@@ -93,9 +92,8 @@ def show() -> None:
             show_text(line)
         show_notes(table, step, notes)
     if here is not None:
-        show_others(here, table, step, go_to=_go_to)
-    tokens_of_step(table, step)
-    show_all_steps(table, step, _replays(table), noted, go_to=_go_to)
+        show_others(here, table, step)
+    show_all_steps(table, step, noted, go_to=_go_to)
 
 
 def _place() -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""Queries that compare two estimators, or the credit of two iterations.
+"""Queries that compare two estimators step by step.
 
-Two estimators are compared step by step. Two iterations have no steps in common, so an action at a
-state is compared with the same action at the same text of the same task. Advantages are divided by
-their standard deviation, so that estimators of different scales can be compared.
+Advantages are divided by their standard deviation, so that estimators of different scales can be
+compared.
 """
 
 import pyarrow as pa
@@ -11,15 +10,6 @@ from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.truth import PROGRESS
 from graphcredit.viewer.queries.views import answer
-
-CELL = 0.15
-"""Side of a cell of the map of two advantages, in standard deviations."""
-
-END = 3.0
-"""End of the map on each side of 0; values beyond it are put there."""
-
-_KEY = "(hash(task_id, state, action) >> 1)::BIGINT"
-"""Key of an action at a state, the same in all iterations."""
 
 
 def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
@@ -67,21 +57,6 @@ def truth_agreement(
     return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
-def cells(store: Store, *, run_id: str, iteration: int, left: str, right: str) -> pa.Table:
-    """Return a two-dimensional histogram of the steps, by the advantages of two estimators.
-
-    Returns:
-        `x, y, steps`: the centre of a cell in standard deviations, and its steps. One cell is
-        centred on zero.
-    """
-    sql = f"""
-        {_scaled(left, right)}
-        SELECT {_cell("x")} AS x, {_cell("y")} AS y, count(*) AS steps
-        FROM scaled GROUP BY ALL ORDER BY ALL
-    """
-    return answer(store, sql, run_id=run_id, iteration=iteration)
-
-
 def differing_steps(
     store: Store,
     *,
@@ -115,60 +90,6 @@ def differing_steps(
     return answer(store, sql, run_id=run_id, iteration=iteration)
 
 
-def action_advantages(store: Store, *, run_id: str, iteration: int, estimator: str) -> pa.Table:
-    """Return the mean advantage of each action at each state of an iteration.
-
-    Returns:
-        `key, advantage, visits`; the key is a hash of task, text of the state, and action.
-    """
-    advantage = column(estimator, "advantage")
-    sql = f"""
-        SELECT
-            {_KEY} AS key,
-            sum({advantage}::DOUBLE * edges.visits) / sum(edges.visits) AS advantage,
-            sum(edges.visits)::BIGINT AS visits
-        FROM edges JOIN nodes USING (task_id, state_id)
-        WHERE {advantage} IS NOT NULL AND state IS NOT NULL
-        GROUP BY ALL ORDER BY key
-    """
-    return answer(store, sql, run_id=run_id, iteration=iteration)
-
-
-def actions_named(store: Store, *, run_id: str, iteration: int, keys: tuple[int, ...]) -> pa.Table:
-    """Return the actions and states of some keys of `action_advantages`, each with one such step.
-
-    Returns:
-        `key, task_id, action, state, oracle_distance, next_oracle_distance, trajectory_id,
-        step_index`; a distance is null where the steps of a key have several.
-    """
-    sql = f"""
-        WITH meant AS (
-            SELECT {_KEY} AS key, task_id, state, state_id, action
-            FROM (SELECT DISTINCT task_id, state_id, action FROM edges)
-            JOIN nodes USING (task_id, state_id)
-            WHERE list_contains($1::BIGINT[], {_KEY})
-        )
-        SELECT
-            key, any_value(meant.task_id) AS task_id, any_value(meant.action) AS action,
-            any_value(meant.state) AS state,
-            CASE WHEN count(DISTINCT oracle_distance) = 1
-                THEN min(oracle_distance) END AS oracle_distance,
-            CASE WHEN count(DISTINCT next_oracle_distance) = 1
-                THEN min(next_oracle_distance) END AS next_oracle_distance,
-            unnest(min(struct_pack(trajectory_id, step_index)))
-        FROM meant
-        JOIN (
-            SELECT
-                task_id, trajectory_id, step_index, action, oracle_distance, next_oracle_distance
-            FROM steps
-        ) AS own
-            ON own.task_id = meant.task_id AND own.action = meant.action
-        JOIN credit USING (trajectory_id, step_index, state_id)
-        GROUP BY key ORDER BY key
-    """
-    return answer(store, sql, [list(keys)], run_id=run_id, iteration=iteration)
-
-
 def _scaled(left: str, right: str) -> str:
     """Return SQL of a WITH whose last table `scaled` has advantages a, b and scaled ones x, y."""
     a, b = column(left, "advantage"), column(right, "advantage")
@@ -189,7 +110,3 @@ def _scaled(left: str, right: str) -> str:
             FROM pair JOIN owner USING (trajectory_id), scale
         )
     """
-
-
-def _cell(axis: str) -> str:
-    return f"round(greatest(-{END}, least({END}, {axis})) / {CELL}) * {CELL}"

@@ -43,16 +43,7 @@ def most_telling_first(names: Iterable[str]) -> list[str]:
 
 
 def estimators(store: Store, *, run_id: str, iteration: int | None) -> list[str]:
-    """Return the estimators with advantages in the credit, the most telling first.
-
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: Only this iteration; None for all of the run.
-
-    Raises:
-        SchemaError: A shard cannot be read.
-    """
+    """Return the estimators with advantages in the credit, the most telling first."""
     credit_columns = columns(store, "credit", run_id=run_id, iteration=iteration)
     split = filter(None, map(split_estimator_column, credit_columns))
     return most_telling_first(name for name, part in split if part == "advantage")
@@ -66,9 +57,6 @@ def credit_doubts(store: Store, *, run_id: str, iteration: None, number: int) ->
         run_id: The run.
         iteration: None: credit may be made of all iterations of the run, so a change in any counts.
         number: The iteration that is shown.
-
-    Raises:
-        SchemaError: A credit shard cannot be read.
     """
     return unchanged(
         store,
@@ -102,9 +90,6 @@ def words_of(store: Store, *, run_id: str, iteration: int, estimator: str) -> Wo
     """Return what an iteration's credit by an estimator says of how it was made.
 
     The shards of an iteration say the same, or their credit is mixed, which the pages warn of.
-
-    Raises:
-        SchemaError: A credit shard cannot be read.
     """
     said: Any = {}
     for shard in store.shards(run_id, iteration):

@@ -64,20 +64,3 @@ def state_texts(
     """
     texts = answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
     return {row["text"]: row["visits"] for row in texts.to_pylist()}
-
-
-def action_lists(
-    store: Store, *, run_id: str, iteration: int, task_id: str
-) -> dict[int, frozenset[str]]:
-    """Return the different lists of admissible actions, as text, that each state was logged with.
-
-    States without a list are not there.
-    """
-    sql = """
-        SELECT state_id, list(DISTINCT list_sort(admissible_actions)::VARCHAR ORDER BY 1) AS lists
-        FROM enriched
-        WHERE task_id = $1 AND state_id IS NOT NULL AND admissible_actions IS NOT NULL
-        GROUP BY state_id ORDER BY state_id
-    """
-    lists = answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
-    return {row["state_id"]: frozenset(row["lists"]) for row in lists.to_pylist()}

@@ -44,16 +44,7 @@ _METRICS = tuple(c.name for c in TRAINING_COLUMNS if c.name not in ("training", 
 
 
 def iteration_facts(store: Store, *, run_id: str, iteration: int | None = None) -> pa.Table:
-    """Return one row per iteration of a run, without the entropy of its actions.
-
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: Only this iteration; files of others are not opened.
-
-    Raises:
-        SchemaError: A shard cannot be read.
-    """
+    """Return one row per iteration of a run, without the entropy of its actions."""
     return answer(store, _ITERATIONS, run_id=run_id, iteration=iteration, tables=GROUPS)
 
 
@@ -63,14 +54,6 @@ def action_entropies(store: Store, *, run_id: str, iteration: int | None = None)
     It is the entropy of the actions taken in a state, in nats, averaged over the states of all
     groups, weighted by visits. It needs credit, which has the states. This query takes longer than
     all of `iteration_facts`.
-
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: Only this iteration.
-
-    Raises:
-        SchemaError: A file cannot be read.
     """
     return answer(store, _ENTROPY, run_id=run_id, iteration=iteration)
 
@@ -82,15 +65,6 @@ def silent_shares(
 
     A trainer learns nothing from such steps. Iterations without credit by the estimator are left
     out.
-
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: Only this iteration.
-        estimator: The estimator of the advantages.
-
-    Raises:
-        SchemaError: A file cannot be read.
     """
     if estimator not in estimators(store, run_id=run_id, iteration=iteration):
         return _NO_SHARES
@@ -112,14 +86,6 @@ def training_facts(store: Store, *, run_id: str, iteration: int | None = None) -
 
     A value is the mean over the updates of one training on one iteration. Metrics that none of them
     has are left out.
-
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: Only this iteration.
-
-    Raises:
-        SchemaError: A file cannot be read.
     """
     means = ", ".join(f'avg("{name}") AS "{name}"' for name in _METRICS)
     sql = f"""

@@ -9,8 +9,6 @@ trajectories that credit has not seen, or not with all steps, are compared here.
 Where an iteration has a summary that is made of what there is now, not even the steps are read.
 """
 
-from graphcredit.store.layout import Store
-from graphcredit.store.provenance.summary import SummaryState, summary_state
 from graphcredit.store.schema import ROUNDING
 from graphcredit.store.sql.summaries import Summarised
 from graphcredit.store.sql.views import HAS_VALUES
@@ -109,8 +107,3 @@ _GROUPED = f"""
 GROUPS = TRAJECTORIES | {"grouped": _GROUPED}
 """The same, and the table `grouped`: one row per group, degenerate by the rule of the view
 `groups`."""
-
-
-def summary_of(store: Store, *, run_id: str, iteration: int) -> SummaryState:
-    """Return whether the summary of an iteration is made of what there is, and so is shown."""
-    return summary_state(store, store.shards(run_id, iteration))

@@ -63,9 +63,6 @@ def task_facts(
         iteration: The iteration.
         estimator: The estimator of the advantages; None for an iteration without credit.
         others: All estimators, for the disagreement.
-
-    Raises:
-        SchemaError: A shard cannot be read.
     """
 
     def sql(summarised: Summarised) -> str:

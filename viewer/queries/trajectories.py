@@ -46,9 +46,6 @@ def found_trajectories(
     estimator: str | None,
     others: Sequence[str] = (),
     outcome: str = "any",
-    shortest: int | None = None,
-    longest: int | None = None,
-    disagreement: float | None = None,
     text: str = "",
     noted: Sequence[str] = (),
     only: Sequence[str] | None = None,
@@ -63,9 +60,6 @@ def found_trajectories(
         estimator: Whose advantages to give; None for an iteration without credit.
         others: All estimators, for the disagreement.
         outcome: A key of `OUTCOMES`.
-        shortest: Least number of steps; None for any.
-        longest: Greatest number of steps; None for any.
-        disagreement: Least share of credited steps at which two estimators have opposite signs.
         text: Stands in the names of task or trajectory, or in a text of a step, whatever the case.
         noted: Trajectories in whose notes the text stands; they are found, too.
         only: Look among these trajectories only; None for all.
@@ -90,18 +84,16 @@ def found_trajectories(
                     task_id, trajectory_id, num_steps, "return", success, disagreement, most, least
                 FROM trajectory LEFT JOIN credited USING (trajectory_id)
                 WHERE {OUTCOMES[outcome]}
-                    AND num_steps BETWEEN coalesce($2, 0) AND coalesce($3, num_steps)
-                    AND ($4 IS NULL OR disagreement >= $4)
                     AND ($1 = '' OR {_contains("task_id")} OR {_contains("trajectory_id")}
-                        OR trajectory_id IN (FROM written) OR list_contains($5, trajectory_id))
-                    AND ($6 IS NULL OR list_contains($6, trajectory_id))
+                        OR trajectory_id IN (FROM written) OR list_contains($2, trajectory_id))
+                    AND ($3 IS NULL OR list_contains($3, trajectory_id))
             )
             SELECT *, count(*) OVER () AS num_found FROM fitting
             ORDER BY {ORDERS[order]}, task_id, trajectory_id
             LIMIT {MOST_TRAJECTORIES}
         """
 
-    parameters = [text, shortest, longest, disagreement, list(noted), only and list(only)]
+    parameters = [text, list(noted), only and list(only)]
     return answer(store, sql, parameters, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
 

@@ -8,9 +8,6 @@ from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.views import answer
 
-MAX_STEPS_HERE = 500
-"""Most steps from one state to list, those with the most credit first."""
-
 
 def task_ids(store: Store, *, run_id: str, iteration: int) -> list[str]:
     """Return the tasks of an iteration, sorted."""
@@ -112,36 +109,6 @@ def replays(store: Store, *, run_id: str, iteration: int, trajectory_id: str) ->
         ORDER BY step_index, policy, settings
     """
     return answer(store, sql, [trajectory_id], run_id=run_id, iteration=iteration)
-
-
-def steps_here(
-    store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int, estimator: str
-) -> pa.Table:
-    """Return the steps of a group that start from one state, the most credit first.
-
-    Returns:
-        `action, advantage, success, is_action_valid, trajectory_id, step_index, num_steps, return`;
-        the last two and success belong to the trajectory. At most `MAX_STEPS_HERE` rows.
-    """
-    sql = f"""
-        WITH own AS (
-            SELECT
-                trajectory_id, step_index, action, is_action_valid,
-                bool_or(success) OVER whole AS success,
-                count(*) OVER whole AS num_steps,
-                sum(reward) OVER whole AS "return"
-            FROM steps WHERE task_id = $1
-            WINDOW whole AS (PARTITION BY trajectory_id)
-        )
-        SELECT
-            action, {column(estimator, "advantage")} AS advantage, success, is_action_valid,
-            trajectory_id, step_index, num_steps::INTEGER AS num_steps, "return"
-        FROM own JOIN credit USING (trajectory_id, step_index)
-        WHERE state_id = $2
-        ORDER BY advantage DESC NULLS LAST, trajectory_id, step_index
-        LIMIT {MAX_STEPS_HERE}
-    """
-    return answer(store, sql, [task_id, state_id], run_id=run_id, iteration=iteration)
 
 
 def outcomes_here(

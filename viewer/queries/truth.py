@@ -28,11 +28,7 @@ REPLAYED = """
 
 
 def progress_of(step: Mapping[str, Any]) -> float | None:
-    """Return how much nearer to the goal a step led; None if that is not known.
-
-    Args:
-        step: Has `oracle_distance` and `next_oracle_distance`.
-    """
+    """Return how much nearer to the goal a step led; None if that is not known."""
     before, after = step["oracle_distance"], step["next_oracle_distance"]
     if before is None or after is None or not isfinite(before - after):
         return None

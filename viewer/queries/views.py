@@ -56,10 +56,6 @@ def answer(
         iteration: Restrict the views to this iteration; None for all of the run.
         tables: Tables that the statement also reads: name to SQL over the views. Each is computed
             once while the files stay the same.
-
-    Raises:
-        QueryRefusedError: A file is damaged inside, or there is not enough memory.
-        SchemaError: A file cannot be opened.
     """
 
     def read() -> pa.Table:
@@ -74,11 +70,7 @@ def answer(
 
 
 def columns(store: Store, view: str, *, run_id: str, iteration: int | None) -> list[str]:
-    """Return the columns of a view of an iteration or a run; estimators add to those of the schema.
-
-    Raises:
-        SchemaError: A file cannot be opened.
-    """
+    """Return the columns of a view; estimators add to those of the schema."""
 
     def read() -> list[str]:
         with _views(store, run_id, iteration) as (views, _):

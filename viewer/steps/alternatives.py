@@ -9,12 +9,7 @@ from graphcredit.viewer.widgets.text import code_label
 
 
 def summary(outcomes: Sequence[dict[str, Any]], action: str) -> list[str]:
-    """Return sentences about the actions in a state and the place of one of them.
-
-    Args:
-        outcomes: Rows of `queries.trajectory.outcomes_here`.
-        action: The action of the step that is shown.
-    """
+    """Return sentences about the actions in a state and the place of one of them."""
     num_steps = sum(row["num_steps"] for row in outcomes)
     if num_steps == 1:
         return ["No other step of the group starts from this state."]

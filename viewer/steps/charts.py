@@ -48,14 +48,7 @@ _LOOK: dict[str, tuple[str, list[int], str]] = {
 
 
 def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Chart:
-    """Return the advantages of a trajectory's steps, one bar a step; a click selects `step`.
-
-    Args:
-        table: The steps.
-        column: Column of the advantages.
-        selected: Index of the shown step.
-        limit: End of the axis on both sides of zero.
-    """
+    """Return the advantages of a trajectory's steps, one bar a step; a click selects `step`."""
     rows = [
         {
             "step": row["step_index"],

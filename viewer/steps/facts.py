@@ -89,13 +89,7 @@ def has_all_steps(table: pa.Table) -> bool:
 
 
 def bars(table: pa.Table, step: int, names: list[str]) -> list[Bar]:
-    """Return the numbers of a step, each estimator's advantage before its parts.
-
-    Args:
-        table: The steps of a trajectory, with their credit.
-        step: Row of the table.
-        names: Estimators, in the order in which to show them.
-    """
+    """Return the numbers of a step, each estimator's advantage before its parts."""
     drawn: list[Bar] = []
     for estimator in names:
         for part, suffix in PART_NAMES.items():
@@ -123,12 +117,7 @@ def value_of(table: pa.Table, name: str, step: int) -> float | None:
 
 
 def replay_lines(replays: pa.Table, index: int) -> list[str]:
-    """Return a line for each replay of a decision: what it was worth, or why nobody knows.
-
-    Args:
-        replays: Rows of the query `replays`.
-        index: `step_index` of the decision.
-    """
+    """Return a line for each replay of a decision: what it was worth, or why nobody knows."""
     return [_replay_line(row) for row in replays.to_pylist() if row["step_index"] == index]
 
 
@@ -143,22 +132,6 @@ def _replay_line(row: dict[str, Any]) -> str:
         f"{who}, {row['v_plays']} plays: Q {row['q']:.2f} - V {row['v']:.2f} = "
         f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f} (standard error)"
     )
-
-
-def replay_columns(table: pa.Table, replays: pa.Table) -> dict[str, list[str | None]]:
-    """Return a column of Q - V and its standard error for each replay of a trajectory's steps."""
-    texts_of: dict[tuple[str, str], dict[int, str]] = {}
-    for row in replays.to_pylist():
-        if row["advantage"] is not None:
-            text = f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f}"
-            texts_of.setdefault((row["policy"], row["settings"]), {})[row["step_index"]] = text
-    policies = [policy for policy, _ in texts_of]
-    indices = table["step_index"].to_pylist()
-    columns: dict[str, list[str | None]] = {}
-    for number, ((policy, _), texts) in enumerate(texts_of.items(), start=1):
-        suffix = f" ({number})" if policies.count(policy) > 1 else ""
-        columns[f"Q - V, {policy}{suffix}"] = [texts.get(index) for index in indices]
-    return columns
 
 
 def largest(table: pa.Table, names: list[str]) -> float:

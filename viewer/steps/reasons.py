@@ -57,15 +57,7 @@ def reasons(
     explanation: Explanation | None,
     group: "GroupSteps",
 ) -> list[str]:
-    """Return lines that explain an estimator's advantage of a step.
-
-    Args:
-        table: The steps of a trajectory, with their credit.
-        step: Row of the table.
-        estimator: The estimator.
-        explanation: What its credit says of itself.
-        group: All steps of the group.
-    """
+    """Return lines that explain an estimator's advantage of a step."""
     total = value_of(table, f"{estimator}_advantage", step)
     if total is None:
         return [f"{estimator} gives this step no credit."]

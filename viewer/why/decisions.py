@@ -130,12 +130,6 @@ def decisions(
 ) -> list[Decision]:
     """Return the decisions of a store that mattered most, the most important first.
 
-    Args:
-        store: A store with credit by `reach`, or its path.
-        run_id: Only this run.
-        iteration: Only this iteration.
-        most: How many.
-
     Raises:
         SchemaError: A file cannot be read.
     """

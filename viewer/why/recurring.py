@@ -111,11 +111,6 @@ def recurring(
 ) -> Recurring:
     """Return the failures of a store in clusters.
 
-    Args:
-        store: A store with credit, which defines the states, or its path.
-        run_id: Only this run.
-        iteration: Only this iteration.
-
     Raises:
         SchemaError: A file cannot be read.
     """

@@ -69,15 +69,33 @@ def _share(share: float) -> str:
     return "all" if share == 1 else "none" if share == 0 else f"{share:.0%}"
 
 
+def trust(decision: Decision) -> str:
+    """Return how far a decision can be relied on, in a few words after a sign."""
+    if decision.others is None:
+        return "⚠ nothing to compare it with"
+    if decision.is_graded:
+        return "⚠ few rollouts" if _is_of_few(decision) else "✓ several rollouts on both sides"
+    return "✓ beyond chance" if _is_beyond_chance(decision) else "⚠ may be chance"
+
+
 def _doubt(decision: Decision) -> str:
     """Return the interval of a difference of wins; of returns, only that there are few."""
     if decision.others is None:
         return ""
     if decision.is_graded:
-        return ", which is few" if min(decision.num_took, decision.num_others) < 3 else ""
+        return ", which is few" if _is_of_few(decision) else ""
     gap, error = gap_of(decision)
-    sure = "" if abs(gap) > 2 * error else ", so it may be chance"
+    sure = "" if _is_beyond_chance(decision) else ", so it may be chance"
     return f" ({100 * gap:+.0f} ± {200 * error:.0f} points{sure})"
+
+
+def _is_of_few(decision: Decision) -> bool:
+    return min(decision.num_took, decision.num_others) < 3
+
+
+def _is_beyond_chance(decision: Decision) -> bool:
+    gap, error = gap_of(decision)
+    return abs(gap) > 2 * error
 
 
 def gap_of(decision: Decision) -> tuple[float, float]:

@@ -74,13 +74,7 @@ def fork_of(pairs: Sequence[Pair]) -> int | None:
 
 
 def nearest_winner(steps: pa.Table, trajectory_id: str, step_index: int) -> Winner | None:
-    """Return who won from the state of a step soonest; if nobody did, from the last state before.
-
-    Args:
-        steps: Of the task, from `queries.graphs.task_steps`.
-        trajectory_id: The rollout.
-        step_index: Its step.
-    """
+    """Return who won from a step's state soonest; if nobody did, from the last state before."""
     own = steps_of(steps, trajectory_id)
     others = steps.filter(pc.field("succeeded") & (pc.field("trajectory_id") != trajectory_id))
     lengths: dict[str, int] = {}

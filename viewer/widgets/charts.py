@@ -12,10 +12,6 @@ from graphcredit.viewer.widgets.colours import ink
 def show_chart(chart: Any, **options: Any) -> Any:
     """Show a chart; Streamlit's own axes are fainter than WCAG's 4.5 to 1.
 
-    Args:
-        chart: The chart.
-        options: Options of `st.altair_chart`.
-
     Returns:
         The result of `st.altair_chart`; with `on_select`, the selection.
     """

@@ -26,12 +26,7 @@ def ink(theme: str | None) -> str:
 
 
 def diverging(value: float, limit: float) -> str:
-    """Return the colour of a value as `#rrggbb`: orange below zero, grey at it, blue above.
-
-    Args:
-        value: The value.
-        limit: The scale ends at this value, and at minus this value.
-    """
+    """Return the colour of a value as `#rrggbb`: orange below zero, grey at it, blue above."""
     share = max(-1.0, min(1.0, value / limit)) if limit > 0 else 0.0
     return _mixed(_ZERO, _POSITIVE if share > 0 else _NEGATIVE, abs(share))
 

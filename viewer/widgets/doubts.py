@@ -82,11 +82,7 @@ def doubts_of_facts(facts: pa.Table) -> Sequence[str | None]:
 
 
 def doubts_of_steps(steps: pa.Table) -> list[Doubt]:
-    """Return the doubts about a group.
-
-    Args:
-        steps: From `queries.graphs.task_steps`.
-    """
+    """Return the doubts about a group."""
     if not steps.num_rows:
         return []
     ended = steps.group_by("trajectory_id").aggregate([("succeeded", "max"), ("reward", "sum")])

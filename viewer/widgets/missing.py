@@ -11,18 +11,14 @@ import streamlit as st
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import MOST_TELLING, credit_doubts
-from graphcredit.viewer.queries.rollouts import summary_of
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.doubts import doubts_of_steps
 from graphcredit.viewer.widgets.text import show_code
 
-_MANY_STEPS = 1_000_000
-"""Steps from which on it matters whether an iteration has a summary."""
-
 
 def no_steps(store: Store) -> None:
     """Say that the store has no shard: it is empty, or its first steps are in spools."""
-    if any(store.spool_dir.glob("*.arrows")):
+    if any(store.spool_dir.glob("*.jsonl")):
         st.info(
             "The first steps of this store are being recorded: reload this page when a shard is "
             "full, or the recorder is closed. If the recorder was killed, recover its steps:"
@@ -69,11 +65,7 @@ def doubtful_credit(run_id: str, iteration: int) -> None:
 
 
 def doubtful_group(steps: pa.Table) -> None:
-    """Warn of a group whose credit says little.
-
-    Args:
-        steps: Of its task, from `queries.graphs.task_steps`.
-    """
+    """Warn of a group whose credit says little."""
     if said := doubts_of_steps(steps):
         st.warning(" ".join(doubt.sentence for doubt in said))
 
@@ -82,28 +74,6 @@ def doubtful(line: str) -> None:
     """Warn about credit; shown as code, since the line may have names from a foreign writer."""
     st.warning("Do not rely on all of this credit:")
     show_code(line)
-
-
-def no_summary(run_id: str, iteration: int, num_steps: int) -> None:
-    """Say why all steps of an iteration were read, where a summary would have spared it.
-
-    Args:
-        run_id: The run.
-        iteration: The iteration, which has credit.
-        num_steps: Its steps.
-    """
-    state = ask(summary_of, run_id=run_id, iteration=iteration)
-    if state == "current" or (state == "none" and num_steps < _MANY_STEPS):
-        return
-    words = {
-        "none": "This iteration has no summary",
-        "stale": "The summary of this iteration is of other steps or other credit",
-        "unreadable": "The summary of this iteration cannot be read",
-    }
-    st.caption(
-        f"{words[state]}: all steps are read instead, which takes longer. `graphcredit credit` "
-        "makes it anew."
-    )
 
 
 def no_second_estimator(store: Store, run_id: str, iteration: int, estimator: str) -> None:

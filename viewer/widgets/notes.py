@@ -21,7 +21,7 @@ from graphcredit.viewer.config import LOOPBACK
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.note_words import NoteRows, words_of_note
 from graphcredit.viewer.widgets.selection import current
-from graphcredit.viewer.widgets.text import show_box, show_text
+from graphcredit.viewer.widgets.text import one_line, show_box, show_text
 
 _REFUSED = "refused note"
 
@@ -36,14 +36,29 @@ def all_tags(rows: NoteRows) -> list[str]:
     return sorted({tag for row in rows for tag in row["tags"] or () if tag})
 
 
-def show_notes(table: pa.Table, step: int, rows: NoteRows) -> None:
-    """Show the notes on a step and on its trajectory, to be read and changed.
+def choose_tag(rows: NoteRows) -> str | None:
+    """Show a box of the tags of some notes, which is in the address; None for any."""
+    tags = all_tags(rows)
+    if not tags:
+        return None
+    return st.selectbox(
+        "Tag",
+        tags,
+        index=None,
+        key="tag",
+        bind="query-params",
+        format_func=one_line,
+        placeholder="any",
+    )
 
-    Args:
-        table: The steps of the trajectory.
-        step: Row of the step.
-        rows: The notes of the iteration.
-    """
+
+def tagged(rows: NoteRows, tag: str, name: str) -> tuple[str, ...]:
+    """Return the names with a tag, each once, sorted; `name` is task_id or trajectory_id."""
+    return tuple(sorted({row[name] for row in rows if tag in (row["tags"] or ())}))
+
+
+def show_notes(table: pa.Table, step: int, rows: NoteRows) -> None:
+    """Show the notes on a step and on its trajectory, to be read and changed."""
     chosen = current()
     assert chosen.run is not None
     assert chosen.iteration is not None
@@ -64,13 +79,7 @@ def show_notes(table: pa.Table, step: int, rows: NoteRows) -> None:
 
 
 def _edit_note(title: str, rows: NoteRows, place: NotePlace) -> None:
-    """Show the note of a place in boxes that change it, or as text where notes are not kept.
-
-    Args:
-        title: What the note is on.
-        rows: The notes of the iteration.
-        place: The place.
-    """
+    """Show the note of a place in boxes that change it, or as text where notes are not kept."""
     note = note_at(rows, place)
     name = f"note_{'all' if place.step_index is None else 'step'}"
     if _why_none_are_kept(viewed_store()) is not None:

@@ -36,7 +36,7 @@ class Selection:
     """Index within the trajectory."""
     estimator: str | None = None
     other: str | None = None
-    """The other side of a comparison: an estimator or `run/iteration`, depending on the page."""
+    """The other side of a comparison: an estimator or a rollout, depending on the page."""
 
 
 _NUMBERS = frozenset({"iteration", "step"})

@@ -26,6 +26,8 @@ _ASKED = re.compile(
     r"(?: is)?(?: to)?[^\w\n]*:\s*(\S[^\n]*)",
     re.IGNORECASE,
 )
+_FRAME = re.compile(r"(?:\s*(?:<[\w-]+>(?=\s)|#+ ))+\s*")
+"""Tags and marks of a heading before the words of an instruction."""
 _GREETING = re.compile(r"(?:hi|hey|hello|welcome|thanks|good \w+)\b[^.!?\n]*[.!?]+\s+(?=\S)", re.I)
 
 
@@ -78,6 +80,12 @@ def task_names(store: Store, *, run_id: str, iteration: int) -> dict[str, TaskNa
 
 
 def _instruction(step: Mapping[str, Any]) -> str:
+    text = _words_of_task(step)
+    frame = _FRAME.match(text)
+    return text[frame.end() :] if frame else text
+
+
+def _words_of_task(step: Mapping[str, Any]) -> str:
     told = _first_message(parse_object(step["extra"]))
     observation, state = step["observation"] or "", step["state"] or ""
     for text in (told, observation, state):

@@ -82,10 +82,6 @@ def show_code(text: str | None, *, height: int | None = None) -> None:
 def show_table(table: pa.Table, **options: Any) -> Any:
     """Show a table whose cells may have text from a log.
 
-    Args:
-        table: The rows.
-        options: Options of `st.dataframe`.
-
     Returns:
         The result of `st.dataframe`; with `on_select`, the selection.
     """
@@ -137,10 +133,6 @@ def show_box(text: str | None, *, key: str) -> None:
     """Show every character of a text in a box, in the font of code; it scrolls if it is long.
 
     `st.text` removes white space around a text, and `st.code` makes the browser load 1.6 MB.
-
-    Args:
-        text: The text.
-        key: Tells the box from others of the page.
     """
     _box()(key=f"text_box_{key}", data={"text": visible(text)})
 

@@ -12,14 +12,10 @@ class Answer:
     text: str
     """The game's reply to the last action; at first, its opening."""
     task: str | None
-    """The task in words."""
     actions: tuple[str, ...]
     """Admissible actions, sorted."""
     plan: tuple[str, ...] | None
     """A plan from here: empty if won, None if there is none or none was asked for."""
     is_won: bool
-    """Whether the goal is reached."""
     is_valid: bool
     """Whether the last action was admissible; true if there was none."""
-    situation: str
-    """Equal only if everything is, from here on."""

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from ctypes import c_int
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -82,10 +81,6 @@ class Engine:
     def __init__(self, file: Path, *, with_plan: bool) -> None:
         """Load a game.
 
-        Args:
-            file: The game's file.
-            with_plan: Whether answers include a plan.
-
         Raises:
             InputError: The file is not a game, or its rules are not as they must be.
         """
@@ -133,7 +128,6 @@ class Engine:
             plan=self._plan(node),
             is_won=node.is_won,
             is_valid=is_valid,
-            situation=_digest(node),
         )
 
     def _name_things(self) -> dict[str, Any]:
@@ -317,8 +311,3 @@ def _is_left_out(fact: str) -> bool:
 def _written(fact: Proposition) -> str:
     """Return a fact as the planner writes it."""
     return f"{fact.name}({', '.join(fact.names)})"
-
-
-def _digest(node: _Node) -> str:
-    facts = [*sorted(node.truths), *sorted(map(_written, node.facts))]
-    return blake2b("\n".join(facts).encode(), digest_size=16).hexdigest()

@@ -18,13 +18,11 @@ from pathlib import Path
 from graphcredit.collector.environments.alfworld.answer import Answer
 from graphcredit.collector.environments.alfworld.games import game_file
 from graphcredit.collector.environments.alfworld.process import ENGINES, GameFile
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 
 
-class AlfworldEnvironment:
+class AlfworldEnvironment(Environment):
     """One game."""
-
-    note = None
 
     def __init__(self, game: GameFile) -> None:
         """Make the environment of a game, which is loaded when it is first played."""
@@ -33,20 +31,12 @@ class AlfworldEnvironment:
         ENGINES.join(game)
 
     def reset(self) -> Observation:
-        """Start the game again.
-
-        Raises:
-            UnplayableError: It cannot be loaded.
-        """
+        """Start the game again."""
         self._taken.clear()
         return _observed(ENGINES.answer(self._game, ()))
 
     def step(self, action: str) -> Transition:
-        """Take an action; one that is not admissible changes nothing.
-
-        Raises:
-            UnplayableError: The game's process died.
-        """
+        """Take an action; one that is not admissible changes nothing."""
         command = " ".join(action.split())
         answer = ENGINES.answer(self._game, (*self._taken, command))
         if answer.is_valid:
@@ -54,7 +44,6 @@ class AlfworldEnvironment:
         return Transition(
             observation=_observed(answer),
             reward=float(answer.is_won and answer.is_valid),
-            cost=1.0,
             is_action_valid=answer.is_valid,
             terminated=answer.is_won,
             success=answer.is_won,
@@ -71,17 +60,11 @@ def _observed(answer: Answer) -> Observation:
         text=answer.text,
         admissible_actions=answer.actions,
         oracle_actions=answer.plan,
-        oracle_distance=None if answer.plan is None else float(len(answer.plan)),
         task=answer.task,
-        situation=answer.situation,
     )
 
 
 def open_alfworld(spec: str, games_dir: Path, with_oracle: bool) -> AlfworldEnvironment:
-    """Open the game of a task.
-
-    Raises:
-        OptionError: Its file is not there.
-    """
+    """Open the game of a task."""
     path = game_file(spec, games_dir)
     return AlfworldEnvironment(GameFile(path=path, with_plan=with_oracle))

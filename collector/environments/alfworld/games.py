@@ -46,7 +46,6 @@ class _Entry:
     """One entry of the list of games."""
 
     split: str
-    """A folder of the data."""
     type: str | None = None
     """The only type to play, or None for all."""
     path: str | None = None
@@ -67,10 +66,6 @@ def list_tasks(
         num_tasks: Number of tasks; fewer are returned if the entries have fewer games.
         seed: Decides which games of a split come first.
         games_dir: The data, as `alfworld-download` stores them; by default `$ALFWORLD_DATA`.
-
-    Raises:
-        OptionError: There are no data, an entry has no game, or the list names more tasks than are
-            to be played.
     """
     root = _data(games_dir)
     entries = [_parse(entry, root) for entry in entries_of(games, num_tasks, default=DEFAULT)]
@@ -182,11 +177,7 @@ def _is_solvable(file: Path) -> bool:
 
 
 def read_game(file: Path) -> dict[str, Any]:
-    """Return the content of a game's file.
-
-    Raises:
-        InputError: It is not a JSON object.
-    """
+    """Return the content of a game's file."""
     try:
         game = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

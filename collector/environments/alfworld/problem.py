@@ -47,13 +47,7 @@ class Problem:
 
     @classmethod
     def read(cls, task: Any, domain: str, text: str) -> "Problem":
-        """Read a problem.
-
-        Args:
-            task: The problem as the planner parsed it.
-            domain: The rules, in PDDL.
-            text: The problem, in PDDL.
-        """
+        """Read a problem."""
         changing = {e.literal.predicate for action in task.actions for e in action.effects}
         facts = {(a.predicate, *a.args) for a in task.init if hasattr(a, "predicate")}
         goal = text.lower().partition("(:goal")[2]

@@ -34,9 +34,7 @@ class GameFile:
     """A game to play."""
 
     path: Path
-    """Its file."""
     with_plan: bool
-    """Whether answers include a plan."""
 
 
 def _answers(game: GameFile, sequences: Iterator[Sequence[str]]) -> Iterator[Answer]:
@@ -63,11 +61,7 @@ class _EngineProcess:
         self._process.begin(partial(_answers, game))
 
     def answer(self, actions: Sequence[str]) -> Answer:
-        """Return what a sequence of actions leads to.
-
-        Raises:
-            UnplayableError: The process is dead, refused the game, or takes too long.
-        """
+        """Return what a sequence of actions leads to."""
         self._process.send(tuple(actions))
         if not self._process.connection.poll(ANSWER_SECONDS):
             self._process.kill()
@@ -117,11 +111,7 @@ class Engines:
             self.running.pop(game).close()
 
     def answer(self, game: GameFile, actions: Sequence[str]) -> Answer:
-        """Return what a sequence of actions leads to in a game.
-
-        Raises:
-            UnplayableError: The game cannot be loaded, or its process died.
-        """
+        """Return what a sequence of actions leads to in a game."""
         if game in self.refused:
             raise UnplayableError(self.refused[game])
         if game not in self.running:

@@ -19,26 +19,18 @@ relation of the open page, `answer[city]` ends the episode, with reward 1 for th
 import re
 from pathlib import Path
 
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 from graphcredit.collector.environments.search.facts import CITY, Facts, load_facts
 from graphcredit.collector.environments.search.questions import Question, question_named
 
 _ACTION = re.compile(r"\s*(search|lookup|answer)\s*\[(.*)\]\s*", re.IGNORECASE | re.DOTALL)
 
 
-class SearchEnvironment:
+class SearchEnvironment(Environment):
     """One question, and all pages."""
 
-    note = None
-
     def __init__(self, question: Question, facts: Facts, *, with_oracle: bool) -> None:
-        """Make the environment of a question.
-
-        Args:
-            question: The question.
-            facts: The pages.
-            with_oracle: Whether observations include a winning plan.
-        """
+        """Make the environment of a question."""
         self._question = question
         self._facts = facts
         self._name_of = {_folded(name): name for name in facts.pages}
@@ -61,14 +53,10 @@ class SearchEnvironment:
         return Transition(
             observation=self._observe(),
             reward=1.0 if self._is_right else 0.0,
-            cost=1.0,
             is_action_valid=is_valid,
             terminated=is_over,
             success=self._is_right is True,
         )
-
-    def close(self) -> None:
-        """Do nothing: there are no resources to release."""
 
     def _act(self, verb: str, argument: str) -> bool:
         """Carry out an action, and return whether it was possible."""
@@ -87,13 +75,11 @@ class SearchEnvironment:
         state = self._state()
         seen = self._seen()
         actions = self._actions(seen)
-        plan = self._plan(seen)
         return Observation(
             state=state,
             text=f"Question: {self._question.text}\n{state}",
             admissible_actions=tuple(sorted(actions)),
-            oracle_actions=plan,
-            oracle_distance=None if plan is None else float(len(plan)),
+            oracle_actions=self._plan(seen),
             thoughts=actions,
             task=self._question.text,
         )

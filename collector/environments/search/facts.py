@@ -3,8 +3,9 @@
 A page is an entity. A country has `borders`, `capital`, `cities` (its largest), `continent` and
 `currency`; a city has its `country`; continents and currencies have nothing to read.
 
-The facts come from GeoNames (https://www.geonames.org), licence CC BY 4.0; `tools/country_facts.py`
-documents how `facts.json` was made from them.
+The facts come from GeoNames (https://www.geonames.org), licence CC BY 4.0. `facts.json` is a
+selection of countries and of their five largest cities; the name of a city that is not the only
+thing of its name has its country in brackets.
 """
 
 import json

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.environments.game_list import chosen_tasks, entries_of
+from graphcredit.collector.environments.game_list import entries_of, seeded_tasks
 from graphcredit.collector.environments.search.facts import COUNTRY, Facts, load_facts
 from graphcredit.store.errors import OptionError
 
@@ -28,11 +28,9 @@ class Question:
     hops: int
     """Number of relations between the entity where the question starts and the answer."""
     text: str
-    """The question."""
     entities: tuple[str, ...]
     """The entities that it names, from which a search can start."""
     answer: str
-    """The right city."""
 
 
 def all_questions(facts: Facts) -> Iterator[Question]:
@@ -84,11 +82,7 @@ def _numbered() -> Mapping[str, tuple[Question, ...]]:
 
 
 def question_named(spec: str) -> Question:
-    """Return a question by its full name.
-
-    Raises:
-        OptionError: There is no question of that name.
-    """
+    """Return a question by its full name."""
     kind, number = _parse_entry(spec)
     if number is None:
         raise OptionError(f"a question is named <hops>hop-s<number>: got {spec!r}")
@@ -98,36 +92,20 @@ def question_named(spec: str) -> Question:
 def list_tasks(
     games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
 ) -> list[Task]:
-    """Return tasks, taking the entries of a list in turn.
+    """Return tasks by `2hop`, `3hop`, or single questions such as `2hop-s1`.
 
-    Args:
-        games: Entries separated by commas: `2hop`, `3hop`, or one question such as `2hop-s1`.
-            Both kinds by default.
-        num_tasks: Number of tasks; fewer are returned if there are no more questions.
-        seed: Number of the first round's questions; each further round has the next number. After
-            the last question comes the first, so any number is valid.
-        games_dir: Not used: these are generated.
-
-    Raises:
-        OptionError: An entry is not a question, a number is out of range, or the list names more
-            questions than there are tasks.
+    The seed is the number of the first round's questions. After the last question of a kind comes
+    the first, so any number is valid.
     """
-    del games_dir
-    listed = entries_of(games, num_tasks, default="2hop,3hop")
-    entries = [_parse_entry(entry) for entry in listed]
-    named = [f"{kind}-s{number}" for kind, number in entries if number is not None]
-    return chosen_tasks(ENVIRONMENT, _in_turn(entries, seed), num_tasks, named=named)
-
-
-def _in_turn(entries: list[tuple[str, int | None]], seed: int) -> Iterator[str]:
-    """Yield names round by round, until every kind has no more questions."""
     sizes = {kind: len(questions) for kind, questions in _numbered().items()}
-    for turn in range(max(sizes.values())):
-        for kind, number in entries:
-            if number is None:
-                yield f"{kind}-s{(seed + turn) % sizes[kind]}"
-            elif turn == 0:
-                yield f"{kind}-s{number}"
+    return seeded_tasks(
+        ENVIRONMENT,
+        [_parse_entry(entry) for entry in entries_of(games, num_tasks, default="2hop,3hop")],
+        lambda kind, number, _: f"{kind}-s{number % sizes[kind]}",
+        num_tasks=num_tasks,
+        seed=seed,
+        num_rounds=max(sizes.values()),
+    )
 
 
 def _parse_entry(entry: str) -> tuple[str, int | None]:
@@ -137,12 +115,8 @@ def _parse_entry(entry: str) -> tuple[str, int | None]:
             "questions are 2hop or 3hop, with an optional number, for example 2hop-s1: "
             f"got {entry!r}"
         )
-    kind, number = match.group("kind", "number")
-    return kind, None if number is None else _check_number(kind, int(number))
-
-
-def _check_number(kind: str, number: int) -> int:
+    kind, number = match["kind"], None if match["number"] is None else int(match["number"])
     count = len(_numbered()[kind])
-    if not 0 <= number < count:
+    if number is not None and number >= count:
         raise OptionError(f"{kind} has questions 0 to {count - 1}: got {number}")
-    return number
+    return kind, number

@@ -11,7 +11,7 @@
 
 from pathlib import Path
 
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 from graphcredit.collector.environments.sokoban.board import (
     Board,
     Position,
@@ -25,19 +25,11 @@ from graphcredit.collector.environments.sokoban.notation import board_text
 _TASK = "Push every box onto a target."
 
 
-class SokobanEnvironment:
+class SokobanEnvironment(Environment):
     """One board and its start."""
 
-    note = None
-
     def __init__(self, board: Board, start: Position, *, with_oracle: bool) -> None:
-        """Make the environment of a board.
-
-        Args:
-            board: Walls and targets.
-            start: Where the player and the boxes are at first.
-            with_oracle: Whether observations include a winning plan.
-        """
+        """Make the environment of a board."""
         self._board = board
         self._start = start
         self._with_oracle = with_oracle
@@ -56,14 +48,10 @@ class SokobanEnvironment:
         return Transition(
             observation=self._observe(),
             reward=float(self._is_won),
-            cost=1.0,
             is_action_valid=after is not None,
             terminated=self._is_won,
             success=self._is_won,
         )
-
-    def close(self) -> None:
-        """Do nothing: there are no resources to release."""
 
     @property
     def _is_won(self) -> bool:
@@ -71,15 +59,11 @@ class SokobanEnvironment:
 
     def _observe(self) -> Observation:
         self._moves = {} if self._is_won else moves_from(self._board, self._position)
-        plan = self._plan()
         return Observation(
             state=board_text(self._board, self._position),
-            text=None,
             admissible_actions=tuple(self._moves),
-            oracle_actions=plan,
-            oracle_distance=None if plan is None else float(len(plan)),
+            oracle_actions=self._plan(),
             task=_TASK,
-            situation=self._position,
         )
 
     def _plan(self) -> tuple[str, ...] | None:

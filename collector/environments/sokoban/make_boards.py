@@ -22,11 +22,7 @@ _WALL_SHARE = 0.15
 
 
 def make_board(spec: str) -> tuple[Board, Position]:
-    """Return the board and the start of a task; the same everywhere.
-
-    Raises:
-        OptionError: The spec is not the full name of a board.
-    """
+    """Return the board and the start of a task; the same everywhere."""
     size, seed = parse_name(spec)
     key = blake2b(f"{size.name}-s{seed}".encode(), digest_size=16).digest()
     rng = random.Random(int.from_bytes(key))

@@ -9,7 +9,7 @@ from math import comb
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.environments.game_list import chosen_tasks, entries_of, in_turn
+from graphcredit.collector.environments.game_list import check_seed, entries_of, seeded_tasks
 from graphcredit.store.errors import OptionError
 
 ENVIRONMENT = "sokoban"
@@ -28,11 +28,8 @@ class Size:
     """The size of a board."""
 
     rows: int
-    """Number of rows, with the border."""
     columns: int
-    """Number of columns, with the border."""
     boxes: int
-    """Number of boxes, and of targets."""
 
     @property
     def name(self) -> str:
@@ -51,11 +48,7 @@ class Size:
 
 
 def parse_name(name: str) -> tuple[Size, int]:
-    """Return the size and the seed of a full name.
-
-    Raises:
-        OptionError: The name is not `<rows>x<columns>b<boxes>-s<seed>`.
-    """
+    """Return the size and the seed of a full name."""
     size, seed = _parse_entry(name)
     if seed is None:
         raise OptionError(
@@ -67,28 +60,15 @@ def parse_name(name: str) -> tuple[Size, int]:
 def list_tasks(
     games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
 ) -> list[Task]:
-    """Return tasks, taking the entries of a list in turn.
-
-    Args:
-        games: Entries separated by commas: a size such as `6x6b2`, or one board such as
-            `6x6b2-s1`, which gives one task. `6x6b1` and `6x6b2` by default.
-        num_tasks: Number of tasks; fewer are returned if all entries name one board each.
-        seed: Seed of the first round; each further round has the next seed.
-        games_dir: Not used: these are generated.
-
-    Raises:
-        OptionError: An entry is not a board, a number is out of range, or the list names more
-            boards than there are tasks.
-    """
-    del games_dir
-    _check_seed(seed)
+    """Return tasks by sizes such as `6x6b2`, or single boards such as `6x6b2-s1`."""
     entries = [_parse_entry(entry) for entry in entries_of(games, num_tasks, default="6x6b1,6x6b2")]
-
-    def name(size: Size, own_seed: int | None, turn: int) -> str:
-        return f"{size.name}-s{seed + turn if own_seed is None else own_seed}"
-
-    named = [name(size, own_seed, 0) for size, own_seed in entries if own_seed is not None]
-    return chosen_tasks(ENVIRONMENT, in_turn(entries, name), num_tasks, named=named)
+    return seeded_tasks(
+        ENVIRONMENT,
+        entries,
+        lambda size, its_seed, _: f"{size.name}-s{its_seed}",
+        num_tasks=num_tasks,
+        seed=check_seed(seed),
+    )
 
 
 def _parse_entry(entry: str) -> tuple[Size, int | None]:
@@ -102,7 +82,7 @@ def _parse_entry(entry: str) -> tuple[Size, int | None]:
     size = Size(rows=rows, columns=columns, boxes=boxes)
     _check_size(size)
     seed = match["seed"]
-    return size, None if seed is None else _check_seed(int(seed))
+    return size, None if seed is None else check_seed(int(seed))
 
 
 def _check_size(size: Size) -> None:
@@ -122,9 +102,3 @@ def _check_size(size: Size) -> None:
             f"a board must have at most {MAX_POSITIONS:,} positions, since all are searched: "
             f"{size.name} has {size.num_positions:,}. Name fewer boxes, or a smaller board"
         )
-
-
-def _check_seed(seed: int) -> int:
-    if not 0 <= seed < 1 << 31:
-        raise OptionError(f"the seed of a board must be from 0 to 2^31 - 1: got {seed}")
-    return seed

@@ -12,17 +12,15 @@ Importing this file imports TextWorld.
 """
 
 import re
-from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import textworld
 
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 from graphcredit.collector.environments.textworld.games import parse_game
 from graphcredit.collector.environments.textworld.make_games import game_file, generator_seed
-from graphcredit.collector.environments.textworld.situation import Situations
 from graphcredit.collector.environments.textworld.walkthrough import without_detours
 
 _PLAIN = re.compile(r"[a-zA-Z][a-zA-Z0-9' -]{0,99}")
@@ -39,7 +37,7 @@ _OF_BEFORE = frozenset({"then", "it", "them", "him", "her"})
 """Words that start a second command, or refer to an earlier one."""
 
 
-class TextWorldEnvironment:
+class TextWorldEnvironment(Environment):
     """One game in TextWorld's interpreter."""
 
     def __init__(
@@ -78,7 +76,6 @@ class TextWorldEnvironment:
         self._moves = 0
         self._score = 0
         self._verbs: frozenset[str] = frozenset()
-        self._situations = Situations()
         self._here: Observation | None = None
         self._taken: list[str] = []
 
@@ -87,7 +84,6 @@ class TextWorldEnvironment:
         state: Any = self._game.reset()
         self._verbs = _DIRECTIONS.union(state.verbs)
         self._taken.clear()
-        self._situations.begin(state["_facts"])
         self._here = self._observe(state, is_first=True)
         return self._here
 
@@ -116,12 +112,10 @@ class TextWorldEnvironment:
             self._return()
         elif is_valid:
             self._taken.append(action)
-        self._situations.follow(state["_facts"])
         self._here = self._observe(state, is_first=False)
         return Transition(
             observation=self._here,
             reward=float(self._score - score),
-            cost=1.0,
             is_action_valid=is_valid,
             terminated=state.won or state.lost,
             success=state.won,
@@ -158,30 +152,15 @@ class TextWorldEnvironment:
             for command in state.admissible_commands
             if self._with_looking or not _LOOK.fullmatch(command)
         )
-        plan = self._plan(state)
         said = _said(state.feedback, state.objective if is_first else "")
         task = _normalise(state.objective)
         return Observation(
             state=_state_text(state),
             text=_shown(task, said),
             admissible_actions=admissible,
-            oracle_actions=plan,
-            oracle_distance=None if plan is None else float(len(plan)),
+            oracle_actions=self._plan(state),
             task=task,
-            situation=self._situation(state),
         )
-
-    def _situation(self, state: Any) -> Hashable:
-        """Return everything that determines the game from here on, or None.
-
-        The oracle's plan also depends on the way here, so with the oracle there is no situation.
-        """
-        arrangement = self._situations.arrangement
-        if self._with_oracle or arrangement is None:
-            return None
-        quests = state["_game_progression"].quest_progressions
-        done = tuple((quest.completed, quest.failed) for quest in quests)
-        return arrangement, state.score, done
 
     def _plan(self, state: Any) -> tuple[str, ...] | None:
         if not self._with_oracle or state.lost:
@@ -210,12 +189,7 @@ def open_textworld(spec: str, cache_dir: Path, with_oracle: bool) -> TextWorldEn
 
 def _refused(here: Observation, said: str) -> Transition:
     return Transition(
-        observation=replace(here, text=_shown(here.task, said)),
-        reward=0.0,
-        cost=1.0,
-        is_action_valid=False,
-        terminated=False,
-        success=False,
+        observation=replace(here, text=_shown(here.task, said)), is_action_valid=False
     )
 
 

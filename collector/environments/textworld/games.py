@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.environments.game_list import chosen_tasks, entries_of, in_turn
+from graphcredit.collector.environments.game_list import check_seed, entries_of, seeded_tasks
 from graphcredit.store.errors import OptionError
 
 ENVIRONMENT = "textworld"
@@ -22,7 +22,6 @@ class Setting:
     """One number in the name of a game."""
 
     meaning: str
-    """Description."""
     values: range | tuple[int, ...]
     """The possible numbers."""
     default: int | None = None
@@ -106,7 +105,6 @@ class Game:
     settings: str
     """Letters and numbers, for example `r8o8q6`, in the order of `FAMILIES`, without defaults."""
     seed: int
-    """Seed of the generator."""
 
     @property
     def name(self) -> str:
@@ -122,11 +120,7 @@ class Game:
 
 
 def parse_game(name: str) -> Game:
-    """Return the game of a full name; its settings may be in any order.
-
-    Raises:
-        OptionError: The name is not `<family>-<settings>-s<seed>`.
-    """
+    """Return the game of a full name; its settings may be in any order."""
     (family, settings), seed = _parse_entry(name)
     if settings is None or seed is None:
         raise OptionError(
@@ -137,11 +131,7 @@ def parse_game(name: str) -> Game:
 
 
 def world_of(spec: str) -> str:
-    """Return the name of a task's game without the settings that change only the text.
-
-    Raises:
-        OptionError: `spec` is not a full name.
-    """
+    """Return the name of a task's game without the settings that change only the text."""
     game = parse_game(spec)
     settings = FAMILIES[game.family].settings
     kept = {letter: n for letter, n in game.numbers.items() if not settings[letter].tells}
@@ -151,33 +141,20 @@ def world_of(spec: str) -> str:
 def list_tasks(
     games: str | None, *, num_tasks: int, seed: int, games_dir: Path | None = None
 ) -> list[Task]:
-    """Return tasks, taking the entries of a list in turn.
+    """Return tasks by families, families with settings, or single games with their seed.
 
-    Args:
-        games: Entries separated by commas: a family (its presets are used in turn), a family with
-            settings, or one game with its seed, which gives one task. All families by default.
-        num_tasks: Number of tasks; fewer are returned if all entries name one game each.
-        seed: Seed of the first round; each further round has the next seed.
-        games_dir: Not used: these are generated.
-
-    Raises:
-        OptionError: An entry is not a game, a number is out of range, or the list names more games
-            than there are tasks.
+    The presets of a family that is named alone are used in turn.
     """
-    del games_dir
-    _check_seed(seed)
-    listed = entries_of(games, num_tasks, default=",".join(FAMILIES))
-    entries = [_parse_entry(entry) for entry in listed]
 
-    def name(entry: tuple[str, str | None], own_seed: int | None, turn: int) -> str:
+    def name(entry: tuple[str, str | None], its_seed: int, turn: int) -> str:
         family, settings = entry
         presets = FAMILIES[family].presets
         settings = settings or presets[turn % len(presets)]
-        game_seed = seed + turn if own_seed is None else own_seed
-        return Game(family=family, settings=settings, seed=game_seed).name
+        return Game(family=family, settings=settings, seed=its_seed).name
 
-    named = [name(entry, own_seed, 0) for entry, own_seed in entries if own_seed is not None]
-    return chosen_tasks(ENVIRONMENT, in_turn(entries, name), num_tasks, named=named)
+    listed = entries_of(games, num_tasks, default=",".join(FAMILIES))
+    entries = [_parse_entry(entry) for entry in listed]
+    return seeded_tasks(ENVIRONMENT, entries, name, num_tasks=num_tasks, seed=check_seed(seed))
 
 
 def _parse_entry(entry: str) -> tuple[tuple[str, str | None], int | None]:
@@ -190,13 +167,7 @@ def _parse_entry(entry: str) -> tuple[tuple[str, str | None], int | None]:
     family, settings, seed = match.group("family", "settings", "seed")
     if settings is not None:
         settings = _written(family, _read_settings(family, settings))
-    return (family, settings), None if seed is None else _check_seed(int(seed))
-
-
-def _check_seed(seed: int) -> int:
-    if not 0 <= seed < 1 << 31:
-        raise OptionError(f"the seed of a game must be from 0 to 2^31 - 1: got {seed}")
-    return seed
+    return (family, settings), None if seed is None else check_seed(int(seed))
 
 
 def _read_settings(family: str, settings: str) -> dict[str, int]:

@@ -9,7 +9,7 @@ shortest one.
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 _WAYS = {
     "north_of": ("north", "south"),
@@ -20,48 +20,15 @@ _WAYS = {
 """For `relation(a, b)`: the direction from b to a, and back; TextWorld keeps one of the facts."""
 
 
-class Fact(Protocol):
-    """The part of a TextWorld proposition in use, for example `north_of(kitchen, hall)`."""
-
-    @property
-    def name(self) -> str:
-        """Name of the relation."""
-        ...
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of its arguments."""
-        ...
-
-
-class PlannedAction(Protocol):
-    """The part of a TextWorld action in use."""
-
-    @property
-    def name(self) -> str:
-        """Its rule, for example `go/north` or `take/s`."""
-        ...
-
-    @property
-    def added(self) -> Iterable[Any]:
-        """Facts that become true."""
-        ...
-
-    @property
-    def removed(self) -> Iterable[Any]:
-        """Facts that become false."""
-        ...
-
-
 def without_detours(
-    commands: Sequence[str], actions: Sequence[PlannedAction], facts: Iterable[Fact]
+    commands: Sequence[str], actions: Sequence[Any], facts: Iterable[Any]
 ) -> list[str]:
     """Return a plan with each of its walks replaced by a shortest walk between the same rooms.
 
     Args:
         commands: The plan, as commands of the player.
-        actions: The same plan, one action per command.
-        facts: The facts before the plan.
+        actions: The same plan, as TextWorld's actions.
+        facts: TextWorld's propositions before the plan.
     """
     world = set(facts)
     plan: list[str] = []
@@ -75,11 +42,11 @@ def without_detours(
     return plan
 
 
-def _room(world: Iterable[Fact]) -> str:
+def _room(world: Iterable[Any]) -> str:
     return next(fact.names[1] for fact in world if fact.name == "at" and fact.names[0] == "P")
 
 
-def _shortest_walk(world: Iterable[Fact], start: str, goal: str) -> list[str]:
+def _shortest_walk(world: Iterable[Any], start: str, goal: str) -> list[str]:
     exits = _exits(world)
     came_from: dict[str, tuple[str, str]] = {}
     queue = deque([start])
@@ -96,7 +63,7 @@ def _shortest_walk(world: Iterable[Fact], start: str, goal: str) -> list[str]:
     return walk[::-1]
 
 
-def _exits(world: Iterable[Fact]) -> dict[str, list[tuple[str, str]]]:
+def _exits(world: Iterable[Any]) -> dict[str, list[tuple[str, str]]]:
     """Return, for each room, its usable exits as (command, room that it leads to), sorted."""
     free = {tuple(fact.names) for fact in world if fact.name == "free"}
     exits: dict[str, list[tuple[str, str]]] = {}

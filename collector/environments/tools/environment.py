@@ -20,7 +20,7 @@ There are twelve calls: `find_customer`, `get_customer`, `list_orders`, `get_ord
 import json
 from pathlib import Path
 
-from graphcredit.collector.environments.base import Observation, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Transition
 from graphcredit.collector.environments.tools import words
 from graphcredit.collector.environments.tools.service import (
     Service,
@@ -34,19 +34,11 @@ You are the support agent of a shop, and change orders as the customer asks, and
 A call of a tool is written tool({"argument": "value"}); finish({}) ends the talk."""
 
 
-class ToolsEnvironment:
+class ToolsEnvironment(Environment):
     """One customer, and the tools."""
 
-    note = None
-
     def __init__(self, spec: str, service: Service, *, with_oracle: bool) -> None:
-        """Make the environment of a task.
-
-        Args:
-            spec: Its name.
-            service: What it is about.
-            with_oracle: Whether observations include a winning plan.
-        """
+        """Make the environment of a task."""
         self._service = service
         self._distances = distances_of(spec) if with_oracle else None
         self.reset()
@@ -82,26 +74,19 @@ class ToolsEnvironment:
         return Transition(
             observation=self._observe(),
             reward=score,
-            cost=1.0,
             is_action_valid=answer is not None,
             terminated=self._now.is_over,
             success=score == 1.0,
         )
 
-    def close(self) -> None:
-        """Do nothing: there are no resources to release."""
-
     def _observe(self) -> Observation:
         calls = (action_of(*call) for call in self._service.calls(self._now))
-        plan = self._distances.plan(self._now) if self._distances else None
         return Observation(
             state=self._state(),
             text=self._text,
             admissible_actions=tuple(sorted(calls)),
-            oracle_actions=plan,
-            oracle_distance=None if plan is None else float(len(plan)),
+            oracle_actions=self._distances.plan(self._now) if self._distances else None,
             task=_TASK,
-            situation=self._now,
         )
 
     def _state(self) -> str:

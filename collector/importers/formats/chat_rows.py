@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from graphcredit.collector.importers.formats.row_verdicts import (
     success_of,
 )
 from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.messages.answers import sources_of
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
@@ -53,7 +55,7 @@ from graphcredit.collector.importers.messages.values import (
 GROUPS = (
     *("group_id", "task_id", "instance_id", "example_id", "prompt_id", "problem_id"),
     *("item_id", "question_id", "game_file", "task_name", "dataset_item_id", "datasetItemId"),
-    *("reference_example_id", "scenario_id", "scenario", "task", "env_id", "uid"),
+    *("reference_example_id", "row_id", "scenario_id", "scenario", "task", "env_id", "uid"),
 )
 """Fields that name the task, the surest first; rollouts that share it form a group."""
 
@@ -95,15 +97,16 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     is_truncated = row.get("truncated")
     messages = messages_of_row(row, sampling)
     messages, agreed = without_agreement(messages) if task is None else (messages, {})
+    messages, unused = _with_turn_rewards(messages, row)
     yield LoggedRollout(
-        messages=_with_turn_rewards(messages, row),
+        messages=messages,
         record=source,
         label=joined(task, trial),
         task=task,
         reward=reward,
         rewards=rewards_of(row),
         success=as_verdict(success[1]),
-        left_out={**no_verdict(*success), **unplaced, **agreed},
+        left_out={**no_verdict(*success), **unplaced, **agreed, **unused},
         truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(row, STOPS)),
         info=info_of(row),
         notes=tuple(_notes(row, score)),
@@ -147,30 +150,38 @@ def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def _with_turn_rewards(
     messages: tuple[Message, ...], row: Mapping[str, Any]
-) -> tuple[Message, ...]:
-    """Return messages with the rewards of the turns, if a list has one for each."""
+) -> tuple[tuple[Message, ...], dict[str, int]]:
+    """Return messages with the rewards of the turns, if a list has one for each; else count it.
+
+    A list may have a value for each message of the log instead, of which some are one answer.
+    """
     lists = (row.get(name) for name in (*TURN_REWARDS, *REWARDS))
     listed = [cast("list[Any]", rewards) for rewards in lists if isinstance(rewards, list)]
-    if not listed:
-        return messages
-    num_turns = sum(message.is_answer for message in messages)
-    rewards = next((iter(r) for r in listed if len(r) == num_turns > 1), None)
-    if rewards is None:
-        return messages
-    return tuple(
-        replace(message, reward=as_number(next(rewards), "a turn's reward"))
-        if message.is_answer
-        else message
-        for message in messages
-    )
+    sizes = [len(sources_of(message)) if message.is_answer else 0 for message in messages]
+    of_all = [size or 1 for size in sizes]
+    num_turns, is_joined = sum(map(bool, sizes)), max(sizes, default=0) > 1
+    is_listed = any(isinstance(row.get(name), list) for name in TURN_REWARDS)
+    for spans in ([min(size, 1) for size in sizes], sizes, [] if is_joined else of_all):
+        rewards = next((r for r in listed if len(r) == sum(spans) > 1), None)
+        if rewards is not None and num_turns > 1:
+            values = iter(rewards)
+            parts = [list(islice(values, span)) for span in spans]
+            pairs = zip(messages, map(_sum_of, parts), strict=True)
+            return tuple([replace(m, reward=r) if m.is_answer else m for m, r in pairs]), {}
+    return messages, {_OTHER_LENGTH: 1} if num_turns > 1 and is_listed else {}
+
+
+_OTHER_LENGTH = "list of rewards with another length than the turns: no turn has a reward"
+
+
+def _sum_of(rewards: Sequence[Any]) -> float | None:
+    numbers = [as_number(reward, "a turn's reward") for reward in rewards]
+    kept = [number for number in numbers if number is not None]
+    return sum(kept) if kept else None
 
 
 def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[Message, ...]:
-    """Return the messages of a row, as sampled so; those of a prompt are context.
-
-    Raises:
-        RecordError: The row has none.
-    """
+    """Return the messages of a row, as sampled so; those of a prompt are context."""
     messages = messages_in(row)
     # An answer that the log excludes from training is context: an example, or a stub.
     excluded = [m.source.get("loss") is False or m.source.get("weight") == 0 for m in messages]

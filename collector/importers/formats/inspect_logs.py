@@ -146,11 +146,7 @@ class _Attachments:
         self._left = MAX_RECORD_BYTES
 
     def put_into(self, value: Any) -> Any:
-        """Return a value with the texts in the place of their names.
-
-        Raises:
-            RecordError: The texts are too long together, each counted as often as it is named.
-        """
+        """Return a value with the texts in the place of their names."""
         match value:
             case str() if value.startswith(_ATTACHMENT):
                 text = self._texts.get(value.removeprefix(_ATTACHMENT), value)

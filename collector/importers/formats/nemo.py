@@ -97,11 +97,7 @@ def _prompt(params: Mapping[str, Any]) -> tuple[Message, ...]:
 
 
 def _items(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the output items. With transitions, each list begins with the one before: the last.
-
-    Raises:
-        RecordError: The transitions do not begin with each other.
-    """
+    """Return the output items. With transitions, each list begins with the one before: the last."""
     output = as_list(response.get("output"), "response.output")
     if output and isinstance(output[0], list):
         for before, after in pairwise(cast("list[list[Any]]", output)):

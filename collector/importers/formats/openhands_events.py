@@ -73,11 +73,7 @@ class Events:
     """Index of the message of each response of the model."""
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Add an event.
-
-        Raises:
-            RecordError: It is none.
-        """
+        """Add an event."""
         if isinstance(event.get("kind"), str):
             self._add_sdk(event)
         elif isinstance(event.get("action"), str):

@@ -149,11 +149,7 @@ def answers_in(value: object) -> list[Any]:
 
 
 def messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:
-    """Return the messages of a row; those of a prompt are context.
-
-    Raises:
-        RecordError: The row has none.
-    """
+    """Return the messages of a row; those of a prompt are context."""
     messages = _messages_in(row)
     system = first_of(row, SYSTEMS)
     if system is None or (messages and messages[0].role == SYSTEM):

@@ -40,9 +40,6 @@ def reward_of(row: Mapping[str, Any]) -> tuple[float | None, str | None]:
     """Return the reward of a row, and the name of the score that it is if the row has no reward.
 
     That score says how the whole ended, by its name or as the only one.
-
-    Raises:
-        RecordError: The reward is no number.
     """
     given = next((value for _, value in named_fields(row, REWARDS)), None)
     total = _total(given)

@@ -134,11 +134,7 @@ def _refused(record: Record, error: RecordError) -> Record:
 
 
 def _pieces(marks: Sequence[int], place_of: Callable[[int], str]) -> list[list[int]]:
-    """Return the episodes of some rows: a new one begins where the steps begin again, or ended.
-
-    Raises:
-        RecordError: Rows of several episodes are mixed.
-    """
+    """Return the episodes of some rows: a new one begins where the steps begin again, or ended."""
     indices = [mark >> 2 for mark in marks]
     if _NO_INDEX in indices:
         return _cut_at_ends(marks, range(len(marks)))

@@ -1,11 +1,19 @@
 """What each action of an episode was chosen in: its own row, or the one before, says it."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.step_shapes import Row, fields_for, has_part, part
+from graphcredit.collector.importers.formats.step_shapes import (
+    SEEN,
+    Row,
+    fields_for,
+    has_part,
+    part,
+)
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_number,
@@ -25,7 +33,14 @@ _CHOSEN = (
     "the observation of a row is taken for what its action was chosen in; the fields are in "
     "alphabetical order, which does not tell. If the action led to it: --columns next_state=FIELD"
 )
+_BLIND = (
+    "the rows have no state: the actions before each step are its state, which is exact where the "
+    "environment is deterministic. --columns state=FIELD or next_state=FIELD names one"
+)
 _JUMPS = "some steps have a next state that is not the state of the next row: that row decides"
+
+_MOST_CHARACTERS = 2_000
+"""Of actions that a state tells; of more the last ones, and a digest of all."""
 
 _SORTED_BY_ACCIDENT = 4
 """Fields from which on their alphabetical order is hardly the writer's."""
@@ -64,9 +79,6 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
             the last action led to; neither has an action then.
         places: Where they are, for messages.
         facts: What is said of the episode.
-
-    Raises:
-        RecordError: A row lacks its state or action, or its reward is no number.
     """
     seen = [_seen(row) for row in rows]
     following = [_text_or_none(part(row, "next_state")) for row in rows]
@@ -77,7 +89,11 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
         start = _same(text_of_value(prompt))
     last = _same(following[-1]) if following[-1] is not None else None
     acts = [part(row, "action") is not None for row in rows]
-    if acts[:2] == [False, True]:
+    if not any(has_part(row, name) for row in rows for name in SEEN):
+        rows, places = list(compress(rows, acts)), list(compress(places, acts))
+        rewards = list(compress(rewards, acts))
+        before, last, notes = [start, *_acted(rows[:-1])], None, (_BLIND,)
+    elif acts[:2] == [False, True]:
         rows, places, rewards = rows[1:], places[1:], rewards[1:]
         before, last = seen[:-1], seen[-1]
     elif acts[-2:] == [True, False] or (len(rows) > 1 and _is_after_end(rows[-1])):
@@ -99,6 +115,22 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
             raise RecordError(_lacks(row, "action" if each else "state", place or "a row"))
     states = cast("list[Seen]", before)
     return Aligned(rows=rows, seen=states, final=last, rewards=rewards, notes=notes)
+
+
+def _acted(rows: Sequence[Row]) -> Iterator[Seen]:
+    """Yield the actions up to each row, as what the next one was chosen in."""
+    digest, last, length = hashlib.sha256(), deque[str](), 0
+    for number, row in enumerate(rows, start=1):
+        arguments = part(row, "arguments")
+        called = "" if arguments is None else f"({text_of_value(arguments)})"
+        last.append(f"{text_of_value(part(row, 'action'))}{called}")
+        digest.update(f"{len(last[-1])}:{last[-1]}".encode("utf-8", "surrogatepass"))
+        length += len(last[-1])
+        while length > _MOST_CHARACTERS and len(last) > 1:
+            length -= len(last.popleft())
+        others = number - len(last)
+        more = [f"[{others} actions before, {digest.hexdigest()[:16]}]"] if others else []
+        yield _same("\n".join([*more, *last]))
 
 
 def _lacks(row: Row, name: str, place: str) -> str:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.chat_rows import GROUPS
+from graphcredit.collector.importers.formats.row_messages import list_of, pair_of
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -26,10 +27,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         *("frame_index", "turn", "turn_index", "time", "index", "i"),
     ),
     "state": ("state", "states", "s"),
-    "observation": ("observation", "obs", "ob", "observations", "observation.state"),
+    "observation": (
+        *("observation", "obs", "ob", "observations", "observation.state"),
+        *("observation_before", "obs_before", "state_before"),
+    ),
     "next_state": (
         *("next_state", "next_states", "next_observation", "next_obs", "next_ob", "obs_next"),
         *("next_observations", "new_state", "new_obs", "new_observation", "s_next", "s2"),
+        *("observation_after", "obs_after", "state_after"),
     ),
     "action": ("action", "actions", "act", "acts", "a", "tool", "tool_name"),
     "arguments": (
@@ -59,7 +64,11 @@ STEP_LISTS = (
 
 _RESULTS = ("result", "tool_result", "tool_output", "tool_response", "output", "response")
 ENDS = ("done", "terminated", "truncated")
-_SIGNS = ("reward", *ENDS, "trajectory_id", "step_index", "next_state")
+SEEN = ("state", "observation", "next_state")
+"""Parts that say what an action was chosen in, or led to."""
+
+_PLACES = (*ENDS, "trajectory_id", "step_index")
+_SIGNS = ("reward", *_PLACES, "next_state")
 """Parts without which a state and an action are no log of steps."""
 
 Row = Mapping[str, Any]
@@ -104,9 +113,6 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
         value: The record.
         among: Whether it is in a log of steps. A row that lacks a state or an action is one then:
             that of a reset, or one to be refused with its episode.
-
-    Raises:
-        RecordError: Arrays of an episode have other lengths.
     """
     if _are_steps(value, {}):
         return Shape(said={}, rows=cast("list[Row]", value))
@@ -140,7 +146,8 @@ def _are_steps(value: object, others: Row) -> bool:
     is_judged = any(others.get(name) is not None for name in (*REWARDS, *SUCCESSES))
     # Without a sign, a state is enough; SWE-agent's are beside what the model answered.
     are_stated = all(has_part(item, "state") and "response" not in item for item in items)
-    return all(map(_is_step, items)) and (is_judged or are_stated or any(map(_has_sign, items)))
+    are_all = all(map(_is_step, items)) or all(map(_is_blind, items))
+    return are_all and (is_judged or are_stated or any(map(_has_sign, items)))
 
 
 def _with_result(row: Row) -> Row:
@@ -153,20 +160,33 @@ def _with_result(row: Row) -> Row:
 
 
 def _is_step(row: Row) -> bool:
-    seen = ("state", "observation", "next_state")
-    return has_part(row, "action") and any(part(row, name) is not None for name in seen)
+    is_seen = any(part(row, name) is not None for name in SEEN)
+    return has_part(row, "action") and (
+        is_seen or (_is_blind(row) and any(has_part(row, name) for name in _PLACES))
+    )
+
+
+def _is_blind(row: Row) -> bool:
+    """Return whether a row is an action with its reward, and nothing of what was seen.
+
+    The actions before it are its state.
+    """
+    is_judged = type(part(row, "reward")) in (int, float) and part(row, "action") is not None
+    return is_judged and _says_nothing_seen(row)
+
+
+def _says_nothing_seen(row: Row) -> bool:
+    """Return whether no field may have a state, also of another name, and no text of a model."""
+    is_named = any(len(name) > 1 for name in fields_for(row, "action"))
+    has_seen = any("state" in name.lower() or "obs" in name.lower() for name in row)
+    has_seen |= any(has_part(row, name) for name in SEEN)
+    return is_named and not has_seen and list_of(row) is None and pair_of(row) is None
 
 
 def _with_lists(row: Row) -> Row:
-    """Return the columns that pandas writes: as objects of numbers, or names beside the rows."""
-    if not isinstance(next(iter(row.values()), None), Mapping | list):
+    """Return columns as lists, where pandas writes them as objects of numbers."""
+    if not isinstance(next(iter(row.values()), None), Mapping):
         return row
-    columns, data = row.get("columns"), row.get("data")
-    if isinstance(columns, list) and isinstance(data, list):
-        lines = cast("list[Any]", data)
-        if all(isinstance(line, list) and len(line) == len(columns) for line in lines):
-            names = map(str, cast("list[Any]", columns))
-            return dict(zip(names, map(list, zip(*lines, strict=True)), strict=True))
     objects = [fields_of(value) for value in row.values()]
     numbers = [str(number) for number in range(len(objects[0]))] if objects else []
     if numbers and all(list(each) == numbers for each in objects):
@@ -183,10 +203,12 @@ def _has_arrays(row: Row) -> bool:
     actions = part(row, "action")
     if not isinstance(actions, list):
         return False
+    length = len(cast("list[Any]", actions))
     states = first_of(row, (*NAMES["state"], *NAMES["observation"]))
+    if _says_nothing_seen(row):  # the actions before each are its state
+        return _length(part(row, "reward")) == length > 1
     if not isinstance(states, list | Mapping):
         return False
-    length = len(cast("list[Any]", actions))
     if _length(states) not in (length, length + 1) or isinstance(part(row, "step_index"), int):
         return False
     others = [_length(part(row, name)) for name in ("reward", *ENDS)]

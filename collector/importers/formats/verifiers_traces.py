@@ -100,11 +100,7 @@ _OF_TRACE = ("rewards", "metrics", "info", "stop_condition", "agent", "timing")
 
 
 def _path_to_last(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the indices of the messages from the root to the last sampled one, and what follows.
-
-    Raises:
-        RecordError: A parent is not an earlier message.
-    """
+    """Return the indices of messages from the root to the last sampled one, and what follows."""
     sampled = [index for index, node in enumerate(nodes) if node.get("sampled") is True]
     if not sampled:
         return list(range(len(nodes)))

@@ -43,11 +43,7 @@ class _TruncatedError(Exception):
 
 
 def image_type(content: bytes) -> str:
-    """Return the suffix for an image: png, jpg, gif or webp.
-
-    Raises:
-        ImageError: It is of another type, cut off, damaged in its structure, or too large.
-    """
+    """Return the suffix for an image: png, jpg, gif or webp."""
     if len(content) > MOST_BYTES:
         raise ImageError(BROKEN, f"an image must have at most {MOST_BYTES >> 20} MiB")
     types = ((name, size) for sign, name, size in _TYPES if content.startswith(sign))

@@ -51,11 +51,7 @@ class KeptImage:
         return f"[image {Path(self.path).stem[:12]}]"
 
     def read(self) -> bytes:
-        """Return the content.
-
-        Raises:
-            ImageError: Its file has changed since it was checked.
-        """
+        """Return the content."""
         if isinstance(self.content, bytes):
             return self.content
         content = read_file(self.content)
@@ -120,11 +116,7 @@ def _replaced(value: Any, instead: Mapping[int, str]) -> Any:
 
 
 def keep_image(address: str | bytes | None, folder: ImageFolder) -> KeptImage:
-    """Return the image at an address.
-
-    Raises:
-        ImageError: It cannot be kept.
-    """
+    """Return the image at an address."""
     if address is None:
         raise ImageError(MISSING, "an image must have bytes, a path or a URL: it has none of them")
     if isinstance(address, bytes):

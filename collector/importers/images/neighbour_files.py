@@ -28,11 +28,7 @@ class ImageFolder:
     """Relative paths are relative to it: the folder of the file that names them."""
 
     def find(self, name: str) -> Path:
-        """Return the file of a path that a log has, without links in it.
-
-        Raises:
-            ImageError: There is none, or it may not be read.
-        """
+        """Return the file of a path that a log has, without links in it."""
         root = self.root.resolve()
         if "\0" in name:
             raise ImageError(NOT_FOLLOWED, f"a path must have no null character: {name!r}")
@@ -60,11 +56,7 @@ def _outside(name: str, root: Path) -> ImageError:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the content of a file that `find` returned.
-
-    Raises:
-        ImageError: It is no ordinary file, too large, or cannot be read.
-    """
+    """Return the content of a file that `find` returned."""
     try:
         # No link that was put there since, and without waiting for a pipe.
         flags = os.O_NOFOLLOW | os.O_NONBLOCK

@@ -93,21 +93,13 @@ class RecordGroups:
         return self._end - len(text), len(text)
 
     def of(self, *names: Hashable) -> list[Record]:
-        """Return the records of some groups together, in their order.
-
-        Raises:
-            RowError: They have too many bytes; its record tells where the first is.
-        """
+        """Return the records of some groups together, in their order."""
         of_each = (self._spans[name] for name in names)
         spans = (span for each in of_each for span in zip(each[::3], each[1::3], strict=True))
         return self._read(sorted(spans))
 
     def at(self, name: Hashable, numbers: Iterable[int]) -> list[Record]:
-        """Return some records of a group, by their numbers in it.
-
-        Raises:
-            RowError: They have too many bytes.
-        """
+        """Return some records of a group, by their numbers in it."""
         spans = self._spans[name]
         return self._read([(spans[3 * n], spans[3 * n + 1]) for n in numbers])
 

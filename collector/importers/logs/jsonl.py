@@ -8,6 +8,7 @@ from typing import IO
 from graphcredit.collector.importers.logs.files import (
     LINES,
     MAX_RECORD_BYTES,
+    SUFFIXES,
     Record,
     RowError,
     broken,
@@ -43,14 +44,17 @@ def is_indented(path: Path) -> bool:
 
 
 def text_of_lines(path: Path) -> str:
-    """Return the beginning of a JSONL file whose first line is text and no JSON; else nothing."""
-    if kind_of(path) not in LINES:
+    """Return the beginning of a file of lines whose first one is text and no JSON; else nothing."""
+    if not path.is_file() or (kind_of(path) in SUFFIXES and kind_of(path) not in LINES):
         return ""
-    with path.open("rb") as raw:
-        first = _read(decompressed(raw, path))[0].lstrip(BEFORE_JSON).split(b"\n")[0]
-    text = first.decode(errors="replace")
-    is_text = text.isprintable() and isinstance(parsed(first), RowError)
-    return text[:_SHOWN_CHARACTERS] if is_text else ""
+    try:
+        with path.open("rb") as raw:
+            first = _read(decompressed(raw, path))[0].lstrip(BEFORE_JSON).split(b"\n")[0]
+    except OSError:
+        return ""
+    text = first.decode(errors="replace").strip()
+    is_text = text.isprintable() and not text.startswith(("{", "[{", '["'))
+    return text[:_SHOWN_CHARACTERS] if is_text and isinstance(parsed(first), RowError) else ""
 
 
 def lines_of(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:

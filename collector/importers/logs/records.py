@@ -28,6 +28,7 @@ from graphcredit.collector.importers.logs.jsonl import (
     is_lines,
     lines_of,
 )
+from graphcredit.collector.importers.logs.marked_lines import has_marks, marked_episodes
 from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
 from graphcredit.collector.importers.logs.plain import plain
 from graphcredit.store.errors import InputError, PathError
@@ -100,66 +101,30 @@ def _records(path: Path, limit: int) -> Iterator[Record]:
 def _document(path: Path, limit: int) -> Iterator[Record]:
     """Yield the items of a JSON list, unless it is one list of messages; else the whole.
 
-    Several objects, one after the other, are a record each.
+    Several objects, one after the other, are a record each. A text that is long, or no JSON as a
+    whole, is read value by value, so that those before the place that is broken are read.
     """
     with path.open("rb") as raw:
         stream = decompressed(raw, path)
         text = stream.read(WHOLE_BYTES)
-        if len(text) == WHOLE_BYTES:
-            long = _several(path, raw, text, _Reader(text, stream), limit)
-            if long is not None:
-                yield from long
-                return
-        whole = text + stream.read(max(0, limit - len(text)) + 1)
-        value = parsed(whole) if len(whole) <= limit else too_long(limit)
+        is_short = len(text) < WHOLE_BYTES and len(text) <= limit
+        value = parsed(text) if is_short else RowError("it must be JSON")
+        begin, reader = text.lstrip(BEFORE_JSON), _Reader(text, stream)
         if isinstance(value, list):
-            yield from _items(path, raw, iter(cast("list[Any]", value)), limit)
-            return
-        # The sound items before the place that is broken are read.
-        several = None
-        was_looked_at = len(text) == WHOLE_BYTES and len(whole) > limit
-        if isinstance(value, RowError) and not was_looked_at:
-            several = _several(path, raw, whole, _Reader(whole, stream), limit)
-        yield from several or [Record(path=path, place="", value=value, share=1.0)]
-
-
-def _several(
-    path: Path, raw: IO[bytes], begin: bytes, reader: "_Reader", limit: int
-) -> Iterator[Record] | None:
-    """Return the records of a file, which are read one by one; None if it is one record.
-
-    Args:
-        path: The file.
-        raw: It, opened; its position tells the progress.
-        begin: The beginning of its text.
-        reader: Its text from the beginning.
-        limit: Most bytes of a record.
-    """
-    if begin.lstrip(BEFORE_JSON).startswith(b"["):
-        return _items(path, raw, list_items(reader.read, limit), limit, lambda: reader.num_bytes)
-    if is_lines(begin):
-        return lines_of(path, limit)
-    if not _has_several(begin):
-        return None
-    reason = (
-        "it must be JSON, as the objects before it: {}. Nothing behind it is read: mend it or cut "
-        "it out, and `jq -c .` writes an object a line"
-    )
-    return _each(path, raw, values(reader.read, limit), "object", reason, limit)
-
-
-def _has_several(text: bytes) -> bool:
-    """Return whether an object ends in a text, and something follows."""
-    text = text.lstrip(BEFORE_JSON)
-    if not text.startswith(b"{"):
-        return False
-    objects, is_first = values(io.BytesIO(text).read, len(text)), True
-    try:
-        next(objects)
-        is_first = False
-        return next(objects, None) is not None
-    except (ValueError, RecursionError):
-        return not is_first
+            yield from _each(path, raw, iter(cast("list[Any]", value)), "item", limit)
+        elif not isinstance(value, RowError):
+            yield Record(path=path, place="", value=value, share=1.0)
+        elif is_lines(begin):
+            yield from lines_of(path, limit)
+        elif is_short and has_marks(lines := text.decode(errors="replace")):
+            yield from marked_episodes(path, lines)
+        elif begin.startswith(b"["):
+            items = list_items(reader.read, limit)
+            yield from _each(path, raw, items, "item", limit, lambda: reader.num_bytes)
+        elif begin.startswith(b"{"):
+            yield from _each(path, raw, values(reader.read, limit), "object", limit)
+        else:
+            yield Record(path=path, place="", value=value, share=1.0)
 
 
 class _Reader:
@@ -176,24 +141,11 @@ class _Reader:
         return data
 
 
-def _items(
-    path: Path,
-    raw: IO[bytes],
-    items: Iterator[Any],
-    limit: int,
-    num_read: Callable[[], int] = lambda: 0,
-) -> Iterator[Record]:
-    """Yield the items of a list; a list of messages is one record.
-
-    Args:
-        path: The file.
-        raw: It, opened; its position tells the progress.
-        items: The items.
-        limit: Most bytes of a record.
-        num_read: Returns the bytes of the text that were read so far.
-    """
-    reason = "it must be JSON, as the rest of the list: {}"
-    return _each(path, raw, items, "item", reason, limit, num_read)
+_DAMAGED = {
+    "item": "it must be JSON, as the rest of the list: {}",
+    "object": "it must be JSON, as the objects before it: {}. Nothing behind it is read: mend it "
+    "or cut it out, and `jq -c .` writes an object a line",
+}
 
 
 def _each(
@@ -201,10 +153,19 @@ def _each(
     raw: IO[bytes],
     items: Iterator[Any],
     noun: str,
-    reason: str,
     limit: int,
     num_read: Callable[[], int] = lambda: 0,
 ) -> Iterator[Record]:
+    """Yield values of a file; a list of messages is one record.
+
+    Args:
+        path: The file.
+        raw: It, opened; its position tells the progress.
+        items: The values.
+        noun: What each is called.
+        limit: Most bytes of a record.
+        num_read: Returns the bytes of the text that were read so far.
+    """
     size, number = max(path.stat().st_size, 1), 0
     try:
         for number, item in enumerate(items, start=1):
@@ -223,8 +184,9 @@ def _each(
     except RowError as error:
         yield Record(path=path, place=f"{noun} {number + 1}", value=error, share=1.0)
     except (ValueError, RecursionError) as error:
-        damage = RowError(reason.format(error))
-        yield Record(path=path, place=f"{noun} {number + 1}", value=damage, share=1.0)
+        reason = _DAMAGED[noun] if number else "it must be JSON: {}"
+        place = f"{noun} {number + 1}" if number else ""
+        yield Record(path=path, place=place, value=RowError(reason.format(error)), share=1.0)
 
 
 def _is_message(item: object) -> bool:

@@ -61,9 +61,6 @@ def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[
         raw: The answer.
         pieces: Those of its content.
         what: What it is called in messages of errors.
-
-    Raises:
-        RecordError: A call is none.
     """
     reasoning = first_of(raw, _REASONING)
     if reasoning is not None:

@@ -67,9 +67,6 @@ def chat_messages(value: object, what: str, *, is_context: bool = False) -> tupl
         value: A list of messages, or of items of the Responses API.
         what: What the list is called in the record, for messages of errors.
         is_context: Whether it is a prompt, whose assistant messages are no steps.
-
-    Raises:
-        RecordError: An item is no message, or its role is unknown.
     """
     messages: list[Message] = []
     for number, item in enumerate(as_list(value, what)):
@@ -154,11 +151,7 @@ def _name(what: str, number: int | None) -> str:
 def _part_alone(
     raw: Mapping[str, Any], what: str, number: int | None, *, is_context: bool
 ) -> list[Message]:
-    """Return an item without a role: a call, its result, or reasoning, as Responses has them.
-
-    Raises:
-        RecordError: It is none of them.
-    """
+    """Return an item without a role: a call, its result, or reasoning, as Responses has them."""
     if raw.get("type") == "mcp_list_tools":
         return [Message(role=SYSTEM, text="", source=dict(raw))]
     pieces = list(pieces_of(raw))

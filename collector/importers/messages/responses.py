@@ -13,11 +13,7 @@ from graphcredit.collector.importers.messages.rollout import (
 
 
 def answers_of(items: Sequence[Mapping[str, Any]], settings: LoggedSampling) -> Iterator[Message]:
-    """Yield the messages of items; those of one answer of the model become one message.
-
-    Raises:
-        RecordError: The type of an item is unknown.
-    """
+    """Yield the messages of items; those of one answer of the model become one message."""
     for message in chat_messages(list(items), "output"):
         if message.role != ASSISTANT:
             yield message

@@ -56,11 +56,7 @@ NO_SAMPLING = LoggedSampling()
 
 
 def sampling_of(settings: object) -> LoggedSampling:
-    """Return the temperature and `top_p` of some settings.
-
-    Raises:
-        RecordError: One is no number.
-    """
+    """Return the temperature and `top_p` of some settings."""
     return LoggedSampling(
         temperature=as_number(field_at(settings, "temperature"), "temperature"),
         top_p=as_number(field_at(settings, "top_p"), "top_p"),
@@ -189,9 +185,6 @@ def each_part(
         parts: JSON objects.
         what: What their list is called in the record.
         read: Returns the rollouts of a part.
-
-    Raises:
-        RecordError: Parts are broken; at the end.
     """
     broken: list[str] = []
     for number, part in enumerate(parts):

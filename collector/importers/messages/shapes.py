@@ -82,11 +82,7 @@ def openai_call(value: object) -> ToolCall | None:
 
 
 def tool_call(value: object, what: str) -> ToolCall:
-    """Return a tool call; verifiers' older logs have it as JSON text.
-
-    Raises:
-        RecordError: It is no tool call.
-    """
+    """Return a tool call; verifiers' older logs have it as JSON text."""
     call: object = parse_json(value) if isinstance(value, str) else value
     if not isinstance(call, Mapping):
         raise RecordError(f"{what}: a call must be a JSON object: got {short(call)}")

@@ -13,14 +13,17 @@ from graphcredit.store.errors import InputError
 
 
 class RecordError(InputError):
-    """A record is not what its format says; the message says what must hold and what was found."""
+    """A record is not what its format says; the message says what must hold and what was found.
+
+    Readers and rules raise it anywhere; `reading` names the record that it is about.
+    """
 
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
 """What a reader may raise of a record whose parts have other types than its format says."""
 
 
-NESTED = ("meta", "metadata", "info", "result")
+NESTED = ("meta", "metadata", "info", "result", "evaluation_result", "input_metadata")
 """Fields whose own fields may name task, reward and success."""
 
 
@@ -33,33 +36,21 @@ def fields_of(value: object) -> Mapping[str, Any]:
 
 
 def as_mapping(value: object, what: str) -> Mapping[str, Any]:
-    """Return a JSON object.
-
-    Raises:
-        RecordError: It is none.
-    """
+    """Return a JSON object."""
     if isinstance(value, (dict, Mapping)):  # first the type that is quick to see
         return cast("Mapping[str, Any]", value)
     raise RecordError(f"{what} must be a JSON object: got {short(value)}")
 
 
 def as_list(value: object, what: str) -> list[Any]:
-    """Return a JSON list.
-
-    Raises:
-        RecordError: It is none.
-    """
+    """Return a JSON list."""
     if not isinstance(value, list):
         raise RecordError(f"{what} must be a list: got {short(value)}")
     return cast("list[Any]", value)
 
 
 def as_objects(value: object, what: str, item: str) -> list[Mapping[str, Any]]:
-    """Return a list of JSON objects; an empty one for null.
-
-    Raises:
-        RecordError: It is no list, or an `item` of it is no object.
-    """
+    """Return a list of JSON objects; an empty one for null."""
     return [as_mapping(each, item) for each in as_list(value or [], what)]
 
 
@@ -125,11 +116,7 @@ def parse_json(text: str) -> Any:
 
 
 def as_number(value: object, what: str) -> float | None:
-    """Return a number; None for null.
-
-    Raises:
-        RecordError: It is something else, NaN or infinite.
-    """
+    """Return a number; None for null."""
     if value is None:
         return None
     if isinstance(value, int | float) and _is_finite(value):

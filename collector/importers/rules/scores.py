@@ -57,11 +57,7 @@ def _parts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _named(rollout: LoggedRollout, turns: Turns, name: str) -> list[float | None]:
-    """Return the scores at a path: of a list of the record, else of each message.
-
-    Raises:
-        RecordError: The list has another length than the turns, or a score is no number.
-    """
+    """Return the scores at a path: of a list of the record, else of each message."""
     for whole in (rollout.record, rollout.record.get("trace")):
         value = field_at(whole, name)
         if isinstance(value, list):

@@ -43,9 +43,7 @@ class Allocation:
     """
 
     tree_size: int
-    """Most trajectories of a tree."""
     scores: Mapping[tuple[str, str], StateScore]
-    """Scores by task and state."""
     g_max: int = 8
     """G_max: decisions to sample at a state of score 1."""
     omega_k: float = 0.1
@@ -56,12 +54,6 @@ class Allocation:
     @classmethod
     def read(cls, store: Store, *, run_id: str, task_ids: Collection[str], tree_size: int) -> Self:
         """Read the scores of some tasks; without a `history/` file there are none.
-
-        Args:
-            store: The store.
-            run_id: The run.
-            task_ids: The tasks to play.
-            tree_size: Most trajectories of a tree.
 
         Raises:
             SchemaError: The file is damaged, or does not have this schema.
@@ -96,12 +88,7 @@ class Allocation:
         )
 
     def check_precedes(self, iteration: int, path: Path) -> None:
-        """Raise OptionError if the counts include this iteration or a later one.
-
-        Args:
-            iteration: The iteration to play.
-            path: The file with the counts, for the message.
-        """
+        """Raise OptionError if the counts include this iteration or a later one."""
         counted = [number for number in self.iterations if number >= iteration]
         if counted:
             raise OptionError(
@@ -123,11 +110,6 @@ class Allocation:
             w·[s' ≠ s] + (0.5 - w)·(S(s) - S(s')) + 0.5·[success],  w = 0.5·exp(-ω_k n(s))
 
         A step that succeeds leads to the goal. Source: 3SPO paper, Eq. 2.
-
-        Args:
-            task_id: The task.
-            before: The state s that the step leaves.
-            done: The transition of the step.
         """
         after = done.observation.state
         here = self._score(task_id, before)

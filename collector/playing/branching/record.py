@@ -34,19 +34,8 @@ def tree(
 ) -> Generator[DecisionRequest, list[Decision], list[Outcome]]:
     """Play the trajectories of one tree, and record them.
 
-    Args:
-        job: The job of all workers.
-        environment: The environment of the task.
-        rollout: The first trajectory of the tree.
-        recorder: The recorder.
-        allocation: The number of decisions to sample at each state.
-
     Returns:
         An outcome for each trajectory.
-
-    Raises:
-        OptionError: The allocation counts this iteration, or a later one.
-        InputError: The environment is not deterministic.
     """
     allocation.check_precedes(job.iteration, job.store.history_path(job.run_id))
     paths = yield from grow(

@@ -30,11 +30,8 @@ class PathStep:
     """One step of a path."""
 
     before: Observation
-    """The observation before the decision."""
     decision: Decision
-    """The decision."""
     done: Transition
-    """Its transition."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,9 +39,7 @@ class Path:
     """The path from the root of a tree to one of its nodes."""
 
     view: PolicyView
-    """The policy's view at its end."""
     steps: tuple[PathStep, ...] = ()
-    """Its steps, from the root."""
     branched_from: int | None = None
     """Number of the path that it branches from; None for the first of its tree."""
     num_shared: int = 0
@@ -103,15 +98,6 @@ def grow(
     """Sample, try, rank and backtrack until the frontier is empty; return the paths as they ended.
 
     At the root there is at least one decision, so each task has at least one trajectory.
-
-    Args:
-        walk: The environment, at the root.
-        allocation: The number of decisions to sample at each state.
-        rng: The random number generator of the whole tree.
-        max_steps: Most steps of a path.
-
-    Raises:
-        InputError: The environment is not deterministic.
     """
     ended: list[Path] = []
     frontier = [walk.root]

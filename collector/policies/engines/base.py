@@ -13,7 +13,6 @@ class Request:
     """A request for one sampled answer."""
 
     prompt_ids: tuple[int, ...]
-    """Token ids of the prompt."""
     seed: int
     """Determines the answer, independently of the rest of the batch; 0 to 2⁶³ - 1."""
 
@@ -25,7 +24,6 @@ class Sampling:
     temperature: float
     """Divides the logits; 0 takes the most probable token."""
     max_new_tokens: int
-    """Most tokens of an answer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,10 +56,6 @@ class SamplingEngine(Protocol):
 
     def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Load the weights and the tokenizer of a directory, in place of the current ones.
-
-        Args:
-            path: The directory.
-            dtype: Number type of the arithmetic.
 
         Raises:
             InputError: The directory has no model that can be loaded.

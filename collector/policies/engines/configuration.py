@@ -8,21 +8,13 @@ from graphcredit.store.errors import library_errors
 
 
 def read_config(path: str) -> Any:
-    """Return a model's configuration; transformers parses it, so equivalent files compare equal.
-
-    Raises:
-        InputError: The directory has no configuration that can be read.
-    """
+    """Return a model's configuration; transformers parses it, so equivalent files compare equal."""
     with library_errors(f"a policy must be a causal language model: {path}"):
         return AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
 
 
 def generation_ends(path: str, config: Any) -> int | list[int] | None:
-    """Return `eos_token_id` of generation_config.json, or of the configuration if there is none.
-
-    Raises:
-        InputError: The directory has a generation_config.json that cannot be read.
-    """
+    """Return `eos_token_id` of generation_config.json, or of the configuration if there is none."""
     with library_errors(f"generation_config.json must be one of transformers: {path}"):
         try:
             found = GenerationConfig.from_pretrained(path, local_files_only=True)

@@ -1,7 +1,6 @@
 """JSON over HTTP with a vLLM server: no proxy, no redirect, and a bounded number of attempts."""
 
 import time
-from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,28 +19,8 @@ _REASON_LENGTH = 300
 _START = "Start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out, as docs/policies.md says"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Address:
-    """Where a server listens."""
-
-    is_encrypted: bool
-    """Whether it is reached by https."""
-    host: str
-    port: int
-
-    @property
-    def url(self) -> str:
-        """The address as text."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http{'s' if self.is_encrypted else ''}://{host}:{self.port}"
-
-
-def parse_address(url: str) -> Address:
-    """Return the address in a URL.
-
-    Raises:
-        OptionError: The URL is not http://HOST:PORT or https://HOST:PORT.
-    """
+def checked_url(url: str) -> str:
+    """Return the URL of a server, without a slash at its end."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -53,16 +32,16 @@ def parse_address(url: str) -> Address:
             "the server of vllm-server:PATH@SERVER must be the URL of a vLLM server, "
             f"http://HOST:PORT, for example http://127.0.0.1:8000: got {url!r}"
         )
-    return Address(is_encrypted=parts.scheme == "https", host=parts.hostname, port=port)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def exchange(
-    address: Address, path: str, body: Any = None, *, seconds: float, attempts: int = ATTEMPTS
+    url: str, path: str, body: Any = None, *, seconds: float, attempts: int = ATTEMPTS
 ) -> Any:
     """Return a server's answer, parsed.
 
     Args:
-        address: The server.
+        url: The server, as `checked_url` returns it.
         path: What is asked for, from the slash on.
         body: What is sent, by POST; None asks by GET.
         seconds: How long to wait for the answer.
@@ -74,30 +53,31 @@ def exchange(
     """
     for left in reversed(range(attempts)):
         try:
-            status, answer = _sent(address, path, body, seconds)
+            status, answer = _sent(url, path, body, seconds)
         except TimeoutError as error:
             raise EngineError(
-                f"the vLLM server must answer within {seconds:g} s: {address.url}{path} did not. "
+                f"the vLLM server must answer within {seconds:g} s: {url}{path} did not. "
                 "Look at its log; if it is overloaded, lower --concurrency. Then give the same "
                 "command again"
             ) from error
         except (OSError, HTTPException) as error:
             if not left:
                 raise EngineError(
-                    f"a vLLM server must be running at {address.url}: "
+                    f"a vLLM server must be running at {url}: "
                     f"{str(error) or type(error).__name__}, {attempts} times. Start it as "
                     "docs/policies.md says, or name another one. Then give the same command again"
                 ) from error
         else:
             if status != _UNAVAILABLE or not left:
-                return _parsed(address, path, status, answer)
+                return _parsed(url, path, status, answer)
         time.sleep(_PAUSE_SECONDS)
     raise AssertionError("attempts must be at least 1")
 
 
-def _sent(address: Address, path: str, body: Any, seconds: float) -> tuple[int, bytes]:
-    kind = HTTPSConnection if address.is_encrypted else HTTPConnection
-    connection = kind(address.host, address.port, timeout=seconds)
+def _sent(url: str, path: str, body: Any, seconds: float) -> tuple[int, bytes]:
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
     try:
         if body is None:
             connection.request("GET", path)
@@ -110,20 +90,19 @@ def _sent(address: Address, path: str, body: Any, seconds: float) -> tuple[int, 
         connection.close()
 
 
-def _parsed(address: Address, path: str, status: int, answer: bytes) -> Any:
+def _parsed(url: str, path: str, status: int, answer: bytes) -> Any:
     """Return the JSON of an answer; an empty one is None."""
     text = " ".join(answer.decode(errors="replace").split())[:_REASON_LENGTH]
     if status != 200:
         is_unknown = status in (403, 404, 405)
         remedy = f"Is it vLLM 0.32 or later? {_START}" if is_unknown else "Look at its log"
         raise EngineError(
-            f"the vLLM server must answer {path} with status 200: {address.url} answered {status}, "
+            f"the vLLM server must answer {path} with status 200: {url} answered {status}, "
             f"{text!r}. {remedy}, then give the same command again"
         )
     try:
         return orjson.loads(answer) if answer else None
     except orjson.JSONDecodeError as error:
         raise EngineError(
-            f"the vLLM server must answer {path} with JSON: {address.url} answered {text!r}. Is it "
-            "vLLM's?"
+            f"the vLLM server must answer {path} with JSON: {url} answered {text!r}. Is it vLLM's?"
         ) from error

@@ -16,9 +16,7 @@ class EngineKind:
     open: Callable[[str], SamplingEngine]
     """Returns an engine without a model, given the URL of the server, if one samples."""
     library: str
-    """The package that must be importable."""
     extra: str
-    """The extra that installs it."""
     least_temperature: float = 0.0
     """The library raises temperatures between 0 and this one to this one."""
     is_served: bool = False

@@ -1,6 +1,6 @@
 """The sampling engine with transformers, which needs no library beyond those of training.
 
-A prompt is prefilled once per collection, in a left-padded batch. Then one token is sampled for
+The distinct prompts of a batch are prefilled, padded on the left. Then one token is sampled for
 every row at a time; rows that have ended leave the batch, and their part of the KV cache with them.
 Each row has its own seed and samples by inverting the distribution function. So its tokens do not
 depend on the other rows, apart from rounding. `generate` of transformers does none of this: it
@@ -24,14 +24,6 @@ from graphcredit.collector.policies.engines.base import (
     arithmetic,
     max_answer,
 )
-from graphcredit.collector.policies.engines.kv_cache import (
-    KEPT_BYTES,
-    Prefill,
-    Prefills,
-    can_part,
-    extend,
-    part,
-)
 from graphcredit.collector.policies.model_files import require_safetensors
 from graphcredit.collector.policies.tokens import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError, library_errors
@@ -40,16 +32,10 @@ from graphcredit.store.errors import InputError, library_errors
 class TransformersEngine:
     """A causal language model, on the GPU if there is one."""
 
-    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
-        """Start without a model.
-
-        Args:
-            kept_bytes: Most bytes of the cache of prefilled prompts, on the model's device.
-        """
+    def __init__(self) -> None:
+        """Start without a model."""
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model: Any = None
-        self._kept_bytes = kept_bytes
-        self._prefills = Prefills(kept_bytes)
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
 
@@ -70,14 +56,12 @@ class TransformersEngine:
     def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Load a model, in place of the current one."""
         self._model = None  # free the memory first: two models may not fit
-        self.forget()
         self.tokenizer = load_tokenizer(path)
         self._model = load_model(path, self._device, dtype)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
 
     def forget(self) -> None:
-        """Empty the cache of prefilled prompts."""
-        self._prefills = Prefills(self._kept_bytes)
+        """Do nothing: no batch leaves anything behind."""
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""
@@ -87,7 +71,7 @@ class TransformersEngine:
         rows = list(range(len(requests)))
         with torch.inference_mode():
             prompts = [request.prompt_ids for request in requests]
-            batch = _Batch(self._model, prompts, self._prefills)
+            batch = _Batch(self._model, prompts)
             while rows:
                 uniforms = [chances[row].random() for row in rows]
                 ids, logprobs = draw(batch.logits, uniforms, sampling.temperature)
@@ -110,51 +94,18 @@ class _Batch:
     logits: Tensor
     """[rows, vocabulary] logits of the next tokens."""
 
-    def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
-        """Prefill the distinct prompts that are not cached, then give each row its copy.
-
-        Args:
-            model: The model.
-            prompts: [rows] token ids.
-            prefills: The cache of prefilled prompts, to which those of this batch are added.
-        """
+    def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]]) -> None:
+        """Prefill the distinct prompts, left-padded, then give each row its copy."""
         self._model = model
         self._cache = DynamicCache(config=model.config)
-        distinct = dict.fromkeys(prompts)
-        known = {prompt: kept for prompt in distinct if (kept := prefills.get(prompt))}
-        new = [prompt for prompt in distinct if prompt not in known]
-        if new:
-            self._prefill(new, prefills)
-        if known:
-            self._add(list(known.values()))
-        rows = [*new, *known]
-        self._mask = self._left_padded(list(map(len, rows)))
-        row_of = {prompt: row for row, prompt in enumerate(rows)}
+        distinct = list(dict.fromkeys(prompts))
+        longest = max(map(len, distinct))
+        pads = [longest - len(prompt) for prompt in distinct]
+        self._mask = self._put([[0] * pad + [1] * (longest - pad) for pad in pads])
+        ids = [[0] * pad + list(prompt) for pad, prompt in zip(pads, distinct, strict=True)]
+        self._forward(self._put(ids), (self._mask.cumsum(-1) - 1).clamp(min=0))
+        row_of = {prompt: row for row, prompt in enumerate(distinct)}
         self._select([row_of[prompt] for prompt in prompts])
-
-    def _prefill(self, prompts: Sequence[tuple[int, ...]], prefills: Prefills) -> None:
-        """Prefill prompts, a row each, and cache them if the batch can be split."""
-        lengths = list(map(len, prompts))
-        longest = max(lengths)
-        ids = self._put([[0] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
-        self._mask = self._left_padded(lengths)
-        self._forward(ids, (self._mask.cumsum(-1) - 1).clamp(min=0))
-        if can_part(self._cache):
-            parts = part(self._cache, self.logits, lengths)
-            for prompt, prefill in zip(prompts, parts, strict=True):
-                prefills.put(prompt, prefill)
-
-    def _add(self, prefills: Sequence[Prefill]) -> None:
-        """Add a row for each cached prompt."""
-        logits = torch.stack([prefill.logits for prefill in prefills])
-        is_first = not self._cache.get_seq_length()
-        self.logits = logits if is_first else torch.cat([self.logits, logits])
-        extend(self._cache, prefills)
-
-    def _left_padded(self, lengths: Sequence[int]) -> Tensor:
-        longest = max(lengths)
-        pads = torch.tensor([longest - length for length in lengths])
-        return self._put((torch.arange(longest) >= pads[:, None]).long())
 
     def go_on(self, kept: Sequence[int], ids: Tensor) -> None:
         """Keep these rows, append the sampled tokens, and compute the logits of the next ones."""
@@ -211,11 +162,7 @@ def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple
 
 
 def load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
-    """Return the causal language model of a directory, for sampling.
-
-    Raises:
-        InputError: The directory has no such model in safetensors, or lacks some of its weights.
-    """
+    """Return the causal language model of a directory, for sampling."""
     kind: torch.dtype = getattr(torch, arithmetic(dtype))
     disable_progress_bar()
     with library_errors(f"a policy must be a causal language model in safetensors: {path}"):

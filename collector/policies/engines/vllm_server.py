@@ -22,7 +22,7 @@ from graphcredit.collector.policies.engines.base import (
     max_answer,
 )
 from graphcredit.collector.policies.engines.configuration import generation_ends, read_config
-from graphcredit.collector.policies.engines.http import exchange, parse_address
+from graphcredit.collector.policies.engines.http import checked_url, exchange
 from graphcredit.collector.policies.model_files import (
     digest_weights,
     find_model,
@@ -48,12 +48,8 @@ class VllmServerEngine:
     """A model in a vLLM server."""
 
     def __init__(self, url: str) -> None:
-        """Name the server; nothing is sent.
-
-        Raises:
-            OptionError: The URL is not one of a server.
-        """
-        self._address = parse_address(url)
+        """Name the server; nothing is sent."""
+        self._url = checked_url(url)
         self._label = ""
         self.room: int | None = None
         self.tokenizer: Any = None
@@ -78,7 +74,7 @@ class VllmServerEngine:
             if self._probe(_LOADING, len(tokenizer)) == before:
                 raise EngineError(
                     "a vLLM server must have other weights after it has loaded others: "
-                    f"{self._address.url} was told to load {path}, and samples exactly as before. "
+                    f"{self._url} was told to load {path}, and samples exactly as before. "
                     "Look at its log, start it again, and give the same command again. (In "
                     "bfloat16 an update can also be too small to change any weight: then raise "
                     "the learning rate, or use float32)"
@@ -96,14 +92,14 @@ class VllmServerEngine:
         if mode != _LOGPROBS_MODE:
             raise EngineError(
                 "a vLLM server must return the log-probabilities at the temperature: that at "
-                f"{self._address.url} returns {mode}. Start it again with --logprobs-mode "
+                f"{self._url} returns {mode}. Start it again with --logprobs-mode "
                 f"{_LOGPROBS_MODE}"
             )
         computes_in = str(settings.get("dtype")).removeprefix("torch.")
         if computes_in != kind:
             raise EngineError(
                 f"a vLLM server must compute in the dtype of the collection, {kind}: that at "
-                f"{self._address.url} computes in {computes_in}. Start it again with --dtype "
+                f"{self._url} computes in {computes_in}. Start it again with --dtype "
                 f"{kind}, or set dtype to {computes_in}"
             )
         self.room = settings.get("max_model_len")
@@ -112,11 +108,7 @@ class VllmServerEngine:
         """Leave the server's cache: others use it too, and it changes answers by rounding alone."""
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
-        """Sample an answer to each request.
-
-        Raises:
-            EngineError: The server fails, or other weights than those loaded sampled an answer.
-        """
+        """Sample an answer to each request."""
         with ThreadPoolExecutor(max(1, min(len(requests), _CONNECTIONS))) as pool:
             return list(pool.map(lambda request: self._sample(request, sampling), requests))
 
@@ -124,7 +116,7 @@ class VllmServerEngine:
         """Let the server load weights, and empty its cache of what the earlier ones computed."""
         self._label_weights(_LOADING)
         body = {"method": "reload_weights", "kwargs": {"weights_path": os.path.abspath(path)}}
-        exchange(self._address, "/collective_rpc", body, seconds=_LOAD_SECONDS, attempts=1)
+        exchange(self._url, "/collective_rpc", body, seconds=_LOAD_SECONDS, attempts=1)
         for _ in range(_CACHE_ATTEMPTS):
             if self._ask("/reset_prefix_cache", "success", body={}):
                 break
@@ -132,7 +124,7 @@ class VllmServerEngine:
         else:
             raise EngineError(
                 "a vLLM server must have no request under way when its weights are replaced: "
-                f"{self._address.url} has some, and cannot empty its cache of prefixes. Let one "
+                f"{self._url} has some, and cannot empty its cache of prefixes. Let one "
                 "loop or collection at a time use it, then give the same command again"
             )
 
@@ -144,7 +136,7 @@ class VllmServerEngine:
 
     def _label_weights(self, label: str) -> None:
         body = {"new_version": label}
-        exchange(self._address, "/update_weight_version", body, seconds=_QUERY_SECONDS)
+        exchange(self._url, "/update_weight_version", body, seconds=_QUERY_SECONDS)
 
     def _sample(self, request: Request, sampling: Sampling) -> Response:
         most = max_answer(request, sampling, self.room)
@@ -162,7 +154,7 @@ class VllmServerEngine:
             },
         }
         path = "/inference/v1/generate"
-        answer = exchange(self._address, path, body, seconds=_ANSWER_SECONDS)
+        answer = exchange(self._url, path, body, seconds=_ANSWER_SECONDS)
         try:
             (choice,) = answer["choices"]
             labels = {span["version"] for span in choice["weight_versions"]}
@@ -181,7 +173,7 @@ class VllmServerEngine:
         if labels != {self._label}:
             raise EngineError(
                 f"the weights of the vLLM server must stay those that it was given, {self._label}: "
-                f"{self._address.url} sampled with {' and '.join(sorted(labels)) or 'no label'}. "
+                f"{self._url} sampled with {' and '.join(sorted(labels)) or 'no label'}. "
                 "It was started again, or another process gave it other weights. Its answers were "
                 "not recorded: let one loop or collection at a time use it, and give the same "
                 "command again"
@@ -191,13 +183,13 @@ class VllmServerEngine:
             raise EngineError(
                 f"an answer of the vLLM server must have 1 to {most} tokens, end with an end token "
                 f"or be of that length, and have the log-probability of each token: "
-                f"{self._address.url} sent the tokens {ids} with {len(scored)} log-probabilities. "
+                f"{self._url} sent the tokens {ids} with {len(scored)} log-probabilities. "
                 "If another process aborts requests there, end it. Then give the same command again"
             )
 
     def _ask(self, path: str, *names: str, body: Any = None) -> Any:
         """Return a field of the server's answer, down a path of names."""
-        answer = exchange(self._address, path, body, seconds=_QUERY_SECONDS)
+        answer = exchange(self._url, path, body, seconds=_QUERY_SECONDS)
         try:
             for name in names:
                 answer = answer[name]
@@ -208,5 +200,5 @@ class VllmServerEngine:
     def _not_vllm(self, path: str, error: Exception) -> EngineError:
         return EngineError(
             f"the answer of a vLLM server to {path} must be that of vLLM 0.32: in that of "
-            f"{self._address.url}, {error!r} is wrong. Use that version"
+            f"{self._url}, {error!r} is wrong. Use that version"
         )

@@ -5,10 +5,16 @@ model at the first request, and keeps it in memory until another one is needed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from graphcredit.collector.policies.base import Decision, DecisionRequest, PolicyView, SampledTokens
+from graphcredit.collector.policies.base import (
+    Decision,
+    DecisionRequest,
+    Policy,
+    PolicyView,
+    SampledTokens,
+)
 from graphcredit.collector.policies.engines.base import (
     Dtype,
     Request,
@@ -29,19 +35,15 @@ CONCURRENCY = 64
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LanguagePolicy:
+class LanguagePolicy(Policy):
     """Samples its actions from a language model."""
 
     kind: str
     """Name in `ENGINES`."""
     model: ModelFiles
-    """The files of its weights and tokenizer."""
     template: Template
-    """The prompt template."""
     sampling: Sampling
-    """The sampling parameters."""
     dtype: Dtype = "auto"
-    """Number type of the model's arithmetic."""
     server: str = ""
     """URL of the server that samples; empty if the process that plays does so."""
 
@@ -68,11 +70,6 @@ class LanguagePolicy:
         """Many: a batch takes little longer than a single request."""
         return CONCURRENCY
 
-    @property
-    def needs_oracle(self) -> bool:
-        """False: it does not use the plan."""
-        return False
-
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Sample all answers as one batch.
 
@@ -97,7 +94,7 @@ class LanguagePolicy:
         """Return the prompt; the oldest history is dropped if the answer would not fit."""
         num_shown = min(self.template.history_length, len(view.history))
         while True:
-            template = replace(self.template, history_length=num_shown)
+            template = self.template.changed(history_length=num_shown)
             prompt = encode_prompt(engine.tokenizer, render(template, view))
             longest = self.sampling.max_new_tokens if num_shown else 1
             if engine.room is None or len(prompt) + longest <= engine.room:
@@ -145,9 +142,6 @@ def prepare(policy: object) -> None:
 
     Processes that play find them there, so none of them replaces weights while another one
     samples. A server that was started again since gets them again. Other policies need nothing.
-
-    Raises:
-        EngineError: The server does not answer, or does not have the weights after that.
     """
     if isinstance(policy, LanguagePolicy) and ENGINES[policy.kind].is_served:
         _engines.pop((policy.kind, policy.server), None)

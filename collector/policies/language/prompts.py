@@ -6,19 +6,18 @@ and `no_history` are shown as they are.
 """
 
 import json
-from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from graphcredit.collector.environments.base import Observation
 from graphcredit.collector.policies.base import PolicyView
 from graphcredit.store.errors import OptionError
 from graphcredit.store.files.parse import parse_toml
+from graphcredit.store.options import Count, Options
 
 _PACKAGED = Path(__file__).parent / "templates"
-_ANSWERS = ("tags", "plain")
 _PLACEHOLDERS = {
     "user": frozenset({"task", "history", "observation", "state", "actions"}),
     "history": frozenset({"observation", "state", "action"}),
@@ -26,21 +25,21 @@ _PLACEHOLDERS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Template:
+class Template(Options):
     """A prompt template."""
+
+    owner: ClassVar[str] = "template"
 
     name: str
     """Name of the file, without its suffix."""
     user: str
     """The user message, with {task}, {history}, {observation}, {state}, {actions}."""
-    answer: str
+    answer: Literal["tags", "plain"]
     """"tags": <think>…</think><action>…</action>; "plain": the whole answer is the action."""
     system: str | None = None
-    """The system message, or None."""
     history: str = "{action}"
     """An earlier step, with {observation}, {state}, {action}; steps are joined by line breaks."""
-    history_length: int = 0
+    history_length: Count = 0
     """Number of earlier steps to show, the latest ones."""
     no_history: str = ""
     """Value of {history} if no earlier step is shown."""
@@ -50,7 +49,7 @@ class Template:
     @property
     def fingerprint(self) -> str:
         """Its name and a digest of its content."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps(dict(self), sort_keys=True)
         return f"{self.name}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
 
 
@@ -99,23 +98,10 @@ def _seen(observation: Observation) -> dict[str, str]:
 
 
 def _checked(path: Path, found: dict[str, Any]) -> Template:
-    types = {field.name: field.type for field in fields(Template) if field.name != "name"}
-    for key, value in found.items():
-        if key not in types:
-            raise OptionError(f"a template has {', '.join(types)}: {path} has {key!r}")
-        wanted = int if types[key] is int else str
-        if type(value) is not wanted:
-            raise OptionError(
-                f"{key} of a template must be of type {wanted.__name__}: {path} has {value!r}"
-            )
-    for key in ("user", "answer"):
-        if key not in found:
-            raise OptionError(f"a template must have user and answer: {path} has no {key}")
-    template = Template(name=path.stem, **found)
-    if template.answer not in _ANSWERS:
-        raise OptionError(f"answer must be tags or plain: {path} has {template.answer!r}")
-    if template.history_length < 0:
-        raise OptionError(f"history_length must be 0 or more: {path} has {found['history_length']}")
+    try:
+        template = Template(name=path.stem, **found)
+    except OptionError as error:
+        raise OptionError(f"{path} is no template: {error}") from None
     for key, allowed in _PLACEHOLDERS.items():
         _check_placeholders(path, key, getattr(template, key), allowed)
     return template

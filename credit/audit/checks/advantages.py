@@ -147,26 +147,24 @@ _STALE = f"""
 """
 
 
-def _in_state(state: str) -> str:
-    """Return SQL of the estimators of iterations whose credit is in a state."""
-    return f"""
-        SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1.0 AS badness,
-            estimator || ': ' || reason AS detail
-        FROM credit_state WHERE state = '{state}'
-    """
-
+_OUTDATED = """
+    WITH found AS (
+        SELECT run_id, iteration, estimator, estimator || ': ' || reason AS detail
+        FROM credit_state WHERE state IN ('mixed', 'stale')
+        UNION ALL
+        SELECT run_id, iteration, estimator,
+            'another version of the formula made ' || estimator AS detail
+        FROM made_by WHERE is_outdated
+    )
+    SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1.0 AS badness, min(detail) AS detail
+    FROM found GROUP BY run_id, iteration, estimator
+"""
 
 _INFINITE = f"""
     SELECT {GROUP}, count(*) AS number, number AS badness,
         'first at step ' || arg_min(step_index, (trajectory_id, step_index)) || ' of '
             || min(trajectory_id) AS detail
     FROM credited WHERE NOT is_finite GROUP BY {GROUP}
-"""
-
-_OLD_FORMULA = """
-    SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1 AS badness,
-        'another version of the formula made ' || estimator AS detail
-    FROM made_by WHERE is_outdated
 """
 
 CHECKS: tuple[Check, ...] = (
@@ -180,22 +178,13 @@ CHECKS: tuple[Check, ...] = (
         needs="credit",
     ),
     Check(
-        name="mixed_options",
-        severity=AuditSeverity.ERROR,
-        means="were not made by one run in all shards: it was killed, or a shard was lost",
-        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
-        of="estimators of iterations",
-        places=_in_state("mixed"),
-        needs="credit",
-    ),
-    Check(
         name="outdated_credit",
         severity=AuditSeverity.ERROR,
-        means="are stale: made of other step shards, entities or rules of states than there are "
-        "now",
+        means="are not what they would be now: made of other step shards, entities or rules of "
+        "states, by another version of the formula, or in several ways (a run was killed)",
         remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
         of="estimators of iterations",
-        places=_in_state("stale"),
+        places=_OUTDATED,
         needs="credit",
     ),
     Check(
@@ -205,15 +194,6 @@ CHECKS: tuple[Check, ...] = (
         remedy="run `graphcredit credit` again: it refuses what would make such a number",
         of="credited steps",
         places=_INFINITE,
-        needs="credit",
-    ),
-    Check(
-        name="old_formula",
-        severity=AuditSeverity.ERROR,
-        means="were made by another version of their formula than this program has",
-        remedy="run the estimator again: `graphcredit credit STORE --estimator …`",
-        of="estimators of iterations",
-        places=_OLD_FORMULA,
         needs="credit",
     ),
     Check(

@@ -53,10 +53,6 @@ class ActionLists:
 
     worth: Ints
     """[num_groups] a `Worth`."""
-    num_steps: Ints
-    """[num_groups] steps."""
-    num_listed: Ints
-    """[num_groups] steps that have a list."""
     again: Floats
     """[num_groups] see above; 1 where no state was visited twice."""
     elsewhere: Floats
@@ -73,9 +69,7 @@ class ActionLists:
         return {worth.name.lower(): counts[worth] for worth in Worth if counts[worth]}
 
 
-def judge_lists(
-    action_list: Ints, state: Ints, group: Ints, num_groups: int, weight: Ints | None = None
-) -> ActionLists:
+def judge_lists(action_list: Ints, state: Ints, group: Ints, num_groups: int) -> ActionLists:
     """Judge the lists of admissible actions of each group.
 
     Args:
@@ -83,15 +77,11 @@ def judge_lists(
         state: [n] where the list was shown; a state belongs to one group.
         group: [n] its group.
         num_groups: Groups.
-        weight: [n] steps that each of the n stands for; 1 by default.
     """
-    steps = np.ones(len(group), np.int64) if weight is None else weight
     is_known = action_list != UNKNOWN
-    num_steps = np.bincount(group, steps, num_groups).astype(np.int64)
-    num_listed = np.bincount(group, steps * is_known, num_groups).astype(np.int64)
-    again, elsewhere = _shares(
-        action_list[is_known], state[is_known], group[is_known], steps[is_known], num_listed
-    )
+    num_steps = np.bincount(group, minlength=num_groups)
+    num_listed = np.bincount(group[is_known], minlength=num_groups)
+    again, elsewhere = _shares(action_list[is_known], state[is_known], group[is_known], num_listed)
     kinds = {
         Worth.MISSING: num_listed == 0,
         Worth.CONSTANT: elsewhere > MOST_ELSEWHERE + _ROUNDING,
@@ -100,16 +90,12 @@ def judge_lists(
     }
     return ActionLists(
         worth=np.select(list(kinds.values()), list(kinds), Worth.USEFUL).astype(np.int64),
-        num_steps=num_steps,
-        num_listed=num_listed,
         again=again,
         elsewhere=elsewhere,
     )
 
 
-def _shares(
-    action_list: Ints, state: Ints, group: Ints, steps: Ints, num_listed: Ints
-) -> tuple[Floats, Floats]:
+def _shares(action_list: Ints, state: Ints, group: Ints, num_listed: Ints) -> tuple[Floats, Floats]:
     """Return `again` and `elsewhere` of each group, from the visits that show a list."""
     list_code, _ = factorise(action_list)
     state_code, states = factorise(state)
@@ -117,8 +103,8 @@ def _shares(
     group_of_state = np.zeros(len(states), np.int64)
     group_of_state[state_code] = group
     pair_group = group_of_state[pair_state]
-    visits = np.bincount(pair, steps, len(pair_state)).astype(np.float64)
-    of_state = np.bincount(state_code, steps, len(states)).astype(np.float64)[pair_state]
+    visits = np.bincount(pair, minlength=len(pair_state)).astype(np.float64)
+    of_state = np.bincount(state_code, minlength=len(states)).astype(np.float64)[pair_state]
     in_group, _, _ = factorise_pairs(pair_group, pair_list)
     of_list = np.bincount(in_group, visits).astype(np.float64)[in_group]
 

@@ -7,16 +7,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs, ranges
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
 
 _WORD = 64
 _BIT = np.uint64(1) << np.arange(_WORD, dtype=np.uint64)
-_FEW = 16
-"""Members of less than one node in so many are looked up; others are compared as bits."""
-
 _BLOCK = 1 << 20
 """Words of bits that are compared at a time: bounds the memory, changes no number."""
 
@@ -58,10 +55,9 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
         node_start: [num_groups + 1] first node of each group.
         groups: The groups whose nodes are compared.
     """
-    described = [_Described.of(sets, node_start) for sets in kinds]
     for group in groups.tolist():
         first, stop = node_start[group : group + 2].tolist()
-        members = [kind.members(group, first, stop) for kind in described]
+        members = [_Members.of(sets, first, stop) for sets in kinds]
         width = max(own.bits.shape[1] for own in members)
         height = max(1, _BLOCK // ((stop - first) * width))
         for row in range(first, stop, height):
@@ -73,100 +69,28 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Numbered:
-    """Pairs of a node and a code, the codes numbered from 0 in each group."""
-
-    node: Ints
-    """[num_pairs] ascending."""
-    code: Ints
-    """[num_pairs]."""
-    start: Ints
-    """[num_groups + 1] how many codes the groups before have."""
-
-    @classmethod
-    def of(cls, node: Ints, code: Ints, group: Ints, num_groups: int) -> "_Numbered":
-        number, group_of_code, _ = factorise_pairs(group, code)
-        start = np.searchsorted(group_of_code, np.arange(num_groups + 1))
-        return cls(node=node, code=number - start[group], start=start)
-
-    def at(self, group: int, first: int, stop: int) -> tuple[Ints, Ints, int]:
-        """Return the nodes of a group, from 0, and their codes; and how many codes there are."""
-        own = slice(*np.searchsorted(self.node, (first, stop)).tolist())
-        return (
-            self.node[own] - first,
-            self.code[own],
-            int(np.diff(self.start[group : group + 2])[0]),
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Described:
-    """Sets, with what many nodes of a group have apart from what few have."""
-
-    size: Ints
-    """[num_nodes] members of each set."""
-    common: _Numbered
-    rare: _Numbered
-
-    @classmethod
-    def of(cls, sets: Sets, node_start: Ints) -> "_Described":
-        num_nodes = np.diff(node_start)
-        # What one node alone has is in no other set.
-        is_shared = np.bincount(sets.code)[sets.code] > 1
-        node, shared = sets.node[is_shared], sets.code[is_shared]
-        group = np.repeat(np.arange(len(num_nodes)), num_nodes)[node]
-        code, _, _ = factorise_pairs(group, shared)
-        holders = np.bincount(code)[code]
-        is_common = holders * _FEW > num_nodes[group]
-        common, rare = (
-            _Numbered.of(node[part], code[part], group[part], len(num_nodes))
-            for part in (is_common, ~is_common & (holders > 1))
-        )
-        size = np.bincount(sets.node, minlength=int(node_start[-1]))
-        return cls(size=size, common=common, rare=rare)
-
-    def members(self, group: int, first: int, stop: int) -> "_Members":
-        """Return the sets of a group's nodes."""
-        node, code, width = self.common.at(group, first, stop)
-        bits = np.zeros((stop - first, width // _WORD + 1), np.uint64)
-        np.bitwise_or.at(bits, (node, code // _WORD), _BIT[code % _WORD])
-        node, code, _ = self.rare.at(group, first, stop)
-        return _Members(
-            size=self.size[first:stop],
-            bits=bits,
-            first=np.searchsorted(node, np.arange(stop - first + 1)),
-            code=code,
-            num_holders=np.bincount(code),
-            holder=node[np.argsort(code, kind="stable")],
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _Members:
-    """The sets of a group's nodes: what many have in bits, what few have in lists of nodes."""
+    """The sets of a group's nodes; what one node alone has is counted, and takes no bit."""
 
     size: Ints
     """[num_nodes] members of each set."""
     bits: Bits
-    """[num_nodes, num_words] the members that many nodes have."""
-    first: Ints
-    """[num_nodes + 1] where each node's members that few nodes have begin."""
-    code: Ints
-    """[num_rare] their codes, node by node."""
-    num_holders: Ints
-    """[num_codes] how many nodes have each of these codes."""
-    holder: Ints
-    """[num_rare] which, code by code."""
+    """[num_nodes, num_words] the members that several nodes have."""
+
+    @classmethod
+    def of(cls, sets: Sets, first: int, stop: int) -> "_Members":
+        own = slice(*np.searchsorted(sets.node, (first, stop)).tolist())
+        node = sets.node[own] - first
+        code, _ = factorise(sets.code[own])
+        is_shared = np.bincount(code)[code] > 1
+        bit, shared = factorise(code[is_shared])
+        bits = np.zeros((stop - first, len(shared) // _WORD + 1), np.uint64)
+        np.bitwise_or.at(bits, (node[is_shared], bit // _WORD), _BIT[bit % _WORD])
+        return cls(size=np.bincount(node, minlength=stop - first), bits=bits)
 
     def index(self, start: int, stop: int) -> Floats:
         """Return [stop - start, num_nodes] Jaccard's index of some nodes with all."""
         both = np.bitwise_count(self.bits[start:stop, np.newaxis] & self.bits)
         both = both.sum(axis=-1, dtype=np.int64)
-        begin, end = self.first[[start, stop]].tolist()
-        if begin < end:
-            row = np.repeat(np.arange(stop - start), np.diff(self.first[start : stop + 1]))
-            owner, place = ranges(self.num_holders, self.code[begin:end])
-            pairs = row[owner] * both.shape[1] + self.holder[place]
-            both += np.bincount(pairs, minlength=both.size).reshape(both.shape)
         either = self.size[start:stop, np.newaxis] + self.size - both
         return np.divide(both, either, out=np.ones(both.shape), where=either > 0)

@@ -19,9 +19,10 @@ Texts end here: an estimator sees nodes and numbers only.
 # (pyarrow.compute makes its functions when it is imported)
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import chain
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,14 +32,11 @@ from graphcredit.credit.inputs.analogies.novelty import novelty
 from graphcredit.credit.inputs.analogies.text_slices import text_slices
 from graphcredit.credit.merging.admissible import UNKNOWN, signatures
 from graphcredit.credit.steps.arrays import (
-    Bools,
     Floats,
     Ints,
     distinct_pairs,
     factorise,
     factorise_pairs,
-    ranges,
-    starts_of_runs,
 )
 from graphcredit.credit.steps.codes import encode
 from graphcredit.credit.steps.complete import Steps
@@ -90,13 +88,11 @@ def find_analogies(
     lists = judge_lists(signature, nodes.state_of_step, nodes.group_of_step, num_groups)
     possible, action = _actions(steps, nodes, admissible_actions, signature)
     possible = possible.at(lists.is_useful[nodes.group_of_node])
-    taken = _Taken.of(steps, nodes, action)
-    untried = taken.not_in(possible)
-    source, target, cost = _imagine(texts, nodes, possible, untried, taken)
+    imagined = _imagine(texts, nodes, possible, _taken(steps, nodes, action))
     return Analogies(
-        source=source,
-        target=target,
-        cost=cost,
+        source=imagined["source"].to_numpy(),
+        target=imagined["target"].to_numpy(),
+        cost=imagined["cost"].to_numpy(),
         novelty=novelty(
             steps,
             nodes,
@@ -110,117 +106,60 @@ def find_analogies(
     )
 
 
-def _imagine(
-    texts: pa.Array, nodes: Nodes, possible: Sets, untried: Sets, taken: "_Taken"
-) -> tuple[Ints, Ints, Floats]:
+def _taken(steps: Steps, nodes: Nodes, action: Ints) -> pl.DataFrame:
+    """Return what each action did: group, action, taker (a node), target, and the least cost."""
+    steps_of = pl.DataFrame(
+        {
+            "group": nodes.group_of_step,
+            "action": action,
+            "taker": nodes.state_of_step,
+            "target": nodes.target_of_step,
+            "cost": steps.cost,
+        }
+    ).filter(steps.is_valid)
+    keys = ("group", "action", "taker", "target")
+    return steps_of.group_by(keys, maintain_order=True).agg(pl.col("cost").min())
+
+
+def _imagine(texts: pa.Array, nodes: Nodes, possible: Sets, taken: pl.DataFrame) -> pl.DataFrame:
     """Return the source, the target and the cost of each imagined transition."""
-    group = nodes.group_of_node[untried.node]
-    run = taken.run(group, untried.code)
-    known = np.flatnonzero((run >= 0) & (nodes.goal_of_group[group] >= 0))
-    kinds = (possible, _words(texts, nodes.node_start)) if len(known) else ()
-    rows = [_NOTHING] + [
-        _most_alike(block, untried.node[known], run[known], taken)
-        for block in compare(kinds, nodes.node_start, np.unique(group[known]))
-    ]
-    owner, place, alike = (np.concatenate(parts) for parts in zip(*rows, strict=True))
-    item, outcome = ranges(taken.num_outcomes, place)
-    owner, target = owner[item], taken.target[outcome]
-    with np.errstate(over="ignore"):
-        cost = taken.cost[outcome] / alike[item]
-    is_sure = _has_one_target(owner, target)
-    return untried.node[known][owner[is_sure]], target[is_sure], cost[is_sure]
+    takers = taken.select("group", "action", "taker").unique(maintain_order=True)
+    group = nodes.group_of_node[possible.node]
+    listed = {"group": group, "action": possible.code, "source": possible.node}
+    untried = (
+        pl.DataFrame(listed)
+        .filter(nodes.goal_of_group[group] >= 0)
+        .join(takers, left_on=["action", "source"], right_on=["action", "taker"], how="anti")
+        .join(takers, on=["group", "action"], how="semi")
+        .sort("source", "action")
+    )
+    kinds = (possible, _words(texts, nodes.node_start)) if len(untried) else ()
+    groups = untried["group"].unique().sort().to_numpy()
+    blocks = [Block(rows=range(0), first=0, alike=np.empty((0, 0)))]
+    alike = (
+        _most_alike(untried, takers, block)
+        for block in chain(blocks, compare(kinds, nodes.node_start, groups))
+    )
+    moves = taken.filter(pl.col("target") != pl.col("taker"))
+    found = pl.concat(alike).join(
+        moves, on=["group", "action", "taker"], maintain_order="left_right"
+    )
+    is_sure = pl.col("target").n_unique().over("source", "action") == 1
+    return found.filter(is_sure).with_columns(pl.col("cost") / pl.col("alike"))
 
 
-def _has_one_target(owner: Ints, target: Ints) -> Bools:
-    """Return [n] whether all transitions of one owner have one target."""
-    pair, owner_of_pair, _ = factorise_pairs(owner, target)
-    is_sure: Bools = np.bincount(owner_of_pair)[owner_of_pair][pair] == 1
-    return is_sure
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Taken:
-    """The distinct actions of each node, those of one action and group together, and outcomes."""
-
-    num_nodes: int
-    num_groups: int
-    key: Ints
-    """[num_taken] ascending; action · num_nodes + node."""
-    node: Ints
-    """[num_taken] node the action was taken at."""
-    run_key: Ints
-    """[num_runs] ascending; action · num_groups + group."""
-    num_of_run: Ints
-    """[num_runs] how many nodes of the group the action was taken at."""
-    num_outcomes: Ints
-    """[num_taken] how many other nodes it led to."""
-    target: Ints
-    """[num_outcomes] which, for one after the other."""
-    cost: Floats
-    """[num_outcomes] at the least cost."""
-
-    @classmethod
-    def of(cls, steps: Steps, nodes: Nodes, action: Ints) -> "_Taken":
-        is_valid = steps.is_valid
-        num_nodes, num_groups = len(nodes.text_of_node), len(nodes.goal_of_group)
-        source, target = nodes.state_of_step[is_valid], nodes.target_of_step[is_valid]
-        key, taken = np.unique(action[is_valid] * num_nodes + source, return_inverse=True)
-        action_of_key, node = np.divmod(key, max(num_nodes, 1))
-        run_of_key = action_of_key * num_groups + nodes.group_of_node[node]
-        run_start = starts_of_runs(run_of_key)
-        outcome_key, outcome = np.unique(taken * num_nodes + target, return_inverse=True)
-        least = np.full(len(outcome_key), np.inf)
-        np.minimum.at(least, outcome, steps.cost[is_valid])
-        taken_of_outcome, target = np.divmod(outcome_key, max(num_nodes, 1))
-        is_move = target != node[taken_of_outcome]
-        return cls(
-            num_nodes=num_nodes,
-            num_groups=num_groups,
-            key=key,
-            node=node,
-            run_key=run_of_key[run_start[:-1]],
-            num_of_run=np.diff(run_start),
-            num_outcomes=np.bincount(taken_of_outcome[is_move], minlength=len(key)),
-            target=target[is_move],
-            cost=least[is_move],
-        )
-
-    def not_in(self, possible: Sets) -> Sets:
-        """Return what is possible and was not taken."""
-        is_untried = ~np.isin(possible.code * self.num_nodes + possible.node, self.key)
-        return Sets(node=possible.node[is_untried], code=possible.code[is_untried])
-
-    def run(self, group: Ints, action: Ints) -> Ints:
-        """Return [n] the run of each action in each group; -1 where the group never took it."""
-        wanted = action * self.num_groups + group
-        place = np.searchsorted(self.run_key, wanted)
-        return np.where(np.append(self.run_key, -1)[place] == wanted, place, -1)
-
-
-_Best: TypeAlias = tuple[Ints, Ints, Floats]
-"""Row by row, for each of the nodes that are most alike: the untried action, the place in `_Taken`,
-and how alike."""
-
-_NOTHING: _Best = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-
-
-def _most_alike(block: Block, node: Ints, run: Ints, taken: _Taken) -> _Best:
-    """Find the most alike nodes for the untried actions of a block's rows.
-
-    Args:
-        block: Some nodes of a group, compared with all of it.
-        node: [num_untried] ascending, the node of each untried action of any group.
-        run: [num_untried] its run in `taken`.
-        taken: What was tried.
-    """
-    first, stop = np.searchsorted(node, (block.rows.start, block.rows.stop)).tolist()
-    if first == stop:
-        return _NOTHING
-    untried, place = ranges(taken.num_of_run, run[first:stop])
-    alike = block.alike[node[first + untried] - block.rows.start, taken.node[place] - block.first]
-    best = np.maximum.reduceat(alike, starts_of_runs(untried)[:-1])
-    is_best = (alike >= best[untried] * (1 - _ROUNDING)) & (alike > 0)
-    return first + untried[is_best], place[is_best], alike[is_best]
+def _most_alike(untried: pl.DataFrame, takers: pl.DataFrame, block: Block) -> pl.DataFrame:
+    """Return the takers that are most alike the nodes of a block, for each untried action."""
+    of_block = pl.col("source").is_between(block.rows.start, block.rows.stop - 1)
+    pairs = untried.filter(of_block).join(
+        takers, on=["group", "action"], maintain_order="left_right"
+    )
+    source, taker = pairs["source"].to_numpy(), pairs["taker"].to_numpy()
+    pairs = pairs.with_columns(
+        pl.Series("alike", block.alike[source - block.rows.start, taker - block.first])
+    )
+    best = pl.col("alike").max().over("source", "action")
+    return pairs.filter(pl.col("alike") > 0, pl.col("alike") >= best * (1 - _ROUNDING))
 
 
 def _actions(

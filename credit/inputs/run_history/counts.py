@@ -1,9 +1,8 @@
 """Counts per (task, state) over the trajectories of a run: `history/` on disk.
 
 The counts are kept in DuckDB under hashes of the states, and joined with a batch's nodes. The texts
-of the states stand beside them, for a merge that compares them and for the file; they go to disk
-where they outgrow memory. Only states in which a trajectory acted are there: no goal, and no end of
-a failure that is nothing else.
+of the states stand beside them, for the file; they go to disk where they outgrow memory. Only
+states in which a trajectory acted are there: no goal, and no end of a failure that is nothing else.
 """
 
 import json
@@ -18,7 +17,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.merging.recognise import NAME_SCHEMA
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.tables import parquet_writer
@@ -75,27 +73,20 @@ class RunHistory:
         self._database = duckdb.connect(
             ":memory:", config={"memory_limit": _MEMORY, "temp_directory": scratch}
         )
+        self._database.execute("CREATE TABLE names (task_id VARCHAR, key BLOB, state VARCHAR)")
         self._database.execute(
-            "CREATE TABLE names (task_id VARCHAR, key BLOB, state VARCHAR, identity VARCHAR)"
-        )
-        self._database.execute(
-            "CREATE TABLE counts (task_id VARCHAR, key BLOB, signature BIGINT, num_total BIGINT, "
-            "num_success BIGINT)"
+            "CREATE TABLE counts (task_id VARCHAR, key BLOB, num_total BIGINT, num_success BIGINT)"
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what `look_up` and `known` need: no state that a merge does not recognise."""
-        tables = {
-            "counts": self._database.sql("FROM counts").to_arrow_table(),
-            "names": self._database.sql("FROM names WHERE identity IS NOT NULL").to_arrow_table(),
-        }
+        """Return what `look_up` needs: no texts."""
+        counts = self._database.sql("FROM counts").to_arrow_table()
         own = ("merge", "iterations", "num_trajectories")
-        return {"tables": tables} | {name: getattr(self, name) for name in own}
+        return {"counts": counts} | {name: getattr(self, name) for name in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__()
-        for name, table in state.pop("tables").items():
-            self._insert(name, table)
+        self._insert("counts", state.pop("counts"))
         self.__dict__ |= state
 
     @classmethod
@@ -125,19 +116,18 @@ class RunHistory:
         """Keep the names of states, and return their counts for `add`, without the texts.
 
         Args:
-            counts: `recognise.NAME_SCHEMA` and `num_total, num_success`; a state may stand there
-                repeatedly.
+            counts: `task_id, state, num_total, num_success`; a state may stand there repeatedly.
         """
         self._database.register("delta", counts)
         self._database.execute(
             f"""
             INSERT INTO names
-            SELECT task_id, key, any_value(state), any_value(identity)
+            SELECT task_id, key, any_value(state)
             FROM (SELECT *, {_KEY} FROM delta) ANTI JOIN names USING (task_id, key) GROUP BY ALL
             """
         )
         keyed = self._database.sql(
-            f"SELECT task_id, {_KEY}, signature, num_total, num_success FROM delta"
+            f"SELECT task_id, {_KEY}, num_total, num_success FROM delta"
         ).to_arrow_table()
         self._database.unregister("delta")
         return keyed
@@ -157,24 +147,6 @@ class RunHistory:
         self.iterations[iteration] = fingerprint
         self.num_trajectories += num_trajectories
 
-    def known(self, task_ids: pa.Array) -> pa.Table:
-        """Return the states of some tasks that a merge can recognise, sorted by task and name.
-
-        Args:
-            task_ids: [num_tasks] each once.
-        """
-        self._database.register("wanted", pa.table({"task_id": task_ids}))
-        states = self._database.sql(
-            """
-            SELECT task_id, state, any_value(identity) AS identity, max(signature) AS signature
-            FROM wanted JOIN counts USING (task_id) JOIN names USING (task_id, key)
-            WHERE identity IS NOT NULL GROUP BY ALL ORDER BY task_id, state
-            """
-        ).to_arrow_table()
-        self._database.unregister("wanted")
-        assert states is not None, "a SELECT has a result"
-        return states.cast(NAME_SCHEMA)
-
     def look_up(self, names: pa.Table) -> tuple[Ints, Ints]:
         """Return n and k of states.
 
@@ -185,7 +157,7 @@ class RunHistory:
             [n] trajectories that acted in each, and [n] the successful ones.
         """
         row = arrow_of(np.arange(names.num_rows))
-        wanted = names.select(["task_id", "state"]).append_column("row", row)
+        wanted = names.append_column("row", row)
         self._database.register("wanted", wanted)
         sums_of_row = self._database.execute(
             f"""
@@ -218,10 +190,9 @@ class RunHistory:
             names = [task for _, (task, _) in tasks]
             yield self._database.sql(
                 """
-                SELECT task_id, state, identity, signature, num_total, num_success
+                SELECT task_id, state, num_total, num_success
                 FROM (FROM names WHERE task_id BETWEEN $first AND $last) JOIN (
-                    SELECT task_id, key, max(signature) AS signature,
-                        sum(num_total)::INTEGER AS num_total,
+                    SELECT task_id, key, sum(num_total)::INTEGER AS num_total,
                         sum(num_success)::INTEGER AS num_success
                     FROM counts WHERE task_id BETWEEN $first AND $last GROUP BY ALL
                 ) USING (task_id, key)

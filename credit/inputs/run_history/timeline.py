@@ -25,8 +25,7 @@ from graphcredit.credit.inputs.material import (
 )
 from graphcredit.credit.inputs.run_history.before import Past, count_trajectories
 from graphcredit.credit.inputs.run_history.counts import RunHistory, StateScores
-from graphcredit.credit.inputs.run_history.state_names import Names
-from graphcredit.credit.merging.merger import Merger
+from graphcredit.credit.merging.merger import Merged, Merger
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS, Steps, complete_trajectories
@@ -94,7 +93,7 @@ class Timeline(InputProvider):
         for number in sorted(earlier.keys() - history.iterations.keys()):
             shards = self._run.sources.store.shards(self._run.run_id, number)
             plan = plan_batches(shards, self._run.batch_rows)
-            scan = _scan(shards, plan, self._run.teach(shards, plan), history)
+            scan = _scan(shards, plan, self._run.fit(shards, plan), history)
             history.add(number, earlier[number], scan.counts, scan.num_trajectories)
         self._history = history
         return history
@@ -120,8 +119,8 @@ class IterationPast:
 
     def of_batch(self, material: Material) -> Past:
         """Return the past of a batch's trajectories and nodes."""
-        names = Names.after(self.history, material.steps, material.nodes, material.identify)
-        return _past(self.history, names, self.scan.num_ended_before[material.number])
+        rank = self.scan.num_ended_before[material.number]
+        return _past(self.history, _names(material.merged), rank)
 
 
 class PastInMemory(InputProvider):
@@ -137,22 +136,32 @@ class PastInMemory(InputProvider):
 
     def of_batch(self, material: Material) -> Past:
         """Return the past of the trajectories and nodes of an iteration, and count it."""
-        steps, nodes = material.steps, material.nodes
-        rank = _rank(_ends(material.table, steps))
-        names = Names.after(self._history, steps, nodes, material.identify)
+        rank, names = _rank(_ends(material.table, material.steps)), _names(material.merged)
         past = _past(self._history, names, rank)
-        counts = _counts(steps, nodes, names)
-        counts = self._history.keyed(counts)
+        counts = self._history.keyed(_counts(material.steps, material.nodes, names))
         self._history.add(len(self._history.iterations), "", counts, len(rank))
         return past
 
 
-def _past(history: RunHistory, names: Names, rank: Ints) -> Past:
-    num_total, num_success = history.look_up(names.table)
+def _names(merged: Merged) -> pa.Table:
+    """Return [num_nodes] the `task_id` of each node, and its `state`: null at a goal."""
+    steps, nodes = merged.steps, merged.nodes
+    first_step = np.unique(nodes.group_of_step, return_index=True)[1]
+    tasks = steps.task_texts.take(arrow_of(steps.task[first_step][nodes.group_of_node]))
+    is_goal = nodes.text_of_node < 0
+    if merged.names is None:
+        states = steps.state_texts.take(arrow_of(nodes.text_of_node, is_null=is_goal))
+    else:
+        states = pa.array(np.array(merged.names(), object), pa.string(), mask=is_goal)
+    return pa.table({"task_id": tasks, "state": states})
+
+
+def _past(history: RunHistory, names: pa.Table, rank: Ints) -> Past:
+    num_total, num_success = history.look_up(names)
     return Past(
         num_ended_before=rank + history.num_trajectories,
-        num_total=num_total[names.of_node],
-        num_success=num_success[names.of_node],
+        num_total=num_total,
+        num_success=num_success,
     )
 
 
@@ -166,7 +175,7 @@ def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger, history: RunHisto
         steps, _ = complete_trajectories(table)
         ends.append(_ends(table, steps))
         merged = merger.nodes(steps, table)
-        names = Names.after(history, merged.steps, merged.nodes, merged.identify)
+        names = _names(merged)
         counts.append(history.keyed(_counts(merged.steps, merged.nodes, names)))
     rank = _rank(pa.concat_tables(ends))
     return _Scan(
@@ -190,14 +199,14 @@ def _ends(table: pa.Table, steps: Steps) -> pa.Table:
     return pa.table({"logged_at": last["logged_at"], **text})
 
 
-def _counts(steps: Steps, nodes: Nodes, names: Names) -> pa.Table:
+def _counts(steps: Steps, nodes: Nodes, names: pa.Table) -> pa.Table:
     lengths = np.diff(steps.trajectory_start)
     num_total, num_success = count_trajectories(
         trajectory_of_visit=np.repeat(np.arange(len(lengths)), lengths),
-        node_of_visit=names.of_node[nodes.state_of_step],
+        node_of_visit=nodes.state_of_step,
         is_success=steps.is_success[steps.trajectory_start[1:] - 1],
-        num_nodes=names.table.num_rows,
+        num_nodes=names.num_rows,
     )
-    counted = names.table.append_column("num_total", arrow_of(num_total))
+    counted = names.append_column("num_total", arrow_of(num_total))
     counted = counted.append_column("num_success", arrow_of(num_success))
     return counted.filter(arrow_of(num_total > 0))

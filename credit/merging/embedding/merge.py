@@ -16,8 +16,6 @@ from graphcredit.credit.merging.embedding.ngram import (
     embed_distinct,
 )
 from graphcredit.credit.merging.nearest import join_most_similar
-from graphcredit.credit.merging.recognise import Identities, Looks
-from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.nodes import merge_nodes
 
 KeepVectors: TypeAlias = Callable[[NamedEmbedder], Embedder]
@@ -40,39 +38,25 @@ class EmbeddingMerge:
 
     def unite(self, candidates: Candidates) -> Union:
         """Return the groups of similar candidates."""
-        states = np.flatnonzero(candidates.nodes.text_of_node >= 0)
-        codes = candidates.form_of(candidates.nodes)[states].tolist()
-        texts = [candidates.forms[code] for code in codes]
-        observations = Looks(
-            group=candidates.may_unite()[states],
-            texts=texts,
-            signature=candidates.signature_of(candidates.nodes)[states],
-        )
-        representative, num_refused = self._joined(observations)
-        label = np.arange(len(candidates.nodes.text_of_node))
-        label[states] = states[representative]
-        return Union(nodes=merge_nodes(candidates.nodes, label), num_refused=num_refused)
-
-    def recognise(self, candidates: Candidates, union: Union) -> Identities:
-        """Return the normal forms, which must be similar."""
-        return candidates.identities(union.nodes, candidates.texts(), self.same_state)
-
-    def same_state(self, observations: Looks) -> Ints:
-        """Return [n] the first of the states that each is: the most similar one before it."""
-        return self._joined(observations)[0]
-
-    def _joined(self, observations: Looks) -> tuple[Ints, int]:
-        """Return [n] the representative of each, and how many joins the guard refused."""
-        order = np.argsort(observations.group, kind="stable")
-        joined, num_refused = join_most_similar(
-            embed_distinct(self.embedder, observations.texts)[order],
-            observations.group[order],
-            observations.signature[order],
+        nodes = candidates.nodes
+        states = np.flatnonzero(nodes.text_of_node >= 0)
+        group = candidates.may_unite()[states]
+        order = np.argsort(group, kind="stable")
+        states, group = states[order], group[order]
+        texts = [candidates.forms[code] for code in candidates.form_of(nodes)[states].tolist()]
+        representative, num_refused = join_most_similar(
+            embed_distinct(self.embedder, texts),
+            group,
+            candidates.signature_of(nodes)[states],
             self.threshold,
         )
-        first = np.empty_like(order)
-        first[order] = order[joined]
-        return first, num_refused
+        label = np.arange(len(nodes.text_of_node))
+        label[states] = states[representative]
+        return Union(nodes=merge_nodes(nodes, label), num_refused=num_refused)
+
+    def read(self, candidates: Candidates) -> list[str]:
+        """Return the normal forms."""
+        return candidates.forms
 
 
 def open_embedder(name: str, keep: KeepVectors | None) -> Embedder:

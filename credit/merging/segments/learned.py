@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from graphcredit.credit.merging.segments.parse import ATTRIBUTE, COLOURS, Parser
-from graphcredit.credit.merging.segments.places import Place, narrow_places_of, places_of
+from graphcredit.credit.merging.segments.places import Place, places_of
 from graphcredit.credit.merging.segments.presence import RARE, Form, form_of, words_of
 from graphcredit.credit.merging.segments.tokens import SLOT, Line
 
@@ -27,21 +27,12 @@ class Irrelevant:
     def __bool__(self) -> bool:
         return any(self.places.values()) or any(self.lines.values()) or any(self.words.values())
 
-    def verdicts(self, line: Line) -> tuple[bool | None, ...]:
-        """Return whether each value of a line is irrelevant; None where its kind decides."""
-        return tuple(
-            next((self.places[of] for of in narrow if of in self.places), None)
-            for narrow in narrow_places_of(line)
+    def left_out(self, line: Line) -> frozenset[int]:
+        """Return which values of a line are irrelevant: the narrowest verdict on a place counts."""
+        verdicts = (
+            next((self.places[of] for of in descriptions if of in self.places), False)
+            for descriptions in places_of(line)
         )
-
-    def left_out(self, line: Line, verdicts: tuple[bool | None, ...]) -> frozenset[int]:
-        """Return which values of a line are irrelevant, given the verdicts on others like it."""
-        if None in verdicts:
-            wide = [
-                next((self.places[of] for of in descriptions if of in self.places), False)
-                for descriptions in places_of(line)
-            ]
-            verdicts = tuple(wide)
         return frozenset(number for number, verdict in enumerate(verdicts) if verdict)
 
     def is_line(self, form: Form) -> bool:
@@ -57,13 +48,12 @@ class Irrelevant:
 
 
 class Reader:
-    """Reads texts without what is irrelevant; it remembers lines that it has seen."""
+    """Reads texts without what is irrelevant; it remembers which forms of lines are."""
 
     def __init__(self, irrelevant: Irrelevant) -> None:
         self._irrelevant = irrelevant
         self._parser = Parser()
-        self._is_line: dict[tuple[str, tuple[str, ...]], bool] = {}
-        self._verdicts: dict[tuple[str, tuple[str, ...]], tuple[bool | None, ...]] = {}
+        self._is_line: dict[Form, bool] = {}
 
     def read(self, text: str) -> tuple[str, ...]:
         """Return what is kept of the lines of a text: address, tab, line."""
@@ -71,18 +61,15 @@ class Reader:
 
     def keep(self, lines: Iterable[Line]) -> tuple[str, ...]:
         """Return what is kept of some lines."""
-        return tuple(kept for kept in map(self._read, lines) if kept is not None)
+        return tuple(kept for kept in map(self._kept, lines) if kept is not None)
 
-    def _read(self, line: Line) -> str | None:
-        like = line.address, line.pieces
-        if like not in self._is_line:
-            self._is_line[like] = self._irrelevant.is_line(form_of(line))
-            self._verdicts[like] = self._irrelevant.verdicts(line)
-        if self._is_line[like]:
+    def _kept(self, line: Line) -> str | None:
+        form = form_of(line)
+        if form not in self._is_line:
+            self._is_line[form] = self._irrelevant.is_line(form)
+        if self._is_line[form]:
             return None
-        if not line.values:
-            return f"{line.address}\t{line.pieces[0]}"
-        left_out = self._irrelevant.left_out(line, self._verdicts[like])
+        left_out = self._irrelevant.left_out(line)
         if left_out and (line.address.endswith(COLOURS) or ATTRIBUTE in line.address):
             return None
         return f"{line.address}\t{line.without(left_out)}"

@@ -53,11 +53,6 @@ def kind_at(line: Line, number: int) -> str:
     return "attribute" if ATTRIBUTE in line.address else kind_of(line.values[number])
 
 
-def narrow_places_of(line: Line) -> list[tuple[Place, Place]]:
-    """Return the two narrowest descriptions of each value; they hold for all lines like it."""
-    return [around[:2] for around in _around(line.address, line.pieces)]
-
-
 def places_of(line: Line) -> list[tuple[Place, ...]]:
     """Return the descriptions of the place of each value, the narrowest first."""
     result: list[tuple[Place, ...]] = []

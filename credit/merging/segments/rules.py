@@ -3,7 +3,8 @@
 What the rules of the user say (`states.toml`) comes first: it is done to the texts before these
 rules see them, and no rule unites what the user keeps. Then a typed token belongs to the first rule
 that names its kind and has evidence; a veto of that rule is final, and the token stays. Lines come
-last. To say that a date is never state is to give its row the evidence `always` and no veto.
+last. To say that a date is never state is to add a row for dates first, with the evidence `always`
+and no veto.
 """
 
 from collections.abc import Callable
@@ -39,8 +40,6 @@ ALIKE = 0.5
 """Share of the pairs within a class of which the same must be left."""
 LOOPS = 0.7
 """Share of the steps that may lead back to the same text."""
-COMPARISONS = 100
-"""Outcomes that were compared before a value that lasts is left out."""
 
 
 def always(statistics: PlaceStatistics) -> Bools:
@@ -90,11 +89,6 @@ def counts(statistics: PlaceStatistics) -> Bools:
     return is_timed & goes_on & (_differing(*statistics.within) <= 1 - NEARLY_ALL)
 
 
-def lasts(statistics: PlaceStatistics) -> Bools:
-    """Hold where numbers differ within many classes, though each stays near the one before."""
-    return varies(statistics) & (statistics.differing[0] >= DEALT)
-
-
 def used(statistics: PlaceStatistics) -> Bools:
     """Veto values that actions name."""
     return statistics.used
@@ -108,16 +102,6 @@ def decides(statistics: PlaceStatistics) -> Bools:
 def guides(statistics: PlaceStatistics) -> Bools:
     """Veto values on which it depends what the policy does."""
     return statistics.guides
-
-
-def driven(statistics: PlaceStatistics) -> Bools:
-    """Veto values that some actions change otherwise than others do."""
-    return statistics.driven
-
-
-def untested(statistics: PlaceStatistics) -> Bools:
-    """Veto values with which few outcomes were compared."""
-    return statistics.comparisons < COMPARISONS
 
 
 def unites(statistics: PlaceStatistics) -> Bools:
@@ -150,35 +134,12 @@ class Rule:
 _MATTERS = (used, decides, guides, unites)
 
 RULES: tuple[Rule, ...] = (
-    Rule(name="colours", kinds=frozenset({"colours"}), evidence=(drawn, own), vetoes=_MATTERS),
     Rule(
-        name="attributes",
-        kinds=frozenset({"attribute"}),
-        evidence=(drawn, own, counts),
-        vetoes=_MATTERS,
-    ),
-    Rule(
-        name="identifiers",
-        kinds=frozenset({"identifier"}),
-        evidence=(drawn, own, counts),
-        vetoes=_MATTERS,
-    ),
-    Rule(
-        name="dates",
-        kinds=frozenset({"date", "ago"}),
+        name="prints",
+        kinds=frozenset(
+            {"colours", "attribute", "identifier", "date", "ago", "time", "line number"}
+        ),
         evidence=(drawn, own, runs, counts),
-        vetoes=_MATTERS,
-    ),
-    Rule(
-        name="times",
-        kinds=frozenset({"time"}),
-        evidence=(drawn, own, runs, counts),
-        vetoes=_MATTERS,
-    ),
-    Rule(
-        name="line numbers",
-        kinds=frozenset({"line number"}),
-        evidence=(drawn, own),
         vetoes=_MATTERS,
     ),
     Rule(
@@ -187,14 +148,11 @@ RULES: tuple[Rule, ...] = (
         evidence=(counts,),
         vetoes=(used, decides, unites),
     ),
-    Rule(name="totals", kinds=frozenset({"number"}), evidence=(runs,), vetoes=_MATTERS),
-    Rule(name="names", kinds=frozenset({"number"}), evidence=(own,), vetoes=_MATTERS),
-    Rule(name="gauges", kinds=frozenset({"number", "bar"}), evidence=(gauged,), vetoes=_MATTERS),
     Rule(
-        name="levels",
+        name="gauges",
         kinds=frozenset({"number", "bar"}),
-        evidence=(lasts,),
-        vetoes=(*_MATTERS, driven, untested),
+        evidence=(gauged, own, runs),
+        vetoes=_MATTERS,
     ),
     Rule(name="lines", kinds=frozenset({LINES}), evidence=(drawn,), vetoes=(decides, unites)),
 )

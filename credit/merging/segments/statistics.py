@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from graphcredit.credit.merging.segments.observations import Observations
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 
+LONG = 4
+"""Characters of a value that no other rollout has by chance, and that may be used later."""
 Z = 3.0
 """Standard errors that are no chance: 1 in 700 one-sided, and some dozens of places are tested."""
 
@@ -48,16 +50,11 @@ def _floats(counts: NDArray[Any]) -> Floats:
     return counts.astype(np.float64)
 
 
-def dependence(
-    place: Ints, cell: Ints, value: Floats, label: Ints, num_places: int
-) -> tuple[Floats, Floats]:
-    """Test whether the label depends on the value, among sightings of one cell.
+def dependence(place: Ints, cell: Ints, value: Floats, label: Ints, num_places: int) -> Floats:
+    """Return by how many standard errors the label depends on the value, among one cell's.
 
     In the order of their values, neighbours have one label more often than chance has it
     (a test of runs, Wald and Wolfowitz 1940).
-
-    Returns:
-        Standard errors above what is expected, and the number of neighbours.
     """
     among, of_place, _ = factorise_pairs(place, cell)
     # Equal values in any order: in that of the log, neighbours would be of one rollout.
@@ -74,9 +71,7 @@ def dependence(
     observed = np.bincount(place[here], same, num_places)
     expected = np.bincount(of_place, (size - 1) * chance, num_places)
     variance = np.bincount(of_place, (size - 1) * chance * (1 - chance), num_places)
-    comparisons = np.bincount(of_place, size - 1, num_places)
-    excess = (observed - expected) / np.sqrt(np.maximum(variance, 1e-9))
-    return _floats(excess), _floats(comparisons)
+    return _floats((observed - expected) / np.sqrt(np.maximum(variance, 1e-9)))
 
 
 def partners(cell: Ints) -> Ints:
@@ -268,7 +263,7 @@ class PlaceStatistics:
             spoken = self._mentioned[action] if action >= 0 else frozenset[str]()
             return any(x in (own or () if len(x) >= LONG else spoken) for x in names)
 
-        far = _other_rollouts(of)
+        far = partners(factorise_pairs(of.group, of.index)[0])
         for place, observation, names in zip(
             seen.place.tolist(), seen.observation.tolist(), seen.names, strict=True
         ):
@@ -282,17 +277,13 @@ class PlaceStatistics:
     def _ever(self) -> frozenset[str]:
         return frozenset().union(*self._mentioned)
 
-    def _depends(self, label: Ints, cell: Ints) -> tuple[Floats, Floats]:
+    def _depends(self, label: Ints, cell: Ints) -> Bools:
+        """Return whether what was done, or came of it, depends on the value within a cell."""
         seen = self._seen
         acts = self._observations.action[seen.observation] >= 0
         at = seen.observation[acts]
-        return dependence(seen.place[acts], cell[at], seen.size[acts], label[at], seen.num_places)
-
-    @cached_property
-    def _after_actions(self) -> Ints:
-        of = self._observations
-        state = factorise_pairs(of.group, self._kept)[0]
-        return factorise_pairs(state, of.action + 1)[0]
+        of_place, size = seen.place[acts], seen.size[acts]
+        return dependence(of_place, cell[at], size, label[at], seen.num_places) > Z
 
     @cached_property
     def decides(self) -> Bools:
@@ -300,16 +291,16 @@ class PlaceStatistics:
         of = self._observations
         after = np.where(self._following >= 0, self._kept[self._following] + 1, 0)
         full = factorise_pairs(of.outcome + 1, after)[0]
-        return (self._depends(of.outcome, self._after_actions)[0] > Z) | (
-            self._depends(full, self._after_actions)[0] > Z
-        )
+        state = factorise_pairs(of.group, self._kept)[0]
+        choice = factorise_pairs(state, of.action + 1)[0]
+        return self._depends(of.outcome, choice) | self._depends(full, choice)
 
     @cached_property
     def guides(self) -> Bools:
         """Whether the action that is taken at one kept text and time depends on the value."""
         of = self._observations
         state = factorise_pairs(factorise_pairs(of.group, self._kept)[0], of.index)[0]
-        return self._depends(of.action, state)[0] > Z
+        return self._depends(of.action, state)
 
     @cached_property
     def tells(self) -> Bools:
@@ -320,24 +311,7 @@ class PlaceStatistics:
         of = self._observations
         everywhere = np.zeros(len(of.node), np.int64)
         after_actions = factorise_pairs(of.group, of.action + 1)[0]
-        return (self._depends(of.action, everywhere)[0] > Z) | (
-            self._depends(of.outcome, after_actions)[0] > Z
-        )
-
-    @cached_property
-    def comparisons(self) -> Floats:
-        """Pairs of outcomes of one action from one kept text with two values."""
-        return self._depends(self._observations.outcome, self._after_actions)[1]
-
-    @cached_property
-    def driven(self) -> Bools:
-        """Whether it depends on the action how the value changes."""
-        here, _ = self._next
-        seen, of = self._seen, self._observations
-        place = seen.place[here]
-        action = of.action[seen.observation[here]].astype(np.float64)
-        sign = np.sign(self._change).astype(np.int64) + 1
-        return dependence(place, np.zeros_like(place), action, sign, seen.num_places)[0] > Z
+        return self._depends(of.action, everywhere) | self._depends(of.outcome, after_actions)
 
 
 class PresenceStatistics(PlaceStatistics):
@@ -349,12 +323,3 @@ class PresenceStatistics(PlaceStatistics):
         place, at = self._seen.place[lacks], self._seen.observation[lacks]
         _, lacking = agreement(place, cell[at], np.zeros_like(at), self._seen.num_places)
         return agreeing - lacking, pairs - lacking
-
-
-LONG = 4
-"""Characters of a value that no other rollout has by chance, and that may be used later."""
-
-
-def _other_rollouts(of: Observations) -> Ints:
-    """Return [num_observations] the same time in another rollout of the group; -1 without one."""
-    return partners(factorise_pairs(of.group, of.index)[0])

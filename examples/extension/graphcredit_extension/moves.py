@@ -41,4 +41,4 @@ def read(record: Record) -> Iterator[LoggedRollout | Omission]:
     )
 
 
-ROW = LogFormat(name="moves", title="games: `*.jsonl`", is_row=is_row, read=read, tried_on=None)
+ROW = LogFormat(name="moves", is_row=is_row, read=read)

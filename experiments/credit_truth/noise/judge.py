@@ -1,7 +1,6 @@
 """Judge credits of one unit whose views are disturbed, by kind of noise and by merge."""
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,12 +12,11 @@ import pyarrow as pa
 
 from benchmarks.noise.disturb import disturb_steps
 from benchmarks.noise.judge import KINDS
-from experiments.credit_truth.credit import GROUP_SIZE, judged
+from experiments.credit_truth.credit import judged
 from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, made_by
 from experiments.credit_truth.rollouts import Lists, step_table
-from graphcredit.credit.iteration.in_memory import compute
+from experiments.episodes import GROUP_SIZE, credit_of
 from graphcredit.credit.merging.table import MergeSettings
-from graphcredit.store.errors import CreditWarning
 
 NONE = "none"
 """The kind of noise that leaves texts as they are."""
@@ -88,11 +86,12 @@ def judge_noisy(of: NoisyUnit) -> pl.DataFrame:
     best = played.best_gain()
     of_unit = {"world": of.unit.world, "policy": of.unit.policy, "seed": of.unit.seed}
     rows: list[dict[str, Any]] = []
+    chosen = list(judged(of.unit.estimators).values())
     for lists in LOGGED:
-        clean = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists=lists)
+        clean = step_table(played.world, played.rollouts, lists=lists)
         seen = clean if of.noise == NONE else disturb_steps(clean, KINDS[of.noise], of.unit.seed)
         for merge, settings in MERGES.items():
-            credit = _compute(seen, of.unit.estimators, settings)
+            credit = credit_of(seen, chosen, settings)
             found = {"noise": of.noise, "merge": merge, "lists": lists}
             found |= _recovered(clean["state"], credit["state_id"], played)
             for name in of.unit.estimators:
@@ -103,18 +102,6 @@ def judge_noisy(of: NoisyUnit) -> pl.DataFrame:
                     of_unit | found | {"credit": name, "fraction": float(np.mean(gains)) / best}
                 )
     return pl.DataFrame(rows)
-
-
-def _compute(steps: pa.Table, names: tuple[str, ...], settings: MergeSettings) -> pa.Table:
-    with warnings.catch_warnings():
-        # That lists lack is one of the conditions.
-        warnings.simplefilter("ignore", CreditWarning)
-        return compute(
-            steps,
-            estimators=list(judged(names).values()),
-            merge=settings,
-            on_incomplete="raise",
-        )
 
 
 def _recovered(states: pa.ChunkedArray, nodes: pa.ChunkedArray, played: Played) -> dict[str, float]:

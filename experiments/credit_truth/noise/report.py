@@ -1,37 +1,26 @@
-"""Print what credit is worth under noise as Markdown tables.
-
-python -m experiments.credit_truth.noise.report results
-"""
-
-import argparse
-from pathlib import Path
+"""Tables of what credit is worth under noise."""
 
 import polars as pl
 
 from experiments.credit_truth.averages import averages
 from experiments.credit_truth.noise.judge import NONE
-from experiments.markdown import interval, number, table
+from experiments.markdown import interval, number, sections, table
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    print(noise_tables(pl.read_parquet(parser.parse_args().out / "noise.parquet")))
-
-
-def noise_tables(rows: pl.DataFrame) -> str:
+def tables(rows: pl.DataFrame) -> str:
     """Return all tables.
 
     Args:
         rows: Rows of `judge.judge_noisy`.
     """
-    sections = {
-        "Fraction of the true gain with one group, by noise": _by_noise(rows),
-        "Mean over the kinds of noise": _overall(rows.filter(pl.col("noise") != NONE)),
-        "Recall (precision) of the states": _states(rows),
-        "Where two states became one": _mistaken(rows),
-    }
-    return "\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
+    return sections(
+        {
+            "Fraction of the true gain with one group, by noise": _by_noise(rows),
+            "Mean over the kinds of noise": _overall(rows.filter(pl.col("noise") != NONE)),
+            "Recall (precision) of the states": _states(rows),
+            "Where two states became one": _mistaken(rows),
+        }
+    )
 
 
 def _by_noise(rows: pl.DataFrame) -> str:
@@ -101,7 +90,3 @@ def _mistaken(rows: pl.DataFrame) -> str:
             for merge, world, total, count, worst in wrong.iter_rows()
         ],
     )
-
-
-if __name__ == "__main__":
-    main()

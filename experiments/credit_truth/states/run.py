@@ -7,9 +7,6 @@ For each world and policy, groups are sampled and logged with each definition of
 judges each log; the exact yardstick says what credit by that definition is worth to learning.
 """
 
-import argparse
-import os
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -17,17 +14,25 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from experiments import options
 from experiments.credit_truth.credit import judged
 from experiments.credit_truth.judge import MANY, Played, Unit, group_gradients, made_by, units
-from experiments.credit_truth.states.definitions import NAMES, definitions, steps_of
-from experiments.credit_truth.states.report import tables
+from experiments.credit_truth.rollouts import step_table
+from experiments.credit_truth.states.definitions import (
+    NAMES,
+    Visits,
+    before,
+    definitions,
+    restated,
+    with_ends,
+)
 from experiments.credit_truth.worlds.table import DESIGN_WORLDS, WORLDS
-from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, advantages, numbered, step_table
+from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, advantages
 from experiments.jobs import made
+from experiments.report import publish
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
 from graphcredit.credit.evidence.report import recommended
 from graphcredit.credit.evidence.visits import Rollouts
-from graphcredit.store.files.tables import write_table
 
 NUM_GROUPS = 24
 """Groups that evidence sees."""
@@ -37,25 +42,18 @@ GROUPS_FOR_WORTH = 4 * MANY
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("states"))
+    parser = options.parser(__doc__)
     parser.add_argument("--design", action="store_true", help="the worlds for design")
     parser.add_argument("--seeds", type=int, default=1, help="policies of each kind in a world")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
+    given = parser.parse_args()
     chosen = units(
-        tuple(DESIGN_WORLDS if options.design else WORLDS),
-        num_seeds=options.seeds,
+        tuple(DESIGN_WORLDS if given.design else WORLDS),
+        num_seeds=given.seeds,
         num_groups=GROUPS_FOR_WORTH,
         estimators=ESTIMATORS,
     )
-    rows = made(options.out / "units", chosen, judge, made_by, options.workers)
-    write_table(rows.to_arrow(), options.out / "states.parquet")
-    text = tables(rows)
-    (options.out / "states.md").write_text(text, encoding="utf-8")
-    print(text)
+    rows = made(given.out / "units", chosen, judge, made_by, given.workers)
+    publish(rows, given.out, "states")
 
 
 def judge(unit: Unit) -> pl.DataFrame:
@@ -64,10 +62,10 @@ def judge(unit: Unit) -> pl.DataFrame:
     rng = np.random.default_rng([crc32(unit.name.encode()), 7])
     rows: list[dict[str, Any]] = []
     of_all: dict[str, Knowledge] = {}
-    every = definitions(played.world, played.rollouts, rng)
+    steps = step_table(played.world, played.rollouts, lists="none")
+    every = definitions(visits_of(played, rng), rng)
     for name, visits in zip(NAMES, every, strict=True):
-        before, after = steps_of(visits, played.rollouts)
-        known = knowledge(played, before)
+        known = knowledge(played, before(visits, played.rollouts.is_last))
         of_all[name] = known
         beyond, less = known.beyond_chance(), of_all["true"].more_than(known)
         rows.append(
@@ -76,10 +74,26 @@ def judge(unit: Unit) -> pl.DataFrame:
             | {"guidance": known.guidance().value, "evidence": known.evidence().value}
             | {"beyond": beyond.value, "beyond_error": beyond.error}
             | {"less": less.value, "less_error": less.error}
-            | _worth(played, before, after)
+            | _worth(played, restated(steps, visits))
         )
     is_best = [row["definition"] == recommended(of_all) for row in rows]
     return pl.DataFrame(rows).with_columns(recommended=pl.Series(is_best).cast(pl.Float64))
+
+
+def visits_of(played: Played, rng: np.random.Generator) -> Visits:
+    """Return the visits of a unit's episodes."""
+    world, rollouts = played.world, played.rollouts
+    is_last = rollouts.is_last
+    state = with_ends(rollouts.state, rollouts.target[is_last], is_last)
+    time = with_ends(rollouts.time, rollouts.time[is_last] + 1, is_last)
+    action = with_ends(rollouts.action, np.zeros(is_last.sum(), np.int64), is_last)
+    return Visits(
+        state=state,
+        shuffled=rng.permutation(world.num_states)[state],
+        view=world.view[state],
+        time=time,
+        last_action=np.where(time > 0, np.roll(action, 1), -1),
+    )
 
 
 def knowledge(played: Played, node: Ints) -> Knowledge:
@@ -111,27 +125,9 @@ def seen(played: Played) -> tuple[Rollouts, Bools]:
     return first, kept[rollouts.episode // GROUP_SIZE]
 
 
-def _worth(played: Played, before: Ints, after: Ints) -> dict[str, float]:
+def _worth(played: Played, steps: pa.Table) -> dict[str, float]:
     """Return the fraction of the true gain of each estimator's credit, for one group and many."""
     world, rollouts = played.world, played.rollouts
-    names = pa.array(
-        [f"state {number}" for number in range(int(max(before.max(), after.max())) + 1)]
-    )
-    ended = np.where(world.is_won[rollouts.target], "won", "lost")
-    texts = np.where(
-        world.is_over[rollouts.target], ended, np.array(names.to_pylist(), object)[after]
-    )
-    steps = step_table(
-        rollouts,
-        tasks=numbered("task", rollouts.episode // GROUP_SIZE),
-        texts=(names.take(pa.array(before)), pa.array(texts.tolist())),
-        actions=world.actions,
-        admissible=world.admissible,
-        listed=None,
-        is_won=world.is_won,
-        score=world.score,
-        is_over=world.is_over,
-    )
     best = played.best_gain()
     worth: dict[str, float] = {}
     for name, advantage in advantages(steps, judged(ESTIMATORS)).items():

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.world import World
-from experiments.episodes import GROUP_SIZE, Rollouts
+from experiments.episodes import Rollouts
 from graphcredit.collector.environments.tools import words
 from graphcredit.collector.environments.tools.service import (
     Service,
@@ -37,7 +37,7 @@ def logged(world: World, rollouts: Rollouts) -> pa.Table:
 
 def in_true_states(world: World, rollouts: Rollouts) -> pa.Table:
     """Return the steps, with the true situations as their states."""
-    return step_table(world, rollouts, group_size=GROUP_SIZE, lists="none")
+    return step_table(world, rollouts, lists="none")
 
 
 def effects_of(steps: pa.Table, num_groups: int) -> Effects:

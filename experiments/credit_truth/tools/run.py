@@ -8,18 +8,15 @@ Rules turn the logs into states, evidence recommends one of them, and the exact 
 credit by each is worth to learning.
 """
 
-import argparse
-import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from experiments import options
 from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
 from experiments.credit_truth.settings import TUNED
 from experiments.credit_truth.states.run import (
@@ -31,20 +28,17 @@ from experiments.credit_truth.states.run import (
     seen,
 )
 from experiments.credit_truth.tools.log import TRUE, effects_of, in_true_states, logged
-from experiments.credit_truth.tools.report import tables
 from experiments.credit_truth.worlds.table import DESIGN_TOOL_WORLDS, TOOL_WORLDS
-from experiments.episodes import Floats, Ints, advantages
+from experiments.episodes import Floats, Ints, advantages, credit_of
 from experiments.jobs import made
+from experiments.report import publish
 from graphcredit.collector.states.effects import Effects
 from graphcredit.collector.states.restate import calls_by_tool, restated
 from graphcredit.collector.states.table import learned
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.evidence.knowledge import Knowledge
 from graphcredit.credit.evidence.parts import Parts, knowledge_of_parts
-from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.merging.table import MergeSettings
-from graphcredit.store.errors import CreditWarning
-from graphcredit.store.files.tables import write_table
 
 RULES = ("results", "calls", "facts", "effects", "effects+last-tool")
 """What `graphcredit evidence` judges besides the logged states, without the work tree."""
@@ -53,25 +47,18 @@ CONTROLS = ("grpo", "discounted", "discounted, tuned on scores")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("tools"))
+    parser = options.parser(__doc__)
     parser.add_argument("--design", action="store_true", help="the tasks for design")
     parser.add_argument("--seeds", type=int, default=2, help="policies of each kind in a task")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
+    given = parser.parse_args()
     chosen = units(
-        tuple(DESIGN_TOOL_WORLDS if options.design else TOOL_WORLDS),
-        num_seeds=options.seeds,
+        tuple(DESIGN_TOOL_WORLDS if given.design else TOOL_WORLDS),
+        num_seeds=given.seeds,
         num_groups=GROUPS_FOR_WORTH,
         estimators=("reach",),
     )
-    rows = made(options.out / "units", chosen, judge, made_by, options.workers)
-    write_table(rows.to_arrow(), options.out / "tools.parquet")
-    text = tables(rows)
-    (options.out / "tools.md").write_text(text, encoding="utf-8")
-    print(text)
+    rows = made(given.out / "units", chosen, judge, made_by, given.workers)
+    publish(rows, given.out, "tools")
 
 
 def judge(unit: Unit) -> pl.DataFrame:
@@ -139,10 +126,7 @@ def _learn(played: Played, steps: pa.Table, effects: Effects) -> tuple[tuple[str
 
 def _compute(steps: pa.Table, merge: MergeSettings) -> tuple[Ints, Floats]:
     """Return the node of each step, and its advantage of `reach`."""
-    with warnings.catch_warnings():
-        # That no lists of actions are logged is as people do it.
-        warnings.simplefilter("ignore", CreditWarning)
-        credit = compute(steps, estimators=["reach"], merge=merge, on_incomplete="raise")
+    credit = credit_of(steps, "reach", merge)
     node = np.unique(credit["state_id"].to_numpy(), return_inverse=True)[1]
     return node, credit["reach_advantage"].to_numpy().astype(np.float64)
 

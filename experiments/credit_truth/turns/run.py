@@ -8,12 +8,9 @@ turns that pay for each change of that score. Rows are in OUT/turns.parquet, the
 OUT/turns.md.
 """
 
-import argparse
 import json
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -21,21 +18,20 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from experiments.credit_truth.averages import averages
+from experiments import options
 from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.turns.judges import JUDGES, with_rewards, with_scores
 from experiments.credit_truth.worlds.table import WORLDS
-from experiments.episodes import GROUP_SIZE, advantages
+from experiments.episodes import advantages
 from experiments.jobs import made
-from experiments.markdown import interval, table
+from experiments.report import publish
 from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.table import Assigner
 from graphcredit.credit.estimators.turn_credit import TurnCredit
 from graphcredit.credit.estimators.turn_rloo import TurnRloo
-from graphcredit.store.files.tables import write_table
 
 _OF_REWARDS: Mapping[str, Assigner] = {
     "rloo": Rloo(),
@@ -89,7 +85,7 @@ def judge_turns(of: TurnUnit) -> pl.DataFrame:
 
 def _logs(played: Played, name: str) -> Iterator[tuple[str, str, pa.Table]]:
     """Yield judge, way to log, and the steps."""
-    steps = step_table(played.world, played.rollouts, group_size=GROUP_SIZE, lists="none")
+    steps = step_table(played.world, played.rollouts, lists="none")
     yield "nobody", "nothing", steps
     for judge, says in JUDGES.items():
         rng = np.random.default_rng(crc32(f"{name} {judge}".encode()))
@@ -98,43 +94,14 @@ def _logs(played: Played, name: str) -> Iterator[tuple[str, str, pa.Table]]:
         yield judge, "rewards", with_rewards(steps, said, played.rollouts)
 
 
-def turn_tables(rows: pl.DataFrame) -> str:
-    """Return the table: the fraction of the true gain by judge, way to log and credit."""
-    keys = ["judge", "logged", "credit", "num_groups"]
-    found = averages(rows, ["fraction"], keys)
-    kinds = rows.select(keys[:3]).unique(maintain_order=True).rows()
-    return table(
-        ["who judges", "logged as", "credit", "fraction, 1 group", f"fraction, {MANY} groups"],
-        [
-            [
-                judge,
-                logged,
-                f"`{credit}`",
-                *(
-                    interval(found[judge, logged, credit, number]["fraction"])
-                    for number in (1, MANY)
-                ),
-            ]
-            for judge, logged, credit in kinds
-        ],
-    )
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("credit-of-turns"))
+    parser = options.parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="one seed")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
-    chosen = units(WORLDS, num_seeds=1 if options.quick else 5, num_groups=2 * MANY, estimators=())
+    given = parser.parse_args()
+    chosen = units(WORLDS, num_seeds=1 if given.quick else 5, num_groups=2 * MANY, estimators=())
     of_turns = [TurnUnit(unit=unit) for unit in chosen]
-    rows = made(options.out / "turns", of_turns, judge_turns, turns_made_by, options.workers)
-    write_table(rows.to_arrow(), options.out / "turns.parquet")
-    text = turn_tables(rows)
-    (options.out / "turns.md").write_text(text, encoding="utf-8")
-    print(text)
+    rows = made(given.out / "turns", of_turns, judge_turns, turns_made_by, given.workers)
+    publish(rows, given.out, "turns")
 
 
 if __name__ == "__main__":

@@ -96,3 +96,74 @@ def test_browser_use_sees_pages_and_what_its_actions_brought(tmp_path: Path):
     seen = "clicked\n\nb\nT\nother"
     assert last == ("h", seen, 'done({"text": "2"})', "none yet\nleave b", True)
     assert not [note for note in report.notes if "in no step" in note]
+
+
+def copilot_request(text: str, *shown: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+    message = {"text": text, "parts": [{"kind": "text", "text": text}]}
+    return {"message": message, "response": list(shown), "result": {"metadata": metadata}}
+
+
+def test_copilot_has_what_was_shown_or_what_its_model_said(tmp_path: Path):
+    shown = copilot_request(
+        "Test it.",
+        {"value": "I run them."},
+        {"kind": "prepareToolInvocation", "toolName": "run"},
+        {
+            "kind": "toolInvocationSerialized",
+            "toolId": "run",
+            "toolCallId": "c1",
+            "pastTenseMessage": {"value": "Ran the tests"},
+            "toolSpecificData": {"command": "npm test"},
+        },
+        {"kind": "thinking", "value": "All pass."},
+        {"value": "Done."},
+    )
+    call = {"id": "c2", "name": "read", "arguments": '{"path": "a.py"}'}
+    said_so = copilot_request(
+        "Read a.py.",
+        {"kind": "toolInvocationSerialized", "toolId": "read", "toolCallId": "c2"},
+        {"value": "It prints."},
+        toolCallRounds=[
+            {"response": "", "thinking": {"text": "I read."}, "toolCalls": [call]},
+            {"response": "It prints.", "toolCalls": []},
+        ],
+        toolCallResults={"c2": {"content": [{"value": {"node": {"text": "print(1)"}}}]}},
+    )
+    chat = {"responderUsername": "GitHub Copilot", "sessionId": "s", "requests": [shown, said_so]}
+    report = imported(write_json(tmp_path / "chat.json", chat), tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP, "trajectory_id") == [
+        ("Test it.", 'run({"command": "npm test"})', "I run them.", "s"),
+        ("Ran the tests", "Done.", "All pass.", "s"),
+        ("Read a.py.", 'read({"path": "a.py"})', "I read.", "s"),
+        ("print(1)", "It prints.", None, "s"),
+    ]
+    assert not [note for note in report.notes if "in no step" in note]
+
+
+def chatgpt_node(parent: str | None, role: str, content: dict[str, Any], **more: Any) -> Any:
+    return {"parent": parent, "message": {"author": {"role": role}, "content": content, **more}}
+
+
+def test_chatgpt_is_the_way_to_its_current_node(tmp_path: Path):
+    def text(*parts: str) -> dict[str, Any]:
+        return {"content_type": "text", "parts": list(parts)}
+
+    code = {"content_type": "code", "text": '{"q": "x"}'}
+    mapping = {
+        "root": {"parent": None, "message": None},
+        "ask": chatgpt_node("root", "user", text("Find x.")),
+        "old": chatgpt_node("ask", "assistant", text("I cannot.")),
+        "think": chatgpt_node(
+            "ask", "assistant", {"content_type": "thoughts", "thoughts": [{"content": "Search."}]}
+        ),
+        "call": chatgpt_node("think", "assistant", code, recipient="search"),
+        "seen": chatgpt_node("call", "tool", {"content_type": "execution_output", "text": "x = 1"}),
+        "end": chatgpt_node("seen", "assistant", text("It is 1."), recipient="all"),
+    }
+    chats = [{"conversation_id": "c", "current_node": "end", "mapping": mapping}]
+    report = imported(write_json(tmp_path / "conversations.json", chats), tmp_path / "store")
+    assert brief(tmp_path / "store", *STEP) == [
+        ("Find x.", 'search({"q": "x"})', "Search."),
+        ("x = 1", "It is 1.", None),
+    ]
+    assert report.left_out == {"message of another branch": 1}

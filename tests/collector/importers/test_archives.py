@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from graphcredit.collector.importers.logs.archives import EvalArchive
+from graphcredit.collector.importers.logs.archives import samples_of
 from tests.collector.importers.logs import inspect_log, inspect_sample, said
 from tests.collector.importers.read_back import brief, imported
 
@@ -83,9 +83,9 @@ def test_a_sample_in_several_members_is_put_together(tmp_path: Path):
         f"{folder}/events/0.json": [],
     }
     path = write_zstd(tmp_path / "log.eval", members)
-    with EvalArchive(path) as archive:
-        assert archive.samples == [folder]
-        assert archive.sample(folder)["metadata"] == {"level": 3}
+    (record,) = samples_of(path, 1 << 20)
+    assert record.place == folder
+    assert record.value["sample"]["metadata"] == {"level": 3}
     imported(path, tmp_path / "store")
     assert brief(tmp_path / "store", "task_id", "state", "action") == [("ctf:flag", "second", "hm")]
 
@@ -94,4 +94,4 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path: Path):
     path = tmp_path / "log.eval"
     path.write_bytes(b"text")
     with pytest.raises(zipfile.BadZipFile):
-        EvalArchive(path)
+        list(samples_of(path, 1 << 20))

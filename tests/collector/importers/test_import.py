@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from graphcredit.collector.importers import batches
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.preview import preview_log
 from graphcredit.collector.importers.writer import ImportWriter
 from graphcredit.store.errors import InputError, OptionError, PathError
 from tests.cli.in_process import run
@@ -221,3 +223,13 @@ def test_wrong_use(tmp_path: Path):
     assert "STORE must be named" in ended.err
     assert run("import", log, tmp_path / "s", "--state", "first").exit_code == 2
     assert run("import", log, tmp_path / "s", "--run", "a/b").exit_code == 2
+
+
+def test_a_preview_reports_what_it_shows_and_reads_on_for_evidence(tmp_path: Path):
+    broken = {**WALKS[0], "messages": [{"role": "nobody", "content": "x"}]}
+    log = write_lines(tmp_path / "walks.jsonl", *WALKS, broken)
+    preview = preview_log(log, ImportOptions(), 2)
+    report = preview.report
+    assert (report.num_trajectories, report.num_steps, report.num_bad_rows) == (2, 4, 0)
+    assert sum(table.num_rows for table in preview.sampled) == 6
+    assert preview.is_whole

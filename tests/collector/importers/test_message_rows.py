@@ -268,6 +268,7 @@ def test_rewards_and_verdicts_may_be_nested_or_listed(tmp_path: Path):
         ({"task": {"id": 7, "text": "leave"}}, "7"),
         ({"task": "maze", "info": {"problem_id": "p3"}}, "p3"),
         ({"task": "", "scenario": "storm"}, "storm"),
+        ({"input_metadata": {"row_id": "r1"}}, "r1"),
     ],
 )
 def test_of_several_names_of_a_task_the_surest_makes_the_groups(
@@ -276,6 +277,14 @@ def test_of_several_names_of_a_task_the_surest_makes_the_groups(
     log = write_lines(tmp_path / "l.jsonl", row(said("user", "q"), said("assistant", "a"), **names))
     imported(log, tmp_path / "store")
     assert brief(tmp_path / "store", "task_id") == [(task,)]
+
+
+def test_eval_protocol_has_its_score_in_a_result(tmp_path: Path):
+    judged = {"evaluation_result": {"score": 0.25, "is_score_valid": True, "reason": "one of four"}}
+    messages = [said("user", "q"), said("assistant", "a")]
+    log = write_lines(tmp_path / "logs.jsonl", {"messages": messages, **judged})
+    imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "reward", "success") == [(0.25, False)]
 
 
 def test_skyrl_has_a_prompt_and_a_reason_to_stop(tmp_path: Path):

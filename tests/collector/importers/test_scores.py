@@ -107,3 +107,36 @@ def test_a_score_out_of_range_costs_its_row(tmp_path: Path):
         write_lines(tmp_path / "l.jsonl", chat(turn_scores=[1e30, 0])), tmp_path / "s"
     )
     assert "score must be a number from -1e+24 to 1e+24" in report.bad_rows[0].reason
+
+
+def parallel(**row: Any) -> dict[str, Any]:
+    """Return a row of two turns whose first answer is logged as two calls, and its results."""
+    calls = [
+        {"id": n, "type": "function", "function": {"name": "look", "arguments": n}} for n in "xy"
+    ]
+    answers = [said("assistant", "") | {"tool_calls": [call]} for call in calls]
+    results = [said("tool", "seen") | {"tool_call_id": n} for n in "xy"]
+    return {"messages": [said("user", "q"), *answers, *results, said("assistant", "b")], **row}
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (parallel(turn_rewards=[0.25, 0.5]), [0.25, 0.5]),
+        (parallel(turn_rewards=[0.25, 0.5, 1.0]), [0.75, 1.0]),  # one for each message of an answer
+        (chat(turn_rewards=[9.0, 0.25, 9.0, 0.5]), [0.25, 0.5]),  # one for each message of the log
+    ],
+)
+def test_rewards_of_messages_are_those_of_their_turns(
+    tmp_path: Path, row: dict[str, Any], expected: list[float]
+):
+    imported(write_lines(tmp_path / "log.jsonl", row), tmp_path / "store", reward="turns")
+    assert brief(tmp_path / "store", "reward") == [(reward,) for reward in expected]
+
+
+@pytest.mark.parametrize("row", [parallel(turn_rewards=[0.0] * 6), chat(turn_rewards=[1.0] * 3)])
+def test_rewards_of_no_known_turns_are_counted(tmp_path: Path, row: dict[str, Any]):
+    report = imported(write_lines(tmp_path / "log.jsonl", row), tmp_path / "store")
+    assert report.left_out == {
+        "list of rewards with another length than the turns: no turn has a reward": 1
+    }

@@ -179,6 +179,29 @@ def test_codex_rollouts(tmp_path: Path):
     assert unread(report) == []
 
 
+def test_every_kind_of_call_of_codex_is_a_step_with_its_result(tmp_path: Path):
+    items = [
+        item("local_shell_call", call_id="k2", action={"type": "exec", "command": ["ls"]}),
+        item("function_call_output", call_id="k2", output="a.py"),
+        item("custom_tool_call", call_id="k3", name="apply_patch", input="*** Begin Patch"),
+        item("custom_tool_call_output", call_id="k3", output="Success."),
+        item("tool_search_call", call_id="k4", execution="client", arguments={"query": "web"}),
+        item("tool_search_output", call_id="k4", status="completed", tools=[{"name": "browse"}]),
+        item("web_search_call", status="completed", action={"type": "search", "query": "q"}),
+        {"type": "turn_context", "payload": {"cwd": "/a b", "model": "m"}},
+        item("message", role="user", content=[{"type": "input_text", "text": "Draw it."}]),
+        item("image_generation_call", status="completed", revised_prompt="A cat.", result="AA=="),
+    ]
+    report = imported(write_lines(tmp_path / "a.jsonl", *CODEX, *items), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action")[2:] == [
+        ("a.py", "apply_patch(*** Begin Patch)"),
+        ("Success.", 'tool_search({"query": "web"})'),
+        ('[{"name": "browse"}]', 'web_search({"query": "q", "type": "search"})'),
+        ("Draw it.", 'image_generation({"prompt": "A cat."})'),
+    ]
+    assert unread(report) == []
+
+
 def test_what_the_user_of_codex_took_back_is_no_step(tmp_path: Path):
     wrong = [
         item("message", role="user", content="Delete it."),

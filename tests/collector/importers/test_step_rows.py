@@ -5,6 +5,7 @@ cellar. Whatever the shape, the same steps come out.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.rules.states import NOTHING_SEEN
 from graphcredit.store.errors import InputError, OptionError
 from tests.collector.importers.logs import write_lines
 from tests.collector.importers.read_back import brief, imported
@@ -257,3 +259,62 @@ def test_arguments_beside_the_name_of_a_tool_are_part_of_the_action(
 def test_a_name_of_columns_has_one_field():
     with pytest.raises(OptionError, match="must give each name one field"):
         _ = ImportOptions(columns="state=obs,state=seen").names
+
+
+BLIND: dict[str, str] = {
+    "rows.jsonl": "\n".join(map(json.dumps, without("obs"))),
+    "rows.csv": pl.DataFrame(without("obs", "done")).write_csv(),
+    "arrays.json": json.dumps(
+        [
+            {"actions": ["north", "take"], "rewards": [0, 1]},
+            {"acts": ["south", "wait"], "r": [0, 0]},
+        ]
+    ),
+    "episodes.jsonl": "\n".join(
+        json.dumps({"steps": [{"action": a, "reward": r} for _, a, r in episode]})
+        for episode in (X, Y)
+    ),
+    "run.log": """INFO begins
+[START] task=exit env=maze model=m
+[STEP] step=1 action=north reward=0.00 done=false error=null
+[STEP] step=2 action=take reward=1.00 done=true error=null
+[END] success=true steps=2 score=1.00 rewards=0.00,1.00
+[START] task=exit env=maze model=m
+[STEP] {"step": 1, "action": "south", "reward": 0.0, "done": false}
+[STEP] step=2 action=wait reward=0.00 done=true error=null
+[END] success=false steps=2 score=0.00 rewards=0.00,0.00
+""",
+}
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_without_any_state_the_actions_so_far_are_it(name: str, tmp_path: Path):
+    (tmp_path / name).write_text(BLIND[name], encoding="utf-8")
+    report = imported(tmp_path / name, tmp_path / "store")
+    assert sorted(brief(tmp_path / "store", "state", "action", "reward")) == [
+        (NOTHING_SEEN, "north", 0.0),
+        (NOTHING_SEEN, "south", 0.0),
+        ("north", "take", 1.0),
+        ("south", "wait", 0.0),
+    ]
+    assert (report.num_success, report.num_failed) == (1, 1)
+    assert any("the actions before each step are its state" in note for note in report.notes)
+
+
+def test_long_histories_of_actions_are_told_by_their_last_ones_and_a_digest(tmp_path: Path):
+    def rows(first: str) -> list[dict[str, Any]]:
+        actions = [first, *("x" * 900 for _ in range(3))]
+        return [{"action": a, "reward": 0, "step": n} for n, a in enumerate(actions)]
+
+    episodes = [{"steps": rows(first), "task": "t"} for first in ("a", "a", "b")]
+    imported(write_lines(tmp_path / "log.jsonl", *episodes), tmp_path / "store")
+    states = [state for (state,) in brief(tmp_path / "store", "state")]
+    # Three begin; two go on with a, one with b, also where the states are digests.
+    assert sorted(Counter(states).values()) == [1, 1, 1, 2, 2, 2, 3]
+    assert max(map(len, states)) < 3_000
+
+
+def test_a_row_of_a_conversation_with_an_action_stays_one(tmp_path: Path):
+    row = {"prompt": "hall", "completion": "go", "action": "go", "step": 1, "reward": 1}
+    imported(write_lines(tmp_path / "log.jsonl", row), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == [("hall", "go")]

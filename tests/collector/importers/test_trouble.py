@@ -178,7 +178,7 @@ def test_a_file_of_text_lines_is_refused_by_one_sentence(tmp_path: Path):
     report = imported(log, tmp_path / "store")
     [(where, reason)] = [(bad.where, bad.reason) for bad in report.bad_rows]
     assert where == str(log)
-    assert "none of the first 18 is, and the file begins with '[START] task=easy'" in reason
+    assert "it is text that begins with '[START] task=easy'" in reason
     uneven = write_lines(tmp_path / "w.csv", "state,action", "a,b,c", "d,e,f")
     rows = imported(uneven, tmp_path / "store").bad_rows
     assert rows

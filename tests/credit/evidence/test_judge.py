@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import examples.orders as orders
 import graphcredit
 from graphcredit.credit.evidence import judge
 from graphcredit.credit.evidence.definition import Definition
@@ -65,8 +66,14 @@ def test_a_merge_of_what_a_clock_keeps_apart_has_more_evidence(tmp_path: Path):
     assert told["segments"].more_than(told["exact"]).is_positive
 
 
-def test_what_is_beyond_chance_without_the_most_evidence_is_said(tmp_path: Path):
-    run("import", "examples/orders.jsonl", tmp_path / "store")
+def test_what_is_beyond_chance_without_the_most_evidence_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(orders, "TASKS", orders.TASKS[:4])
+    monkeypatch.setattr(orders, "CARELESSNESS", (0.8,))
+    log = "".join(f"{json.dumps(chat)}\n" for chat in orders.chats())
+    (tmp_path / "log.jsonl").write_text(log, encoding="utf-8")
+    run("import", tmp_path / "log.jsonl", tmp_path / "store")
     told = json.loads(run("evidence", tmp_path / "store", "--json").out)
     first, *_ = told["definitions"]
     beyond = {
@@ -78,14 +85,17 @@ def test_what_is_beyond_chance_without_the_most_evidence_is_said(tmp_path: Path)
     assert told["others_beyond_chance"] == [name for name, is_so in beyond.items() if is_so]
     assert "as logged" in told["others_beyond_chance"]
     shown = run("evidence", tmp_path / "store").out
+    assert told["default"] == "--set effects+last-tool"
+    assert "for a graph all the same: --set effects+last-tool" in shown
     assert f"most evidence, but not beyond chance: {first}" in shown
 
 
 def test_a_coin_has_none_and_the_command_says_what_helps(tmp_path: Path):
     store = rooms(tmp_path / "store", told=False)
     report = evidence(store, [Definition(name="logged")])
-    assert report.best is None
+    assert (report.best, report.default) == (None, None)
     shown = run("evidence", store).out
+    assert "for a graph all the same" not in shown
     assert "no definition of a state tells more than chance does" in shown
     assert "--set effects" in shown
 

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 import graphcredit
-from graphcredit.cli.commands.evidence_states import definitions_of
 from graphcredit.credit.evidence import parts as module
 from graphcredit.credit.evidence.judge import evidence
 from graphcredit.credit.evidence.knowledge import knowledge_of
 from graphcredit.credit.evidence.parts import Parts, kept_parts, knowledge_of_parts
 from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.evidence.visits import Rollouts
+from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.store.layout import open_store
 from tests.cli.in_process import run
 

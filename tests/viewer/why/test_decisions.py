@@ -11,7 +11,7 @@ import pytest
 import graphcredit
 from graphcredit.store.layout import Store
 from graphcredit.viewer.why.decisions import Decision, decision_of, decisions
-from graphcredit.viewer.why.sentences import gap_of, link, sentence
+from graphcredit.viewer.why.sentences import gap_of, link, sentence, trust
 from tests.cli.in_process import run
 
 WALKS: tuple[tuple[str, bool], ...] = (
@@ -145,6 +145,12 @@ def test_the_sentence_by_hand():
     )
     few = replace(EXAMPLE, num_took=1, took=1.0, num_others=1, others=0.0)
     assert "so it may be chance" in sentence(few)
+    assert (trust(EXAMPLE), trust(few)) == ("✓ beyond chance", "⚠ may be chance")
+    graded = replace(few, is_graded=True, num_others=2)
+    assert (trust(graded), trust(replace(few, others=None))) == (
+        "⚠ few rollouts",
+        "⚠ nothing to compare it with",
+    )
     assert link(EXAMPLE) == (
         "/trajectory?run=games&iteration=3&task=t&trajectory=t%3A3&step=26&estimator=reach"
     )

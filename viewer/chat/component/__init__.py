@@ -1,4 +1,4 @@
-"""The Streamlit components of a conversation and of tokens; nothing comes from the network.
+"""The Streamlit component of a conversation; nothing comes from the network.
 
 Text of a log goes to the browser as JSON, and there only into `textContent`: it cannot be markup.
 """
@@ -15,31 +15,21 @@ _CHAT = "chat"
 
 
 def show_chat(drawn: Mapping[str, Any], *, on_step: Callable[[int], None]) -> None:
-    """Show a conversation, scrolled to the step that is shown.
-
-    Args:
-        drawn: The result of `drawn_messages`.
-        on_step: Called with the row of the step that was clicked.
-    """
-    _component(_CHAT, '<div class="tools"></div>')(
+    """Show a conversation, scrolled to the step that is shown."""
+    _component()(
         key=_CHAT,
         data=dict(drawn),
         on_step_change=lambda: on_step(int(st.session_state[_CHAT]["step"])),
     )
 
 
-def show_tokens(drawn: Mapping[str, Any]) -> None:
-    """Show tokens as a text; `drawn` is the result of `drawn_tokens`."""
-    _component("tokens", "")(key="tokens", data=dict(drawn))
-
-
 @cache
-def _component(name: str, above: str) -> Callable[..., Any]:
+def _component() -> Callable[..., Any]:
     return component(
-        f"graphcredit_{name}",
-        html=f'{above}<div class="{name}"></div>',
-        css=_asset(f"{name}.css"),
-        js=_asset(f"{name}.js"),
+        "graphcredit_chat",
+        html='<div class="tools"></div><div class="chat"></div>',
+        css=_asset("chat.css"),
+        js=_asset("chat.js"),
     )
 
 

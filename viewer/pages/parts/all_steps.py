@@ -15,20 +15,11 @@ from graphcredit.viewer.widgets.tables import choose_row, signed_number
 def show_all_steps(
     table: pa.Table,
     step: int,
-    replays: pa.Table,
     noted: NoteWords,
     *,
     go_to: Callable[..., None],
 ) -> None:
-    """List the steps; a click on a row shows it.
-
-    Args:
-        table: The steps of the trajectory.
-        step: Row of the step that is shown.
-        replays: Replays of its decisions.
-        noted: What people noted.
-        go_to: Shows another step at once.
-    """
+    """List the steps; a click on a row shows it."""
     inside = opened("All steps", key="all_steps")
     if inside is None:
         return
@@ -43,7 +34,6 @@ def show_all_steps(
         **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
         "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
         "true distance": pa.array([true_change(row) for row in rows], pa.string()),
-        **step_facts.replay_columns(table, replays),
     }
     if noted.keys() - {None}:
         words = [noted.get(index) for index in table["step_index"].to_pylist()]

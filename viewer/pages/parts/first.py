@@ -1,20 +1,30 @@
 """What to read first, on the Tasks page: decisions that mattered, what recurs in failures."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import opened
+from graphcredit.viewer.graph.facts import step_ends
+from graphcredit.viewer.graph.shading import OwnStep, Shading
 from graphcredit.viewer.graph.state_names import action_words
+from graphcredit.viewer.graph.svg import draw_step
+from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
-from graphcredit.viewer.why.decisions import decisions
+from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.why.decisions import Decision, decisions
 from graphcredit.viewer.why.recurring import recurring
-from graphcredit.viewer.why.sentences import sentence
+from graphcredit.viewer.why.sentences import sentence, trust
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.task_names import TaskName, task_title
+from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.text import one_line, show_text
 
 _SHOWN = 5
@@ -23,36 +33,36 @@ _AT_ONCE = 200_000
 """Steps up to which they are looked for without being asked to."""
 
 
-def show_first(run: str, iteration: int, names: Mapping[str, TaskName], *, num_steps: int) -> None:
-    """Show the sentences of an iteration with credit by `reach`, each with a link to its step.
+def show_first(run: str, iteration: int, facts: pa.Table) -> None:
+    """Show the decisions that mattered in an iteration with credit by `reach`, each on a card.
+
+    Of very many steps, nothing is shown before it is asked for.
 
     Args:
         run: The run.
         iteration: The iteration.
-        names: Of its tasks.
-        num_steps: Its steps: of very many, nothing is shown before it is asked for.
+        facts: Its tasks, as `task_facts` returns them, with their instructions.
     """
     title = "What to read first"
-    if num_steps > _AT_ONCE:
+    if (pc.sum(facts["num_steps"]).as_py() or 0) > _AT_ONCE:
         inside = opened(title, key="first_decisions")
         if inside is None:
             return
     else:
         st.subheader(title)
         inside = st.container()
+    here: dict[str, Any] = {"run_id": run, "iteration": iteration}
+    of_task = {row["task_id"]: row for row in facts.to_pylist()}
     with inside:
-        shown = ask(decisions, run_id=run, iteration=iteration, most=_SHOWN)
+        shown = ask(decisions, **here, most=_SHOWN)
         for each in shown:
-            selection.link(
-                "trajectory",
-                f"{one_line(task_title(each.task_id, names.get(each.task_id)), 44)}: "
-                f"{action_words(each.action, 34)}",
-                task=each.task_id,
-                trajectory=each.trajectory_id,
-                step=each.step_index,
-                estimator="reach",
-            )
-            show_text(sentence(each))
+            row = of_task[each.task_id]
+            with st.container(border=True):
+                words, picture = st.columns([11, 9], vertical_alignment="center")
+                with words:
+                    _words(each, row, doubt=doubts_of_facts(pa.Table.from_pylist([row]))[0])
+                with picture:
+                    _picture(each, here)
         if not shown:
             st.caption(
                 "In no group did several rollouts visit a state, do different things there, and "
@@ -60,12 +70,42 @@ def show_first(run: str, iteration: int, names: Mapping[str, TaskName], *, num_s
             )
 
 
-def in_numbers(facts: pa.Table) -> str:
-    """Return the iteration in a sentence.
+def _words(each: Decision, task: Mapping[str, Any], *, doubt: str | None) -> None:
+    """Show a decision in words: its step, what the task asks for, outcome, trust, sentence."""
+    selection.link(
+        "trajectory",
+        f"{one_line(each.task_id, 40)} · step {each.step_index}: {action_words(each.action, 34)}",
+        task=each.task_id,
+        trajectory=each.trajectory_id,
+        step=each.step_index,
+        estimator="reach",
+    )
+    if task["instruction"]:
+        show_text(one_line(task["instruction"], 110))
+    num_won = round(task["num_trajectories"] * task["success_rate"])
+    marks = [
+        f"{'won' if each.won else 'failed'}; {num_won} of {task['num_trajectories']} rollouts won",
+        trust(each),
+        *([f"⚠ {doubt}"] if doubt else []),
+    ]
+    st.caption(" · ".join(marks))
+    show_text(sentence(each))
 
-    Args:
-        facts: Its tasks, as `task_facts` returns them.
-    """
+
+def _picture(each: Decision, here: Mapping[str, Any]) -> None:
+    """Show the state of a decision with the ways from there."""
+    steps = ask(task_steps, **here, task_id=each.task_id)
+    ends = step_ends(steps, each.trajectory_id, each.step_index)
+    assert ends is not None
+    graph = ask(read_task_graph, **here, task_id=each.task_id, column="reach_advantage")
+    own = OwnStep(index=each.step_index, action=each.action, value=each.reach_advantage)
+    shading = Shading(advantage="reach advantage", own={ends: [own]})
+    alt = f"State {ends[0]}, and where the actions there led"
+    st.image(draw_step(graph, shading, ends), alt=alt)
+
+
+def in_numbers(facts: pa.Table) -> str:
+    """Return the iteration in a sentence."""
     rows = facts.select(["num_trajectories", "success_rate", "is_degenerate"]).to_pylist()
     num_rollouts = sum(row["num_trajectories"] for row in rows)
     num_won = sum(row["num_trajectories"] * (row["success_rate"] or 0) for row in rows)

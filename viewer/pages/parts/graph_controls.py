@@ -1,37 +1,22 @@
 """Controls that only the Graph page has. Their values are also in the URL."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.viewer.graph.shading import STATE_SCALES, StateScale, TrueDistances, true_scale
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.widgets import selection
 
 _PICKED = "at"
 _WORDS = "find"
-_TRUTH = "truth"
 _SHOWN_TASK = "graph_of"
-_MOST_HOPS = 4
 _VIEWS = {
     "matters": "What matters",
-    "path": "Best path",
     "around": "State",
     "trajectory": "Trajectory",
     "everything": "All",
 }
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class View:
-    """The shown part of the graph."""
-
-    name: str
-    """Key of the view."""
-    num_hops: int
-    """Number of further steps to show around it."""
 
 
 def picked() -> str:
@@ -70,54 +55,12 @@ def forget_when_changed(shown: tuple[str, int, str]) -> None:
     st.session_state[_SHOWN_TASK] = shown
 
 
-def choose_part(estimator: str, columns: Sequence[str]) -> str:
-    """Show a choice of the parts of an advantage that the credit has."""
-    parts = {"advantage": "whole", "step_advantage": "step part", "progress": "progress"}
-    there = [part for part in parts if f"{estimator}_{part}" in columns]
-    return _segments("part", "Advantage", there, there[0], parts.__getitem__)
-
-
-def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> View:
-    """Show a choice of parts of the graph; the default is a readable one."""
+def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> str:
+    """Show a choice of parts of the graph, and return its key; the default is a readable one."""
     names = [name for name in _VIEWS if name != "trajectory" or has_trajectory]
     small = len(graph.nodes) <= READABLE
     default = "everything" if small else "matters"
-    name = _segments("view", "Part", names, default, _VIEWS.__getitem__)
-    if name in ("everything", "matters"):
-        return View(name=name, num_hops=0)
-    usual = {"around": "2", "trajectory": "0"}.get(name, "1")
-    hops = [str(number) for number in range(_MOST_HOPS + 1)]
-    return View(name=name, num_hops=int(_segments("hops", "and steps around it", hops, usual)))
-
-
-def choose_state_colour(graph: TaskGraph, truth: TrueDistances | None) -> StateScale:
-    """Show a choice of the states' colour, if there is more to show than the seen distance."""
-    scales = dict(STATE_SCALES) if truth is None else {**STATE_SCALES, "true": true_scale(truth)}
-    known = [
-        name
-        for name, scale in scales.items()
-        if any(scale.of(node) is not None for node in graph.nodes)
-    ]
-    names = list(dict.fromkeys(["distance", *known]))
-    if len(names) == 1:
-        return scales["distance"]
-    titles = {"distance": "seen distance", "true": "true distance"}
-    return scales[
-        _segments(
-            "states", "Colour of states", names, "distance", lambda name: titles.get(name, name)
-        )
-    ]
-
-
-def choose_truth() -> bool:
-    """Show a switch for marks of agreement and conflict with the true progress."""
-    st.session_state["graph_truth"] = st.query_params.get(_TRUTH, "1") != "0"
-    return st.toggle(
-        "Truth ✓ ✗",
-        key="graph_truth",
-        help="Mark transitions whose mean advantage has the sign of the true progress, or not.",
-        on_change=lambda: _put(_TRUTH, None if st.session_state["graph_truth"] else "0"),
-    )
+    return _segments("view", "Part", names, default, _VIEWS.__getitem__)
 
 
 def _segments(

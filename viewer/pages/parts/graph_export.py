@@ -33,18 +33,7 @@ def offer_export(
     path: Sequence[str],
     play: Play,
 ) -> None:
-    """Show the buttons that save a graph.
-
-    Args:
-        place: What is shown.
-        whole: The whole graph.
-        shown: What is drawn of it.
-        steps: From `queries.graphs.task_steps`, with what is shown of them.
-        shading: The meaning of the colours.
-        drawing: The drawing.
-        path: Keys of the trajectory that is laid over it.
-        play: The trajectory to play.
-    """
+    """Show the buttons that save a graph."""
     with st.container(horizontal=True):
         st.download_button(
             "Export as HTML",

@@ -8,7 +8,6 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.store.schema import split_estimator_column
 from graphcredit.store.text_diff import compare
 from graphcredit.viewer.graph.facts import (
     SHOWN,
@@ -23,14 +22,13 @@ from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words
 from graphcredit.viewer.pages.parts import graph_controls as controls
-from graphcredit.viewer.pages.parts.similar_states import show_similar_states
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.text import label, show_box, show_table, show_text
+from graphcredit.viewer.widgets.text import label, show_box, show_text
 
 _MOST_EDGES = 12
 _MOST_ACTIONS = 20
@@ -72,15 +70,6 @@ class Panel:
             self._transition(selected)
         else:
             self._state(selected)
-
-    def show_steps(self, ends: Ends) -> None:
-        """Show the steps of a transition with every part of every estimator's credit."""
-        _title("Steps of this transition")
-        steps = edge_steps(self.steps, ends)
-        shown = [name for name in steps.column_names if name != "is_action_valid"]
-        parts = [name for name in shown if split_estimator_column(name)]
-        number = st.column_config.NumberColumn(format="%+.3f")
-        show_table(steps.select(shown), column_config=dict.fromkeys(parts, number))
 
     def _choose_state(self, selected: int | Ends | None) -> None:
         names = {node_key(node.state_id): self.names[node.state_id] for node in self.shown.nodes}
@@ -135,13 +124,6 @@ class Panel:
         show_box(node.state, key="state")
         if node.num_merged > 1:
             self._merged_texts(state_id, node.state)
-        show_similar_states(
-            self.graph.nodes,
-            state_id,
-            run_id=self.run_id,
-            iteration=self.iteration,
-            task_id=self.task_id,
-        )
         if self.shading.others is None:
             _title("Actions, the most advantageous first")
         else:

@@ -15,9 +15,7 @@ from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks
 from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
-from graphcredit.viewer.widgets.cache import ask, viewed_store
-
-_ITERATION = "iteration "
+from graphcredit.viewer.widgets.cache import ask
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +27,7 @@ class GraphPlace:
     task_id: str
     estimator: str
     other: str | None = None
-    """The other side of the comparison: an estimator, or an iteration."""
+    """The estimator to compare with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,34 +38,19 @@ class Other:
     """What follows the name of the advantage."""
     of_edges: Mapping[Ends, float | None] | None = None
     """Its mean advantages by the transitions of the shown graph."""
-    values: str | Mapping[Ends, float | None] | None = None
-    """What to subtract from single steps: another column, or the means."""
+    values: str | None = None
+    """The column to subtract from single steps."""
 
 
-def other_side(place: GraphPlace, graph: TaskGraph, part: str, steps: pa.Table) -> Other:
-    """Return the other side of the comparison; one that cannot be read is named, and is empty.
-
-    Args:
-        place: What is shown.
-        graph: Its graph.
-        part: The part of the advantage that is shown.
-        steps: From `queries.graphs.task_steps`.
-    """
+def other_side(place: GraphPlace) -> Other:
+    """Return the other side of the comparison; one that cannot be read is named, and is empty."""
     if place.other is None:
         return Other()
     with missing.guarded("The other side of the comparison"):
-        if place.other.startswith(_ITERATION):
-            number = int(place.other.removeprefix(_ITERATION))
-            missing.doubtful_credit(place.run_id, number)
-            there = read_graph(place, number, f"{place.estimator}_{part}")
-            means = facts.advantages_at(graph, there)
-            return Other(name=f" − {place.other}", of_edges=means, values=means)
-        # An estimator without a step part is compared by the advantage that it has.
-        column = f"{place.other}_{part}"
-        column = column if column in steps.column_names else f"{place.other}_advantage"
-        means = facts.advantages_at(graph, read_graph(place, place.iteration, column))
+        column = f"{place.other}_advantage"
+        means = {edge.ends: edge.advantage for edge in read_graph(place, column).edges}
         return Other(name=f" − {place.other}", of_edges=means, values=column)
-    return Other(name=f" − {place.other}", of_edges={}, values={})
+    return Other(name=f" − {place.other}", of_edges={})
 
 
 def choose_place(store: Store) -> GraphPlace | None:
@@ -92,19 +75,10 @@ def choose_place(store: Store) -> GraphPlace | None:
 
 
 def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
-    store = viewed_store()
-    iterations = [
-        number
-        for number in store.iterations(place.run_id)
-        if number != place.iteration and store.graph_dir(place.run_id, number).exists()
-    ]
     return selection.choose(
         "other",
         "Compare with",
-        [
-            *(name for name in names if name != place.estimator),
-            *(f"{_ITERATION}{number}" for number in iterations),
-        ],
+        [name for name in names if name != place.estimator],
         nothing="nothing",
         help="Edges then show the difference. Edges with opposite signs are marked yellow.",
     )
@@ -123,12 +97,12 @@ def choose_trajectory(steps: pa.Table) -> str | None:
     )
 
 
-def read_graph(place: GraphPlace, iteration: int, column: str) -> TaskGraph:
-    """Return the graph of the place's task in an iteration, with an advantage on its edges."""
+def read_graph(place: GraphPlace, column: str) -> TaskGraph:
+    """Return the graph of the place's task, with an advantage on its edges."""
     return ask(
         read_task_graph,
         run_id=place.run_id,
-        iteration=iteration,
+        iteration=place.iteration,
         task_id=place.task_id,
         column=column,
     )

@@ -7,7 +7,6 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import folded
-from graphcredit.viewer.pages.parts.filters import choose_limits, tagged
 from graphcredit.viewer.queries.trajectories import (
     ORDERS,
     OUTCOMES,
@@ -25,7 +24,7 @@ from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.note_words import NoteRows
-from graphcredit.viewer.widgets.notes import all_tags, notes_of
+from graphcredit.viewer.widgets.notes import all_tags, choose_tag, notes_of, tagged
 from graphcredit.viewer.widgets.tables import choose_row
 from graphcredit.viewer.widgets.text import label
 
@@ -45,21 +44,13 @@ _MOST_SURPRISES = 500
 def show_trajectories(
     run: str, iteration: int, estimator: str | None, names: tuple[str, ...]
 ) -> None:
-    """Show the filters, and the trajectories that they leave.
-
-    Args:
-        run: The run.
-        iteration: The iteration.
-        estimator: Whose advantages are shown; None without credit.
-        names: All estimators.
-    """
+    """Show the filters, and the trajectories that they leave."""
     notes = notes_of(run, iteration)
-    with folded("filters"):
-        with st.container(horizontal=True):
-            text = st.text_input("Find in names, texts and notes", key="text", bind="query-params")
-            ending = st.selectbox("Outcome", list(OUTCOMES), key="outcome", bind="query-params")
-            order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
-        limits = choose_limits(notes, has_disagreement=len(names) > 1)
+    with folded("filters"), st.container(horizontal=True):
+        text = st.text_input("Find in names, texts and notes", key="text", bind="query-params")
+        ending = st.selectbox("Outcome", list(OUTCOMES), key="outcome", bind="query-params")
+        order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
+        tag = choose_tag(notes)
     text = text.strip()
     trajectories = ask(
         found_trajectories,
@@ -68,12 +59,9 @@ def show_trajectories(
         estimator=estimator,
         others=names,
         outcome=ending,
-        shortest=limits.shortest,
-        longest=limits.longest,
-        disagreement=limits.disagreement,
         text=text,
         noted=_with_text(notes, text),
-        only=None if limits.tag is None else tagged(notes, limits.tag, "trajectory_id"),
+        only=None if tag is None else tagged(notes, tag, "trajectory_id"),
         order=order,
     )
     _table(trajectories, notes)

@@ -32,12 +32,7 @@ _SIDES = ("left", "right")
 
 
 def beside_link(text: str, **changes: Any) -> None:
-    """Show a link to a rollout beside the nearest one that won from its step.
-
-    Args:
-        text: Its label; it may contain text from a log.
-        changes: Changes to the selection.
-    """
+    """Show a link to a rollout beside the nearest one that won from its step."""
     selection.link("compare", text, other=None, **changes, more={"compare": KIND})
 
 

@@ -46,6 +46,7 @@ ASIDE = tuple(
             "payload.history_mode",
         ),
         *("payload.memory_mode", "payload.thread_source", "payload.execution", "payload.namespace"),
+        "payload.result",  # a drawn image
     )
 )
 """Reasoning that is encrypted, copies, and settings."""
@@ -126,6 +127,11 @@ def _items_of(line: Line) -> list[Mapping[str, Any]]:
             return [{"type": "message", "role": "user", "content": text}] if text else []
         case "item.completed":
             return _executed(fields_of(line.get("item")))
+        case "response_item" if payload.get("type") == "image_generation_call":
+            asked = {"prompt": payload.get("revised_prompt")}
+            return [{"type": "function_call", "name": "image_generation", "arguments": asked}]
+        case "response_item" if payload.get("type") == "tool_search_output":
+            item = {**payload, "output": payload.get("tools")}
         case "response_item":
             item = payload
         case _:

@@ -1,0 +1,87 @@
+"""Which definitions of a state are judged: the rules of `collector` by the evidence of `credit`."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from graphcredit.collector.states.effects import Effects
+from graphcredit.collector.states.restate import calls_by_tool, effects_in, effects_of, restated
+from graphcredit.collector.states.rows import COLUMNS
+from graphcredit.collector.states.table import is_tool_rule, learned
+from graphcredit.credit.evidence.definition import Definition, LearnedParts
+from graphcredit.credit.merging.table import MergeSettings
+from graphcredit.store.layout import LOGGED_STATE, Store, states_name, stored_states
+
+RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
+"""Rules for agents that use tools, which are judged where the store has no such states yet."""
+
+_DEFAULT = "effects+last-tool"
+"""Taken where the log does not tell: of the fixed rules, it was worth most where the truth is known
+(docs/research/evidence.md). It unites nothing that differs in an effect."""
+
+_LEARNED = "effects"
+"""What is learned adds to it the reads without which it tells less."""
+
+
+def definitions_of(store: Store, run_id: str | None) -> list[Definition]:
+    """Return what is judged: the states that a store has, by each merge, and rules for tools."""
+    names = stored_states(store)
+    stored = [
+        Definition(
+            name=_name(state, merge),
+            state=state,
+            merge=MergeSettings(merge=merge),
+            is_default=(state, merge) == (states_name(_DEFAULT), "exact"),
+        )
+        for state in (LOGGED_STATE, *names)
+        for merge in ("exact", "segments")
+    ]
+    return [*stored, *_by_rule(effects_in(store, run_id=run_id), "--set", names)]
+
+
+def definitions_by(rule: str, iterations: Sequence[pa.Table]) -> list[Definition]:
+    """Return what is judged before a log is imported: its states by a rule, and rules for tools.
+
+    Args:
+        rule: What the states of the steps are by.
+        iterations: The steps.
+    """
+    merged = MergeSettings(merge="segments")
+    return [
+        Definition(name=f"--state {rule}"),
+        Definition(name=f"--state {rule}, then credit --merge segments", merge=merged),
+        *_by_rule(effects_of(iterations), "--state", [states_name(rule)] * is_tool_rule(rule)),
+    ]
+
+
+def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Definition]:
+    """Return rules for tools that are not there under some names yet, and what is learned."""
+    by_rule = [
+        Definition(
+            name=f"{option} {rule}",
+            columns=COLUMNS,
+            restate=partial(restated, rule=learned(rule, effects.tools)),
+            is_default=rule == _DEFAULT and bool(effects.changing + effects.unchanging),
+        )
+        for rule in RULES
+        if states_name(rule) not in names
+    ]
+    if not effects.unchanging or states_name(f"{_LEARNED}+calls") in names:
+        return by_rule
+    name = f"{option} {_LEARNED}"
+    with_reads = Definition(
+        name=name,
+        columns=COLUMNS,
+        restate=partial(restated, rule=learned(_LEARNED, effects.tools)),
+        parts=LearnedParts(
+            of=partial(calls_by_tool, tools=effects.unchanging),
+            name=lambda tools: f"{name}+calls:{','.join(tools)}" if tools else name,
+        ),
+    )
+    return [*by_rule, with_reads]
+
+
+def _name(state: str, merge: str) -> str:
+    by = "" if merge == "exact" else f" --merge {merge}"
+    return ("as logged" if state == LOGGED_STATE else f"--state {state}") + by

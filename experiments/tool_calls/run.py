@@ -8,8 +8,8 @@ ends). Which credit carries over best to tasks that nothing was learnt from?
 
 **Arms.** `grpo` and `reach`, both paid with `finish`; `scores`, paid each turn by what it changes
 in the score, with `turn_rloo`, which credits a turn with the rewards from it on. All else is the
-same: warm policy, tasks, number of rollouts, rate 6e-4 and KL 0.02 (those of the setting `unseen`
-of experiments.textworld; nothing is tuned here).
+same: warm policy, tasks, number of rollouts, rate 6e-4 and KL 0.02 (those of
+experiments.textworld; nothing is tuned here).
 
 **Hypotheses.** `reach` is ahead of `grpo`, and `scores` is ahead of `grpo`: GRPO gives all turns of
 a trajectory the same, and an order that was wrongly cancelled is blamed on the greeting too.
@@ -34,7 +34,7 @@ from typing import Any
 import polars as pl
 
 from experiments.markdown import frame
-from experiments.textworld.unseen import ranged
+from experiments.textworld.report import ranged
 from experiments.tool_calls.world import register, specs, world_of
 from graphcredit.loop.config import LoopConfig, loop_config
 from graphcredit.loop.run import run_loop

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.environments.base import Observation, Task, Transition
+from graphcredit.collector.environments.base import Environment, Observation, Task, Transition
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from graphcredit.collector.environments.tools import names, words
 from graphcredit.collector.environments.tools.service import (
@@ -31,10 +31,8 @@ _TUTORED = 0.7
 """Share of the turns of a warm-up that allow the best call alone."""
 
 
-class NamedTools:
+class NamedTools(Environment):
     """One customer, and tools that take orders by the names of their items."""
-
-    note = None
 
     def __init__(self, service: Service, *, is_paid: bool, tutor: Distances | None) -> None:
         """Make the environment of a task; a tutor knows the best calls of a warm-up."""
@@ -61,14 +59,10 @@ class NamedTools:
         return Transition(
             observation=self._observe(),
             reward=score - before if self._is_paid else at_end,
-            cost=1.0,
             is_action_valid=call is not None,
             terminated=self._now.is_over,
             success=at_end == 1.0,
         )
-
-    def close(self) -> None:
-        """Do nothing: there are no resources to release."""
 
     def _calls(self) -> dict[str, tuple[str, dict[str, str]]]:
         """Return the calls that can be made, by their names here."""
@@ -85,15 +79,8 @@ class NamedTools:
         return " ".join(filter(None, (tool, item, street)))
 
     def _observe(self) -> Observation:
-        return Observation(
-            state=text_of(self._service, self._now),
-            text=None,
-            admissible_actions=self._allowed(),
-            oracle_actions=None,
-            oracle_distance=None,
-            # What a tutor allows depends on all calls so far.
-            situation=None if self._tutor else self._now,
-        )
+        state = text_of(self._service, self._now)
+        return Observation(state=state, admissible_actions=self._allowed())
 
     def _allowed(self) -> tuple[str, ...]:
         calls = self._calls()

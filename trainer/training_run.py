@@ -151,7 +151,7 @@ class TrainingRun:
         start = self._start(reader, on_progress) if config.compares_with_start else None
         other = None
         if (name := config.reference) is not None:
-            opened = partial(open_engine, name, config, frozen=True)
+            opened = partial(self._open_reference, name)
             other = self._score("reference", opened, reader, on_progress)
             # Its modules refer to each other, and would keep its shards.
             gc.collect()
@@ -159,6 +159,9 @@ class TrainingRun:
             old=None if config.bypasses else start,
             reference=(other or start) if config.kl_coefficient > 0 else None,
         )
+
+    def _open_reference(self, name: str) -> TrainingEngine:
+        return open_engine(name, self.config, frozen=True)
 
     def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""

@@ -8,8 +8,8 @@ ends). Which credit carries over best to tasks that nothing was learnt from?
 
 **Arms.** `grpo` and `reach`, both paid with `finish`; `scores`, paid each turn by what it changes
 in the score, with `turn_rloo`, which credits a turn with the rewards from it on. All else is the
-same: warm policy, tasks, number of rollouts, rate 6e-4 and KL 0.02 (those of the setting `unseen`
-of experiments.textworld; nothing is tuned here).
+same: warm policy, tasks, number of rollouts, rate 6e-4 and KL 0.02 (those of
+experiments.textworld; nothing is tuned here).
 
 **Hypotheses.** `reach` is ahead of `grpo`, and `scores` is ahead of `grpo`: GRPO gives all turns of
 a trajectory the same, and an order that was wrongly cancelled is blamed on the greeting too.
@@ -70,11 +70,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("runs"))
+    parser.add_argument("--read", type=Path, help="a saved CSV: print its tables, run nothing")
     parser.add_argument("--arms", default=",".join(ARMS))
     parser.add_argument("--pairs", default=",".join(map(str, PAIRS)))
     parser.add_argument("--save", type=Path, help="CSV of all iterations")
     options = parser.parse_args()
+    if options.read:
+        print(report(pl.read_csv(options.read)))
+        return
     register()
     rows: list[dict[str, Any]] = []
     for pair in map(int, options.pairs.split(",")):
@@ -84,10 +88,20 @@ def main() -> None:
     runs = pl.DataFrame(rows, infer_schema_length=None)
     if options.save:
         runs.write_csv(options.save, float_precision=4)
-    ends = ends_of(runs)
-    print(frame(ends.group_by("arm", maintain_order=True).agg(pl.exclude("pair").mean().round(3))))
     if runs["arm"].n_unique() == len(ARMS):
-        print(frame(differences(ends)))
+        print(report(runs))
+
+
+def report(runs: pl.DataFrame) -> str:
+    """Return the tables of the page, of the pairs of which every arm is there."""
+    num_arms = pl.col("arm").n_unique().over("pair")
+    ends = ends_of(runs.filter(num_arms == len(ARMS)))
+    means = (
+        ends.group_by("arm", maintain_order=True)
+        .agg(pl.len().alias("pairs"), pl.exclude("pair").mean())
+        .with_columns(pl.col("steps").round().cast(pl.Int64))
+    )
+    return f"{frame(means)}\n{frame(differences(ends))}"
 
 
 def learn(out: Path, arm: str, pair: int) -> list[dict[str, Any]]:
@@ -112,7 +126,6 @@ def ends_of(runs: pl.DataFrame) -> pl.DataFrame:
         unseen.last().alias("unseen, at the end"),
         pl.col("success_rate").mean().alias("during the pass"),
         pl.col("env_steps").last().alias("steps"),
-        pl.col("cpu_seconds").sum().alias("seconds"),
     )
 
 

@@ -59,7 +59,6 @@ class NamedTools(Environment):
         return Transition(
             observation=self._observe(),
             reward=score - before if self._is_paid else at_end,
-            cost=1.0,
             is_action_valid=call is not None,
             terminated=self._now.is_over,
             success=at_end == 1.0,
@@ -80,10 +79,8 @@ class NamedTools(Environment):
         return " ".join(filter(None, (tool, item, street)))
 
     def _observe(self) -> Observation:
-        return Observation(
-            state=text_of(self._service, self._now),
-            admissible_actions=self._allowed(),
-        )
+        state = text_of(self._service, self._now)
+        return Observation(state=state, admissible_actions=self._allowed())
 
     def _allowed(self) -> tuple[str, ...]:
         calls = self._calls()

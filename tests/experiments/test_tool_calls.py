@@ -1,8 +1,11 @@
 """The tool world for a small model: its texts, its payments, its unseen tasks."""
 
+from pathlib import Path
+
+import polars as pl
 import pytest
 
-from experiments.tool_calls.run import LEARNT, UNSEEN, WARM
+from experiments.tool_calls.run import LEARNT, UNSEEN, WARM, report
 from experiments.tool_calls.world import NamedTools, specs, world_of
 from graphcredit.collector.environments.tools.service import (
     action_of,
@@ -11,6 +14,14 @@ from graphcredit.collector.environments.tools.service import (
 )
 
 SPEC = specs(0, 1)[0]
+RESEARCH = Path(__file__).parents[2] / "docs" / "research"
+
+
+def test_the_tables_of_the_page_are_those_of_its_runs():
+    tables = report(pl.read_csv(RESEARCH / "tables" / "learning-tools.csv")).strip().split("\n\n")
+    page = (RESEARCH / "learning.md").read_text(encoding="utf-8")
+    assert len(tables) == 2
+    assert all(table in page for table in tables)
 
 
 def test_unseen_tasks_share_no_wishes_with_those_that_are_played_before():

@@ -185,7 +185,6 @@ def test_reading_ahead_gives_the_same_batches_in_order(tmp_path: Path):
     plain = [BatchReader(index).read(micro) for micro in micro_batches]
     assert len(ahead) == len(plain)
     assert all(map(_equal, ahead, plain))
-    assert reader.wait_seconds > 0
 
 
 def test_what_the_thread_raises_is_raised_at_its_turn(tmp_path: Path):

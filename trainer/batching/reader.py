@@ -1,6 +1,5 @@
 """Micro-batches as arrays, read ahead of their use."""
 
-import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -63,8 +62,6 @@ class BatchReader:
         self._blank = eyes.blank() if eyes is not None and index.has_images else None
         self._starts: dict[int, Ints] = {}
         self._cache = _Cache(cache_bytes)
-        self.wait_seconds = 0.0
-        """Seconds that the consumer of `ahead` has waited for data."""
 
     def read(self, micro: MicroBatch) -> PackedBatch:
         """Return a micro-batch, its steps in the order they have there.
@@ -102,18 +99,12 @@ class BatchReader:
                 for micro in micro_batches:
                     waiting.append(pool.submit(self.read, micro))
                     if len(waiting) > _AHEAD:
-                        yield self._wait(waiting.popleft())
+                        yield waiting.popleft().result()
                 while waiting:
-                    yield self._wait(waiting.popleft())
+                    yield waiting.popleft().result()
             finally:
                 for future in waiting:
                     future.cancel()
-
-    def _wait(self, future: Future[PackedBatch]) -> PackedBatch:
-        started = time.perf_counter()
-        batch = future.result()
-        self.wait_seconds += time.perf_counter() - started
-        return batch
 
     def samples(self, steps: Ints) -> list[Sample]:
         """Return steps in their order, reading one row group after the other.

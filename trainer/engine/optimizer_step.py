@@ -79,7 +79,7 @@ class Updater:
         numbers = range(first, len(self._plan.updates))
         batches = self._reader.ahead(micro for n in numbers for micro in self._mine(n))
         for number in numbers:
-            started, waited = time.perf_counter(), self._reader.wait_seconds
+            started = time.perf_counter()
             rate = learning_rate(self._config, number, len(self._plan.updates))
             count = len(self._mine(number))
             mine = _counted(islice(batches, count), number, count, on_part)
@@ -89,12 +89,11 @@ class Updater:
             seconds = time.perf_counter() - started
             metrics: Metrics = {
                 "epoch": number // self._plan.updates_per_epoch,
-                **_of_plan(self._plan, number, self._engine.world_size),
+                **_of_plan(self._plan, number),
                 **seen,
                 "grad_norm": norm,
                 "learning_rate": rate,
                 "seconds": seconds,
-                "data_wait": self._reader.wait_seconds - waited,
                 "peak_memory": self._engine.peak_memory(),
             }
             metrics["tokens_per_second"] = (metrics["num_tokens"] or 0) / seconds
@@ -204,21 +203,18 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _of_plan(plan: TrainingPlan, number: int, world_size: int) -> Metrics:
+def _of_plan(plan: TrainingPlan, number: int) -> Metrics:
     """Return the metrics of an update that follow from the plan."""
     steps = plan.updates[number]
     advantage = plan.index.advantage[steps]
     age = plan.index.staleness[steps]
-    statistics = plan.statistics(number, world_size)
     return {
         "advantage_mean": float(advantage.mean()),
         "advantage_std": float(advantage.std()),
         "advantage_zero": float((advantage == 0).mean()),
         "staleness_mean": float(age.mean()) if (age >= 0).all() else None,
         "num_steps": len(steps),
-        "num_tokens": statistics.num_tokens,
-        "fill": statistics.fill,
-        "rank_imbalance": statistics.imbalance,
+        "num_tokens": plan.statistics(number, 1).num_tokens,
     }
 
 

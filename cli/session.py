@@ -12,7 +12,7 @@ from rich.console import Console
 from graphcredit.cli.output.console import out, tell
 from graphcredit.cli.output.escape import Plain
 from graphcredit.cli.output.tables import print_table, write_csv, write_json
-from graphcredit.store.errors import GraphcreditError, OptionError
+from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.files.output import output_path
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
@@ -92,15 +92,11 @@ def _write(table: pa.Table, format_: str, path: Path | None) -> list[str]:
     """Write rows; return what to know about them."""
     if path is not None and format_ == "parquet":
         from graphcredit.store.files.tables import write_table_unsynced
+        from graphcredit.store.sql.values import for_parquet
 
-        try:
-            write_table_unsynced(table, path)
-        except pa.ArrowNotImplementedError as error:
-            raise OptionError(
-                f"Parquet must have a type for each column: {error}. Cast it, as in "
-                "`SELECT column::VARCHAR`"
-            ) from error
-        return []
+        table, as_text = for_parquet(table)
+        write_table_unsynced(table, path)
+        return [f"notice: Parquet has no type for {name!r}: written as text" for name in as_text]
     if path is not None:
         with path.open("w", encoding="utf-8") as stream:
             if format_ == "table":

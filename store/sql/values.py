@@ -1,5 +1,6 @@
-"""Convert the values of query results to Python's."""
+"""Convert the values of query results to Python's, and to types that Parquet can store."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,32 @@ def python_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     num_rows = max(1, min(_ROWS, table.num_rows * _BYTES // max(1, table.nbytes)))
     for batch in table.to_batches(max_chunksize=num_rows):
         yield from zip(*map(python_values, batch.columns), strict=True)
+
+
+def for_parquet(table: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Return a table that Parquet can store, and the names of columns that had to become text."""
+    renamed: list[str] = []
+    for index, field in enumerate(table.schema):
+        if not _is_storable(field):
+            texts = [
+                value
+                if value is None or isinstance(value, str)
+                else json.dumps(value, ensure_ascii=False, default=str)
+                for value in python_values(table[index])
+            ]
+            table = table.set_column(index, field.name, pa.array(texts, pa.string()))
+            renamed.append(field.name)
+    return table, renamed
+
+
+def _is_storable(field: pa.Field) -> bool:
+    import pyarrow.parquet as pq
+
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
 
 
 def _value(scalar: Any) -> Any:

@@ -8,10 +8,8 @@ from graphcredit.viewer.widgets.colours import SignedScale
 from tests.viewer.flows.screen import (
     acted,
     ask,
-    cells,
     choose,
     click_in_graph,
-    column,
     expect_at,
     expect_same_after_reload,
     in_graph,
@@ -74,17 +72,7 @@ def test_a_click_on_a_transition_shows_its_steps_and_leads_to_them(page: Page, s
     open_page(page, "graph", **_HERE, estimator="graphgpo")
     click_in_graph(page, "e0-2")
     expect_at(page, "graph", at="e0-2")
-    expect(page.get_by_text("Steps of this transition")).to_be_visible()
-    expect(column(page, "trajectory_id")).to_have_text(["x", "y"])
-    sql = """
-        SELECT * FROM credit WHERE iteration = 1 AND state_id = 0 AND next_state_id = 2
-        ORDER BY trajectory_id
-    """
-    rows = ask(store, sql)
-    for name in rows.column_names:
-        if name.startswith(("gigpo_", "graphgpo_")):
-            shown = [float(cell) for cell in cells(page, name)]
-            assert shown == pytest.approx(rows[name].to_pylist()), name
+    expect(page.get_by_role("link", name="x, step")).to_have_count(1)
     page.get_by_role("link", name="y, step 0").click()
     expect_at(page, "trajectory", task="t0", trajectory="y", step=0)
     expect(acted(page)).to_have_text("c")

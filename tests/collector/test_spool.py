@@ -70,6 +70,14 @@ def test_a_spool_is_a_line_of_json_for_what_was_acknowledged_at_once(tmp_path: P
     assert second[:9] == f"{zlib.crc32(second[9:].encode()):08x} "
 
 
+def test_a_float32_comes_back_bit_by_bit(tmp_path: Path):
+    # The shortest text of this number is nearer to its neighbour once it was read as a float64.
+    logprobs = np.array([0x15AE43FD], np.uint32).view(np.float32)
+    path = _spool(tmp_path / "w7.jsonl", [encode_steps([_row(0, response_logprobs=logprobs)])])
+    (row,) = read_spool(path).rows
+    assert row["response_logprobs"].tobytes() == logprobs.tobytes()
+
+
 def test_a_torn_tail_at_any_byte_costs_only_the_torn_step(tmp_path: Path):
     messages = [encode_steps([_row(index)]) for index in range(2)]
     whole = _spool(tmp_path / "whole.jsonl", messages).read_bytes()
@@ -126,7 +134,7 @@ def test_the_steps_before_a_torn_tail_are_recovered_and_the_spool_is_kept(tmp_pa
     assert recovered.num_bytes_unread == len(encode_steps([_row(1)])) - 8
     assert recovered.quarantined == store.quarantine_dir / "w7-000000.jsonl"
     note = json.loads(recovered.quarantined.with_suffix(".json").read_text())
-    assert note["source"] == "spool/w7.jsonl"
+    assert (note["source"], note["reason"]) == ("spool/w7.jsonl", "its last line is torn")
     assert note["num_bytes_unread"] == recovered.num_bytes_unread
     assert _stored(store) == [("x", 0, None)]
 
@@ -228,6 +236,17 @@ def test_the_unfinished_shard_of_a_dead_worker_is_removed_and_others_are_not(tmp
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _IDS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5)
 _DISTANCE = st.floats(0, LARGEST_NUMBER)
+_LOGPROBS = st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=5)
+_IMAGES = st.one_of(st.binary(max_size=9), st.just("images/a.png"))
+
+
+def _with_ids(logged: tuple[dict[str, Any], list[float] | None]) -> dict[str, Any]:
+    columns, logprobs = logged
+    if logprobs is None:
+        return columns
+    return columns | {"response_ids": [*range(len(logprobs))], "response_logprobs": logprobs}
+
+
 _COLUMNS = st.fixed_dictionaries(
     {
         "state": _TEXT,
@@ -236,7 +255,9 @@ _COLUMNS = st.fixed_dictionaries(
         "reward": st.floats(-LARGEST_NUMBER, LARGEST_NUMBER),
     },
     optional={
+        "observation": _TEXT,
         "thought": _TEXT,
+        "images": st.lists(_IMAGES, max_size=2),
         "admissible_actions": st.lists(_TEXT, max_size=3),
         "is_action_valid": st.booleans(),
         "cost": st.floats(1e-9, 1e9),
@@ -252,7 +273,7 @@ _COLUMNS = st.fixed_dictionaries(
 
 
 @settings(max_examples=examples(50), deadline=None)
-@given(columns=_COLUMNS)
+@given(columns=st.tuples(_COLUMNS, st.none() | _LOGPROBS).map(_with_ids))
 def test_a_step_comes_out_of_a_spool_as_it_comes_out_of_a_recorder(
     tmp_path_factory: pytest.TempPathFactory, columns: dict[str, Any]
 ):

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -130,8 +131,9 @@ def _refuse_named_twice(path: Path) -> None:
     with path.open("rb") as raw:
         text = decompressed(raw, path).read().decode(errors="replace").lstrip("\ufeff")
     decoder, at = json.JSONDecoder(object_pairs_hook=once), 0
-    while (begin := _NOT_SPACE.search(text, at)) is not None:
-        at = decoder.raw_decode(text, begin.start())[1]
+    with suppress(json.JSONDecodeError):  # A reader takes other texts than JSON too.
+        while (begin := _NOT_SPACE.search(text, at)) is not None:
+            at = decoder.raw_decode(text, begin.start())[1]
 
 
 def _of_value(value: object) -> Iterator[tuple[str, bool | float]]:

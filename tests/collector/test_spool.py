@@ -134,7 +134,7 @@ def test_the_steps_before_a_torn_tail_are_recovered_and_the_spool_is_kept(tmp_pa
     assert (recovered.num_steps, recovered.run_id, recovered.iteration) == (1, "r0", 3)
     assert recovered.num_bytes_unread == len(encode_steps([_row(1)])) - 8
     assert recovered.quarantined == store.quarantine_dir / "w7-000000.jsonl"
-    note = json.loads(recovered.quarantined.with_suffix(".json").read_text())
+    note = json.loads((store.quarantine_dir / "w7-000000.json").read_text())
     assert (note["source"], note["reason"]) == ("spool/w7.jsonl", "its last line is torn")
     assert note["num_bytes_unread"] == recovered.num_bytes_unread
     assert _stored(store) == [("x", 0, None)]

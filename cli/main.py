@@ -18,6 +18,7 @@ from graphcredit.store.errors import (
     GraphcreditError,
     InputError,
     MissingDependencyError,
+    OptionError,
     interrupts,
     missing_extras,
     system_errors,
@@ -62,6 +63,7 @@ def main() -> None:
     """
     try:
         with interrupts(), system_errors(), missing_extras(), _flushed():
+            _refuse_undecodable(sys.argv)
             warnings.showwarning = _show_warning
             app()
     except KeyboardInterrupt:
@@ -85,6 +87,18 @@ def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -
         sys.stderr.write(f"notice: {plain_text(str(message))}\n")
     else:
         _SHOW_WARNING(message, category, *rest)
+
+
+def _refuse_undecodable(arguments: list[str]) -> None:
+    """Raise OptionError for an argument that is not UTF-8, for example a path in Latin-1."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise OptionError(
+                f"arguments must be UTF-8: found {os.fsencode(argument)!r}. Rename the file, or "
+                "reach it by another path"
+            ) from None
 
 
 @contextmanager

@@ -141,6 +141,10 @@ class Store:
         """The spools of workers: steps that are not in a shard yet."""
         return self.root / "spool"
 
+    def spools(self) -> list[Path]:
+        """Return the spools that are being written or left over, of older versions too."""
+        return sorted(p for p in self.spool_dir.glob("*") if p.suffix in (".jsonl", ".arrows"))
+
     @property
     def quarantine_dir(self) -> Path:
         """Files that broke a rule, each with a note that says why."""

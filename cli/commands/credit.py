@@ -148,7 +148,7 @@ def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[Ba
 def _finish(store: "Store") -> None:
     """Bring the catalog up to date, and name what is still waiting to become steps."""
     rebuild(store)
-    for spool in sorted(store.spool_dir.glob("*.jsonl")):
+    for spool in store.spools():
         tell(
             f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "
             "worker is dead, `graphcredit check STORE --recover` brings them in"

@@ -24,6 +24,7 @@ from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import STEP_COLUMNS
 
 _ARRAYS = {c.name: ARRAYS[c.type] for c in STEP_COLUMNS if c.type in ARRAYS}
+_NARROW = [name for name, dtype in _ARRAYS.items() if dtype is np.float32]
 _NEEDED = frozenset(c.name for c in STEP_COLUMNS if not c.nullable) - {"worker_id", *DEFAULTS}
 _VERSION = 2
 """Of the format; in the first line."""
@@ -88,7 +89,13 @@ class SpoolWriter:
 
 def encode_steps(rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the line of some steps."""
-    return _line({"steps": rows})
+    return _line({"steps": list(map(_exact, rows))})
+
+
+def _exact(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a step with wide floats: the text of a narrow one is too short to be read as wide."""
+    wide = {name: row[name].astype(np.float64) for name in _NARROW if name in row}
+    return {**row, **wide} if wide else row
 
 
 def encode_end(trajectory_id: str, end: Mapping[str, bool]) -> bytes:
@@ -169,6 +176,8 @@ def _value(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: The line is torn, or is not that of its checksum.
     """
+    if not line.endswith(b"\n"):
+        raise ValueError("its last line is torn")
     text = line[9:-1]
     if line != b"%08x %s\n" % (zlib.crc32(text), text):
         raise ValueError("its checksum does not match")

@@ -64,6 +64,7 @@ _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"images/.*", None),
     (rf"spool/{NAME}\.lock", None),
     (rf"spool/{NAME}\.(jsonl|closing)", "left_over_spool"),
+    (rf"spool/{NAME}\.arrows", "old_spool"),
     (r".*\.tmp", "left_over_temporary"),
     (rf"({'|'.join(ITERATION_TABLES)}|history)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),

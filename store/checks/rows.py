@@ -10,7 +10,7 @@ from duckdb.func import ARROW
 from graphcredit.store.checks.file_rules import RowRule, Severity
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.relations import RowRelation
-from graphcredit.store.checks.step_relations import MISSING_IMAGE, STEP_RELATIONS
+from graphcredit.store.checks.step_relations import MISSING_IMAGES, STEP_RELATIONS
 from graphcredit.store.checks.table_relations import TABLE_RELATIONS
 from graphcredit.store.checks.value_rules import IS_JSON_OBJECT, are_json_objects
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
@@ -61,12 +61,11 @@ def open_database(store: Store, scratch: str) -> duckdb.DuckDBPyConnection:
     database.execute(f"SET temp_directory={quoted(scratch)}")
     database.create_function(IS_JSON_OBJECT, are_json_objects, ["VARCHAR"], "BOOLEAN", type=ARROW)
 
-    def missing_image(paths: list[str | None]) -> str:
-        """Return the first path of an image without a file; empty if there is none."""
-        missing = (p for p in paths if p and is_image_path(p) and not (store.root / p).is_file())
-        return next(missing, "")
+    def missing_images(paths: list[str | None]) -> list[str]:
+        """Return the paths of images without a file."""
+        return [p for p in paths if p and is_image_path(p) and not (store.root / p).is_file()]
 
-    database.create_function(MISSING_IMAGE, missing_image, ["VARCHAR[]"], "VARCHAR")
+    database.create_function(MISSING_IMAGES, missing_images, ["VARCHAR[]"], "VARCHAR[]")
     return database
 
 

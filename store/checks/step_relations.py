@@ -95,8 +95,20 @@ _STARTS = """
     FROM sequence WHERE step_index = 0 AND previous_index IS NULL
 """
 
-MISSING_IMAGE = "missing_image"
+MISSING_IMAGES = "missing_images"
 """Name of the SQL function that looks for the files of images."""
+
+_PICTURED = f"""
+    WITH pictured AS MATERIALIZED (
+        SELECT checked_file, file_row_number, trajectory_id,
+            {MISSING_IMAGES}(list_transform(images, lambda i: i.path)) AS missing
+        FROM steps_table WHERE images IS NOT NULL
+    )
+    SELECT * FROM pictured JOIN (
+        SELECT checked_file, len(list_distinct(flatten(list(missing)))) AS num_missing
+        FROM pictured GROUP BY checked_file
+    ) USING (checked_file)
+"""
 
 STEP_RELATIONS: tuple[RowRelation, ...] = (
     relation(
@@ -208,16 +220,12 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
     relation(
         "pictured",
         "steps",
-        f"""
-        SELECT checked_file, file_row_number, trajectory_id,
-            {MISSING_IMAGE}(list_transform(images, lambda i: i.path)) AS missing
-        FROM steps_table
-        """,
+        _PICTURED,
         RowRule(
             name="image_file",
             holds="the files that steps name as their images must be in the store's folder images/",
-            condition="missing = ''",
-            found="missing",
+            condition="len(missing) = 0",
+            found="missing[1] || if(num_missing > 1, ' and ' || (num_missing - 1) || ' more', '')",
             remedy="bring them back: training needs them; `--quarantine` leaves the shard alone",
             is_movable=False,
         ),

@@ -18,13 +18,19 @@ from graphcredit.store.schema import (
     ENTITY_COLUMNS,
     NODE_COLUMNS,
     NOTE_COLUMNS,
+    NUM_BARS,
     RELATION_COLUMNS,
     REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
+    SUMMARY_ADVANTAGE_COLUMNS,
+    SUMMARY_TRAJECTORY_COLUMNS,
     Column,
 )
 
 _of_credit = partial(rule, remedy=RECREDIT)
+_of_replay = partial(rule, remedy=REPLAY_AGAIN)
+
+_NUM_PLAYED = "list_count([q, q_plays, v, v_plays, v_actions, v_repeats, advantage, advantage_se])"
 
 
 def _table(
@@ -117,8 +123,69 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
         remedy=RECREDIT,
     ),
     _table(
+        "summary_trajectories",
+        SUMMARY_TRAJECTORY_COLUMNS,
+        _of_credit(
+            "summary_steps",
+            "num_steps must be the number of steps that the trajectory has",
+            "num_steps = num_logged",
+            "num_steps || ' of ' || trajectory_id || ', which has ' || num_logged",
+        ),
+        key="task_id, trajectory_id",
+        references=(("task_id, trajectory_id", "steps", "task_id, trajectory_id"),),
+        sql="""
+        FROM summary_trajectories_table LEFT JOIN (
+            SELECT task_id, trajectory_id, count(*) AS num_logged FROM steps_table GROUP BY ALL
+        ) USING (task_id, trajectory_id)
+        """,
+        remedy=RECREDIT,
+    ),
+    _table(
+        "summary_advantages",
+        SUMMARY_ADVANTAGE_COLUMNS,
+        no_null_elements("bars"),
+        _of_credit(
+            "summary_bars",
+            f"bars must be {NUM_BARS} numbers whose sum is num_steps",
+            f"len(bars) = {NUM_BARS} AND list_sum(bars) = num_steps",
+            "len(bars) || ' bars of ' || coalesce(list_sum(bars), 0) || ' steps'",
+        ),
+        _of_credit(
+            "summary_scale",
+            "scale must be 0 or a power of two, and no advantage greater",
+            "greatest(most, -least) <= scale AND (scale = 0 OR log2(nullif(scale, 0)) % 1 = 0)",
+            "'from ' || least || ' to ' || most || ', scale ' || scale",
+        ),
+        key="trajectory_id, estimator",
+        remedy=RECREDIT,
+    ),
+    _table(
         "replay",
         REPLAY_COLUMNS,
+        _of_replay(
+            "replay_or_failure",
+            "a replay must have either all its numbers or a failure",
+            f"{_NUM_PLAYED} = if(failure IS NULL, 8, 0)",
+            f"{_NUM_PLAYED} || ' numbers, failure ' || coalesce(failure, 'null')",
+        ),
+        _of_replay(
+            "replay_plays",
+            "steps_left and plays must be 1 or more, v_actions and v_repeats at most v_plays",
+            "least(steps_left, q_plays, v_plays, v_actions) >= 1 "
+            "AND coalesce(v_repeats >= 0 AND greatest(v_actions, v_repeats) <= v_plays, true)",
+            _shown("steps_left, q_plays, v_plays, v_actions, v_repeats"),
+        ),
+        _of_replay(
+            "replay_share",
+            "q and v must be shares of their plays, advantage their difference, with a finite "
+            "advantage_se above 0",
+            "q BETWEEN 0 AND 1 AND v BETWEEN 0 AND 1 "
+            "AND abs(q * q_plays - round(q * q_plays)) < 1e-6 "
+            "AND abs(v * v_plays - round(v * v_plays)) < 1e-6 "
+            "AND abs(q - v - advantage) < 1e-9 AND isfinite(q + v + advantage) "
+            "AND isfinite(advantage_se) AND advantage_se > 0",
+            _shown("q, v, advantage, advantage_se"),
+        ),
         key="trajectory_id, step_index, settings",
         references=(
             (

@@ -37,7 +37,7 @@ _PART = re.compile(
 )
 _SHARED = re.compile(r"states\.toml|er_graph/[^/]+\.parquet|images/.+(?<!\.tmp)")
 """Files of all runs."""
-_STAYS = re.compile(r"spool/[^/]+\.jsonl|quarantine/[^/]+\.parquet")
+_STAYS = re.compile(r"spool/[^/]+\.(jsonl|arrows)|quarantine/[^/]+\.parquet")
 _AT_ONCE = 8
 """Files that are copied at a time: object storage is far away."""
 _ATTEMPTS = 3

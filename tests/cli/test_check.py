@@ -119,16 +119,21 @@ def test_json_names_files_whose_names_are_no_text(
     assert notice["file"] == "caf\udce9"
 
 
-def test_a_path_that_is_no_text_is_refused_in_one_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "arguments", [("check", b"/caf\xe9"), ("states", b"/", b"--task", b"caf\xe9")]
+)
+def test_an_argument_that_is_no_text_is_refused_in_one_line(
+    arguments: tuple[str | bytes, ...],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(sys, "argv", ["graphcredit", "check", os.fsdecode(b"/caf\xe9")])
+    monkeypatch.setattr(sys, "argv", ["graphcredit", *map(os.fsdecode, arguments)])
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
     assert capsys.readouterr().err.splitlines() == [
-        "graphcredit: paths must be UTF-8: found b'/caf\\xe9'. Rename it, or reach it by another "
-        "path"
+        f"graphcredit: arguments must be UTF-8: found {arguments[-1]!r}. Rename the file, or reach "
+        "it by another path"
     ]
 
 

@@ -151,10 +151,11 @@ def test_text_of_logs_cannot_act_on_the_terminal(tmp_path: Path):
     state = "[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
     steps = trajectory("x", [state, "a", "B"])
     store = write_store(tmp_path / "store", steps)
-    result = graphcredit_sql(store.root, "SELECT state FROM steps", "--unlocked")
-    assert result.stdout.splitlines()[1] == (
-        r"[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
-    )
+    for unlocked in ((), ("--unlocked",)):
+        result = graphcredit_sql(store.root, "SELECT state FROM steps", *unlocked)
+        assert result.stdout.splitlines()[1] == (
+            r"[red]loud[/red]\x1b[2J\x1b]0;title\x07 :smile:\r\n\u202egnol"
+        )
     for format_ in ("csv", "json"):
         arguments = (store.root, "SELECT state FROM steps", "--format", format_, "--unlocked")
         assert "\x1b" not in _on_terminal(80, *arguments)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ from graphcredit.collector.recording.spool_format import (
 )
 from graphcredit.collector.recording.validation import check_step
 from graphcredit.store import Store, create_store, read_steps
-from graphcredit.store.errors import SchemaError
+from graphcredit.store.errors import RecorderError, SchemaError
 from graphcredit.store.schema import LARGEST_NUMBER
 from tests.examples import examples
 
@@ -68,6 +69,14 @@ def test_a_spool_is_a_line_of_json_for_what_was_acknowledged_at_once(tmp_path: P
     images = [{"bytes": "cG5n", "path": None}]
     assert json.loads(second[9:]) == {"steps": [row | {"images": images, "response_ids": [3, -1]}]}
     assert second[:9] == f"{zlib.crc32(second[9:].encode()):08x} "
+
+
+def test_a_float32_comes_back_bit_by_bit(tmp_path: Path):
+    # The shortest text of this number is nearer to its neighbour once it was read as a float64.
+    logprobs = np.array([0x15AE43FD], np.uint32).view(np.float32)
+    path = _spool(tmp_path / "w7.jsonl", [encode_steps([_row(0, response_logprobs=logprobs)])])
+    (row,) = read_spool(path).rows
+    assert row["response_logprobs"].tobytes() == logprobs.tobytes()
 
 
 def test_a_torn_tail_at_any_byte_costs_only_the_torn_step(tmp_path: Path):
@@ -125,8 +134,8 @@ def test_the_steps_before_a_torn_tail_are_recovered_and_the_spool_is_kept(tmp_pa
     assert (recovered.num_steps, recovered.run_id, recovered.iteration) == (1, "r0", 3)
     assert recovered.num_bytes_unread == len(encode_steps([_row(1)])) - 8
     assert recovered.quarantined == store.quarantine_dir / "w7-000000.jsonl"
-    note = json.loads(recovered.quarantined.with_suffix(".json").read_text())
-    assert note["source"] == "spool/w7.jsonl"
+    note = json.loads((store.quarantine_dir / "w7-000000.json").read_text())
+    assert (note["source"], note["reason"]) == ("spool/w7.jsonl", "its last line is torn")
     assert note["num_bytes_unread"] == recovered.num_bytes_unread
     assert _stored(store) == [("x", 0, None)]
 
@@ -153,6 +162,21 @@ def test_a_spool_of_another_version_is_refused(tmp_path: Path):
     path.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
     with pytest.raises(SchemaError, match="its version is not 2"):
         read_spool(path)
+
+
+@pytest.mark.parametrize("name", ["w7.arrows", "w7.closing"])
+def test_steps_of_an_older_version_stay_where_they_are_and_are_named(tmp_path: Path, name: str):
+    store = create_store(tmp_path / "store")
+    store.spool_dir.mkdir()
+    old = store.spool_dir / name
+    with pa.OSFile(str(old), "wb") as file, pa.ipc.new_stream(file, pa.schema([])):
+        pass
+    before, held = old.read_bytes(), dict[str, str]()
+    assert recover_spools(store, on_held=held.__setitem__) == []
+    assert f"{name} has steps of an older version, in no shard" in held["w7"]
+    with pytest.raises(RecorderError, match="recover them with the version of graphcredit that"):
+        StepRecorder(store, run_id="r0", iteration=3, worker_id="w7")
+    assert old.read_bytes() == before
 
 
 def test_an_end_marks_the_last_step_of_its_trajectory(tmp_path: Path):
@@ -228,6 +252,17 @@ def test_the_unfinished_shard_of_a_dead_worker_is_removed_and_others_are_not(tmp
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _IDS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=5)
 _DISTANCE = st.floats(0, LARGEST_NUMBER)
+_LOGPROBS = st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=5)
+_IMAGES = st.one_of(st.binary(max_size=9), st.just("images/a.png"))
+
+
+def _with_ids(logged: tuple[dict[str, Any], list[float] | None]) -> dict[str, Any]:
+    columns, logprobs = logged
+    if logprobs is None:
+        return columns
+    return columns | {"response_ids": [*range(len(logprobs))], "response_logprobs": logprobs}
+
+
 _COLUMNS = st.fixed_dictionaries(
     {
         "state": _TEXT,
@@ -236,7 +271,9 @@ _COLUMNS = st.fixed_dictionaries(
         "reward": st.floats(-LARGEST_NUMBER, LARGEST_NUMBER),
     },
     optional={
+        "observation": _TEXT,
         "thought": _TEXT,
+        "images": st.lists(_IMAGES, max_size=2),
         "admissible_actions": st.lists(_TEXT, max_size=3),
         "is_action_valid": st.booleans(),
         "cost": st.floats(1e-9, 1e9),
@@ -252,7 +289,7 @@ _COLUMNS = st.fixed_dictionaries(
 
 
 @settings(max_examples=examples(50), deadline=None)
-@given(columns=_COLUMNS)
+@given(columns=st.tuples(_COLUMNS, st.none() | _LOGPROBS).map(_with_ids))
 def test_a_step_comes_out_of_a_spool_as_it_comes_out_of_a_recorder(
     tmp_path_factory: pytest.TempPathFactory, columns: dict[str, Any]
 ):

@@ -112,8 +112,9 @@ def test_steps_that_are_in_no_shard_are_counted(tmp_path: Path):
     root = credited(tmp_path / "one").root
     (root / "spool").mkdir()
     (root / "spool" / "w0.jsonl").write_bytes(b"steps")
+    (root / "spool" / "w1.arrows").write_bytes(b"steps of an older version")
     (root / "spool" / ".lock").touch()
-    assert copy_store(str(root), REMOTE).left == {"spool": 1}
+    assert copy_store(str(root), REMOTE).left == {"spool": 2}
 
 
 def test_a_damaged_file_is_not_copied_either_way(tmp_path: Path):

@@ -45,7 +45,7 @@ def test_files_that_are_missing_are_told_and_the_shard_stays(tmp_path: Path):
     assert "found images/b.png; bring them back" in error.message
     (store.root / "images/a.png").unlink()
     (error,) = check_store(store).errors
-    assert (error.rows, error.found) == ((0, 1), "images/a.png")
+    assert (error.rows, error.found) == ((0, 1), "images/a.png and 1 more")
     before = sorted(store.root.rglob("*.parquet"))
     quarantine_store(store)
     assert sorted(store.root.rglob("*.parquet")) == before

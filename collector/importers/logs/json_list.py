@@ -58,6 +58,7 @@ class _Text:
         self._limit = limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._text, self._at, self._is_whole = "", 0, False
+        self._line, self._column = 1, 1
 
     def next_character(self) -> str:
         """Return the next one that is no white space; empty at the end."""
@@ -72,7 +73,7 @@ class _Text:
         """Go behind a character."""
         following = self.next_character()
         if following != character:
-            raise ValueError(f"expected {character!r}, found {following!r}")
+            raise self._error(f"expected {character!r}, found {following!r}", self._at)
         self._at += 1
 
     def take_value(self) -> Any:
@@ -83,7 +84,7 @@ class _Text:
                 value, end = _decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if self._is_whole or not self._is_cut(error):
-                    raise ValueError(error.msg) from None
+                    raise self._error(error.msg, error.pos) from None
             else:
                 # `1.` at the end of what is in memory may be a part of `1.5`.
                 behind = self._text[end : end + 3]
@@ -97,11 +98,22 @@ class _Text:
         is_near_end = error.pos > len(self._text) - 16
         return is_near_end or error.msg.startswith("Unterminated string")
 
+    def _error(self, message: str, at: int) -> ValueError:
+        line, column = self._place(at)
+        return ValueError(f"{message}: line {line} column {column}")
+
+    def _place(self, at: int) -> tuple[int, int]:
+        """Return line and column of a character in memory, each from 1."""
+        _, newline, line = self._text[:at].rpartition("\n")
+        column = len(line) + (1 if newline else self._column)
+        return self._line + self._text.count("\n", 0, at), column
+
     def _read_on(self) -> None:
         """Read at least as much as is left, so that a long value is begun a few times only."""
         left = self._text[self._at :]
         if len(left) > self._limit:
             raise too_long(self._limit)
+        self._line, self._column = self._place(self._at)
         data = self._read(max(_CHUNK, len(left)))
         self._is_whole = not data
         self._text = left + self._decoder.decode(data, final=not data)

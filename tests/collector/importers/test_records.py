@@ -55,10 +55,11 @@ def test_a_list_is_read_item_by_item(items: list[Any], chunk: int, indent: int |
 @pytest.mark.parametrize(
     ("text", "num_items", "reason"),
     [
-        ("[1, 2, oops, 4]", 2, "Expecting value"),
-        ("[1 2]", 1, "expected ']', found '2'"),
-        ("[1, 2", 2, "expected ']', found ''"),
-        ('[1, "two', 1, "Unterminated string"),
+        ("[1, 2, oops, 4]", 2, "Expecting value: line 1 column 8"),
+        ("[1,\n 2,\n oops, 4]", 2, "Expecting value: line 3 column 2"),
+        ("[1 2]", 1, "expected ']', found '2': line 1 column 4"),
+        ("[1, 2", 2, "expected ']', found '': line 1 column 6"),
+        ('[1, "two', 1, "Unterminated string starting at: line 1 column 5"),
     ],
 )
 @pytest.mark.parametrize("chunk", [1, 100])
@@ -66,7 +67,7 @@ def test_a_list_that_breaks_off(text: str, num_items: int, reason: str, chunk: i
     items = list_items(io.BytesIO(text.encode()).read)
     with patch.object(json_list, "_CHUNK", chunk):
         assert len([next(items) for _ in range(num_items)]) == num_items
-        with pytest.raises(ValueError, match=reason):
+        with pytest.raises(ValueError, match=f"{reason}$"):
             next(items)
 
 
@@ -83,7 +84,8 @@ def test_long_lists_are_as_short_ones(tmp_path: Path):
     assert [record.value for record in sound] == WALKS
     assert (last.place, str(last.value)) == (
         "item 4",
-        "it must be JSON, as the rest of the list: Expecting value",
+        "it must be JSON, as the rest of the list: Expecting value: line 1 column "
+        f"{broken.read_text().index('oops') + 1}",
     )
 
 

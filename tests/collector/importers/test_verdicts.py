@@ -75,6 +75,16 @@ def test_what_does_not_match_is_counted_and_named(tmp_path: Path):
     assert any(note.startswith("1 verdict of several trajectories each") for note in notes)
 
 
+@pytest.mark.parametrize("before", ["", "\n ", '{"id": "r-1", "score": 0}\n'])
+def test_two_values_of_one_name_are_refused(before: str, tmp_path: Path):
+    log, kind = write_lines(tmp_path / "log.jsonl", *LOG), "jsonl" if before else "json"
+    same = write(tmp_path / f"same.{kind}", before + '{"r-0": 1, "r-0": 1}')
+    assert imported(log, tmp_path / "store", verdicts=same).num_success == 1
+    two = write(tmp_path / f"two.{kind}", before + '{"r-0": 1, "r-0": 0}')
+    with pytest.raises(InputError, match="r-0 must have one value in an object: it has two"):
+        imported(log, tmp_path / "store", verdicts=two)
+
+
 def test_a_file_without_verdicts_is_refused(tmp_path: Path):
     log = write_lines(tmp_path / "log.jsonl", *LOG)
     nothing = write(tmp_path / "v.json", {"a": {"b": "c"}})

@@ -167,7 +167,7 @@ class Panel:
             for step in steps.slice(0, _MOST_LINKS).to_pylist():
                 self._step_link(step)
         if len(steps) > _MOST_LINKS:
-            st.caption(f"{len(steps) - _MOST_LINKS} more in the table.")
+            st.caption(f"{counted(len(steps) - _MOST_LINKS, 'more step')} took it.")
 
     def _step_link(self, step: Mapping[str, Any]) -> None:
         facts = f"{outcome(step['succeeded'])}, {signed(step.get(self.column))}"

@@ -39,7 +39,7 @@ MERGE_VERSION_KEY = "merge_version"
 MERGE_VERSIONS: Mapping[str, int] = {"segments": 3}
 """Versions of this program's merges that came to make other states; 1 if a merge is not here."""
 
-HISTORY_VERSION = 3
+HISTORY_VERSION = 4
 """Version of the counts in `history/`."""
 
 

@@ -26,8 +26,9 @@ from graphcredit.store.provenance.sources import Sources, source_named
 from graphcredit.store.schema import split_estimator_column
 
 Freshness: TypeAlias = Literal["current", "stale", "mixed", "foreign"]
-"""`stale`: a source or the merge has changed since. `mixed`: the shards of the iteration were made in several
-ways, or some have no credit. `foreign`: another program wrote it and does not name its sources."""
+"""`stale`: a source or the merge has changed since. `mixed`: the shards of the iteration were made
+in several ways, or some have no credit. `foreign`: another program wrote it and does not name its
+sources."""
 
 FRESHNESS_SCHEMA = pa.schema(
     [

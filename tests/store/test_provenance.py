@@ -18,7 +18,7 @@ from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.er_graph import merge_er_graph
-from graphcredit.store.provenance import freshness
+from graphcredit.store.provenance import configuration
 from graphcredit.store.provenance.freshness import credit_freshness, doubts
 from graphcredit.store.provenance.sources import Sources
 from graphcredit.store.sql.catalog import connect, run_trusted_query
@@ -54,7 +54,9 @@ def _stale(store: Store) -> list[int]:
     for state in states:
         shards = store.shards("r0", state.iteration)
         if state.state == "stale":
-            with pytest.raises(InputError, match=r"is stale, it|is stale: its|older than the steps"):
+            with pytest.raises(
+                InputError, match=r"is stale, it|is stale: its|older than the steps"
+            ):
                 check_credit(store, shards, f"{state.estimator}_advantage")
         else:
             check_credit(store, shards, f"{state.estimator}_advantage")
@@ -256,7 +258,7 @@ def test_credit_of_states_by_another_version_of_the_merge_is_stale(
         settings = CreditSettings(estimators=configure(["graphgpo"]), merge=merge)
         assign_credit(store, settings, iteration=number)
     assert _stale(store) == []
-    monkeypatch.setitem(cast(dict[str, int], freshness.MERGE_VERSIONS), "segments", 4)
+    monkeypatch.setitem(cast(dict[str, int], configuration.MERGE_VERSIONS), "segments", 4)
     assert _stale(store) == [1]
     (state,) = credit_freshness(store, iteration=1)
     assert state.reason == "its states are by version 3 of the merge segments, which is at 4"

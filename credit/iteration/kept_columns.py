@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -109,8 +110,10 @@ class PreviousCredit:
 
 def _cure(name: str, settings: CreditSettings) -> str:
     """Return how to have the columns again; nothing where these settings do not take them."""
+    wanted: dict[str, Any] = dict(settings)
     try:
-        CreditSettings(**dict(settings) | {"estimators": configure([name])})
+        wanted["estimators"] = configure([name])
+        CreditSettings(**wanted)
     except OptionError:
         return ""
     return f". Run credit again with --estimator {name}"

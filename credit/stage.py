@@ -320,7 +320,7 @@ def _nothing_found(store: Store, run_id: str | None, iteration: int | None) -> s
     else:
         there = f"runs: {', '.join(store.runs()) or 'none'}"
     message = f"{store.root} must have step shards{wanted}: found none ({there})"
-    if num_spools := len(list(store.spool_dir.glob("*.jsonl"))):
+    if num_spools := len(store.spools()):
         spools = counted(num_spools, "spool")
         message += f". Run `graphcredit check STORE --recover` to recover {spools}"
     return message

@@ -204,7 +204,9 @@ SUMMARY_ADVANTAGE_COLUMNS: tuple[Column, ...] = (
 
 STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
-    _column("state", _STRING, "its text, as the rules leave it"),
+    _column("state", _STRING, "the first text seen there"),
+    _nullable("identity", _STRING, "its text, as the rules leave it; null without any"),
+    _nullable("signature", pa.int64(), "hash of its admissible actions, where they matter"),
     _column("num_total", _INT, "trajectories that acted in the state"),
     _column("num_success", _INT, "successful ones among them"),
     _column("score", _DOUBLE, "3SPO's score S of the state"),

@@ -3,17 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.estimators.table import is_of_other_version
+from graphcredit.credit.estimators.table import configure, is_of_other_version
 from graphcredit.credit.iteration.columns import read_keys
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Piece, read_rows
-from graphcredit.store.errors import SchemaError
+from graphcredit.store.errors import OptionError, SchemaError
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.provenance.configuration import (
@@ -77,7 +78,7 @@ class PreviousCredit:
             }
             is_kept, reason = _judge(name, made_by, its_columns, settings, outdated)
             if reason:
-                notices.append(f"{reason}. Run credit again with --estimator {name}")
+                notices.append(reason + _cure(name, settings))
             if is_kept:
                 columns += its_columns
                 configuration[name] = next(each for each in made_by if each is not None)
@@ -105,6 +106,17 @@ class PreviousCredit:
             table = pa.concat_tables(read_rows(file, self.columns, rows))
         present = {name: table[name].to_numpy() for name in table.column_names}
         return nulls | {name: values.astype(np.float32) for name, values in present.items()}
+
+
+def _cure(name: str, settings: CreditSettings) -> str:
+    """Return how to have the columns again; nothing where these settings do not take them."""
+    wanted: dict[str, Any] = dict(settings)
+    try:
+        wanted["estimators"] = configure([name])
+        CreditSettings(**wanted)
+    except OptionError:
+        return ""
+    return f". Run credit again with --estimator {name}"
 
 
 def _judge(

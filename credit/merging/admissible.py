@@ -59,7 +59,13 @@ def _hash(text: str) -> int:
 
 
 def signature_of_nodes(signature_of_step: Ints, state_of_step: Ints, num_nodes: int) -> Ints:
-    """Return [num_nodes] what the set of signatures logged at each node is, as a code.
+    """Return [num_nodes] what the set of signatures logged at each node is, as a code."""
+    lasting = lasting_signatures(signature_of_step, state_of_step, num_nodes)
+    return np.where(lasting == UNKNOWN, UNKNOWN, factorise(lasting)[0])
+
+
+def lasting_signatures(signature_of_step: Ints, state_of_step: Ints, num_nodes: int) -> Ints:
+    """Return [num_nodes] what the set of signatures logged at each node is, as a hash.
 
     Args:
         signature_of_step: [num_steps] from `signatures`.
@@ -75,7 +81,7 @@ def signature_of_nodes(signature_of_step: Ints, state_of_step: Ints, num_nodes: 
     np.add.at(totals, node, mixed)
     has_any = np.zeros(num_nodes, bool)
     has_any[node] = True
-    return np.where(has_any, factorise((totals >> np.uint64(1)).astype(np.int64))[0], UNKNOWN)
+    return np.where(has_any, (totals >> np.uint64(1)).astype(np.int64), UNKNOWN)
 
 
 def is_compatible(mine: Ints | int, others: Ints) -> Bools:

@@ -6,17 +6,23 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from graphcredit.credit.merging.admissible import signature_of_nodes, unite
+from graphcredit.credit.merging.admissible import (
+    UNKNOWN,
+    lasting_signatures,
+    signature_of_nodes,
+    unite,
+)
 from graphcredit.credit.merging.overrule.forms import Forms, forms_of
 from graphcredit.credit.merging.rules import Rule
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes, exact_nodes, merge_nodes
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.state_rules.file import StateRules
 
 _NO_RULES = StateRules()
 _AFTER = "\x1e"
-"""Stands between what is kept of a state and the rest of its name."""
+"""Stands between what is kept of a state and its normal form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,8 +104,22 @@ class Candidates:
         group, kept = self.nodes.group_of_node, self.form.kept_of(self.nodes)
         return group * len(self.form.kept_texts) + kept
 
-    def names(self) -> list[str]:
-        """Return [num_nodes] the normal form of each state, after what is kept; any at a goal."""
+    def names(self) -> pa.Table:
+        """Return [num_nodes] what each state is known by in all iterations; anything at a goal.
+
+        `identity`: its normal form, after what is kept. `signature`: of its admissible actions;
+        null where none were logged, or the guard is off.
+        """
+        nodes = self.nodes
+        signature = lasting_signatures(self.signature, nodes.state_of_step, len(nodes.text_of_node))
+        return pa.table(
+            {
+                "identity": pa.array(self._identities(), pa.string()),
+                "signature": arrow_of(signature, is_null=signature == UNKNOWN),
+            }
+        )
+
+    def _identities(self) -> list[str]:
         forms, kept = self.form_of(self.nodes).tolist(), self.form.kept_of(self.nodes).tolist()
         kept_texts = [f"{text}{_AFTER}" if text else "" for text in self.form.kept_texts]
         return [kept_texts[k] + self.forms[code] for code, k in zip(forms, kept, strict=True)]

@@ -55,8 +55,8 @@ class Merged:
     """Returns what was merged; counting costs something, so it is called only when asked for."""
     texts: Callable[[], list[str]] | None
     """Returns [num_nodes] what the merge compares of each state's text; None where that is all."""
-    names: Callable[[], list[str]] | None
-    """Returns [num_nodes] what the states are called in all iterations; None where that is the
+    names: Callable[[], pa.Table] | None
+    """Returns [num_nodes] what the states are known by in all iterations; None where that is the
     text, or where the merge has no names that last."""
 
 

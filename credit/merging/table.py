@@ -18,6 +18,7 @@ from graphcredit.credit.merging.rules import rules_of
 from graphcredit.credit.options import MergeOptions
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
+from graphcredit.store.provenance.configuration import MERGE_VERSION_KEY, MERGE_VERSIONS
 from graphcredit.store.state_rules.file import STATE_RULES_KEY, StateRules
 
 GUARD_COLUMN = "admissible_actions"
@@ -60,7 +61,7 @@ class MergeSettings(MergeOptions):
         row = merge_named(self.merge)
         described |= {name: getattr(self, name) for name in row.options}
         if row.version > 1:
-            described["merge_version"] = row.version
+            described[MERGE_VERSION_KEY] = row.version
         if self.is_exact:
             return described
         rules = {"rules": list(self.normalise), "substitutions": list(self.substitute)}
@@ -97,7 +98,7 @@ def _open_segments(settings: MergeSettings, keep: KeepVectors | None) -> MergeMe
 
 MERGES: tuple[Merge, ...] = (
     Merge(name="exact", open=lambda settings, keep: ExactMerge(), goes_on=False),
-    Merge(name="segments", open=_open_segments, version=3, is_python=True),
+    Merge(name="segments", open=_open_segments, version=MERGE_VERSIONS["segments"], is_python=True),
     Merge(
         name="embedding",
         options=("threshold", "embedder"),

@@ -225,7 +225,7 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
             "num_success BETWEEN 0 AND num_total",
             "num_success || ' of ' || num_total",
         ),
-        key="task_id, state",
+        key="task_id, coalesce(identity, state), signature",
     ),
     _table("entities", ENTITY_COLUMNS, no_null_elements("aliases"), key="task_id, entity_id"),
     _table(

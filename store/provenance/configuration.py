@@ -33,7 +33,13 @@ BALANCES = ("trajectories", "states", "group")
 """`trajectories` of a group, all steps of one having one value; `states`: the steps that start from
 one state; `group`: all steps of a group. Readers ignore any other word."""
 
-HISTORY_VERSION = 3
+MERGE_VERSION_KEY = "merge_version"
+"""The version of the merge that made the states; 1 if it is missing."""
+
+MERGE_VERSIONS: Mapping[str, int] = {"segments": 3}
+"""Versions of this program's merges that came to make other states; 1 if a merge is not here."""
+
+HISTORY_VERSION = 4
 """Version of the counts in `history/`."""
 
 

@@ -16,13 +16,19 @@ import pyarrow as pa
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
-from graphcredit.store.provenance.configuration import CreditConfiguration, configuration_of
+from graphcredit.store.provenance.configuration import (
+    MERGE_VERSION_KEY,
+    MERGE_VERSIONS,
+    CreditConfiguration,
+    configuration_of,
+)
 from graphcredit.store.provenance.sources import Sources, source_named
 from graphcredit.store.schema import split_estimator_column
 
 Freshness: TypeAlias = Literal["current", "stale", "mixed", "foreign"]
-"""`stale`: a source has changed since. `mixed`: the shards of the iteration were made in several
-ways, or some have no credit. `foreign`: another program wrote it and does not name its sources."""
+"""`stale`: a source or the merge has changed since. `mixed`: the shards of the iteration were made
+in several ways, or some have no credit. `foreign`: another program wrote it and does not name its
+sources."""
 
 FRESHNESS_SCHEMA = pa.schema(
     [
@@ -80,7 +86,18 @@ def judge(
         return "stale", "; ".join(f"it was made of other {name} than there are" for name in names)
     if not known[0]:
         return "foreign", "its shards do not say what it was made of"
+    if was_other := _other_merge(known[0]):
+        return "stale", was_other
     return "current", ""
+
+
+def _other_merge(configuration: CreditConfiguration) -> str:
+    """Return that another version of the merge made the states; nothing where it did not."""
+    merge = configuration.get("merge")
+    was, now = configuration.get(MERGE_VERSION_KEY, 1), MERGE_VERSIONS.get(str(merge), 1)
+    if merge not in MERGE_VERSIONS or was == now:
+        return ""
+    return f"its states are by version {was} of the merge {merge}, which is at {now}"
 
 
 def credit_freshness(

@@ -9,6 +9,7 @@ from graphcredit.collector.environments.base import Observation, Transition
 from graphcredit.collector.playing.branching.allocation import Allocation, StateScore
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError
@@ -135,3 +136,12 @@ def test_counts_by_the_older_formula_are_refused_until_they_are_counted_anew(tmp
     ):
         _read(store, "t0")
     assert _read(_credited(store), "t0").num_rollouts("t0", "A") == 6
+
+
+def test_a_state_whose_text_rules_change_is_known_by_its_first_text(tmp_path: Path):
+    rollouts = [trajectory(f"w{number}", "Hall c won", success=True) for number in range(12)]
+    store = write_store(tmp_path / "store", *rollouts)
+    merge = MergeSettings(normalise=("casefold",))
+    assign_credit(store, CreditSettings(estimators=configure(["spo3"]), merge=merge))
+    # S = 13 ** -1, 8 S = 0.62: known, and mastered; nothing is known of another writing
+    assert [_read(store, "t0").num_rollouts("t0", text) for text in ("Hall", "HALL")] == [1, 8]

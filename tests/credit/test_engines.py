@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.credit.estimators.table import ESTIMATORS, configure
-from graphcredit.credit.inputs.run_history.counts import RunHistory
+from graphcredit.credit.inputs.run_history.counts import NAME_SCHEMA, RunHistory
 from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
 from graphcredit.credit.iteration.engines.local import (
     LOCAL,
@@ -306,15 +306,23 @@ def test_no_more_batches_are_under_way_than_two_for_each_cpu(
     assert len(list(folder.iterdir())) == len(TASKS)
 
 
+def _names(tasks: list[str], states: list[str | None], signatures: list[int | None]) -> pa.Table:
+    columns = [tasks, states, [None] * len(tasks), signatures]
+    arrays = map(pa.array, columns, NAME_SCHEMA.types)
+    return pa.table([*arrays], schema=NAME_SCHEMA)
+
+
 def test_counts_travel_between_processes():
     history = RunHistory({"merge": "exact"})
-    names = {"task_id": ["t", "t"], "state": ["A", "B"]}
-    counts = {"num_total": [3, 1], "num_success": [1, 1]}
-    history.add(4, "mark", history.keyed(pa.table(names | counts)), 3)
+    names = _names(["t", "t"], ["A", "B"], [None, 7])
+    counts = names.append_column("num_total", [[3, 1]]).append_column("num_success", [[1, 1]])
+    history.add(4, "mark", history.keyed(counts), 3)
     copy: RunHistory = pickle.loads(pickle.dumps(history))
     # Nobody acts at a goal, which has no name.
-    wanted = pa.table({"task_id": ["t", "t", "u", "t"], "state": ["B", "A", "A", None]})
-    assert [found.tolist() for found in copy.look_up(wanted)] == [[1, 3, 0, 0], [1, 1, 0, 0]]
+    wanted = _names(["t", "t", "u", "t"], ["B", "A", "A", None], [None] * 4)
+    assert copy.signed(wanted)["signature"].to_pylist() == [7, None, None, None]
+    found = [numbers.tolist() for numbers in copy.look_up(copy.signed(wanted))]
+    assert found == [[1, 3, 0, 0], [1, 1, 0, 0]]
     assert copy.iterations == {4: "mark"}
     assert (copy.num_trajectories, copy.merge) == (3, {"merge": "exact"})
 

@@ -176,13 +176,16 @@ def test_a_name_is_what_the_rules_leave_of_a_text(tmp_path: Path):
     rules = MergeSettings(normalise=("casefold",))
     iterations = [trajectory("x", [text, "a", "end"]) for text in ("Hall", "hall", "HALL")]
     rows = _history(_credit(_write(tmp_path / "s", iterations), rules))
-    assert [(row["state"], row["num_total"]) for row in rows] == [("hall", 3)]
+    names = [(row["state"], row["identity"], row["num_total"]) for row in rows]
+    assert names == [("Hall", "hall", 3)]
 
 
 def test_without_rules_a_name_is_the_text(tmp_path: Path):
     store = _credit(_write(tmp_path / "s", _iterations()), MergeSettings())
     # x ends in D and w at the goal: nobody acts there.
-    assert {row["state"] for row in _history(store)} == {"A", "B", "C"}
+    rows = _history(store)
+    assert {row["state"] for row in rows} == {"A", "B", "C"}
+    assert {(row["identity"], row["signature"]) for row in rows} == {(None, None)}
 
 
 def test_states_of_which_other_things_are_kept_have_other_names(tmp_path: Path):
@@ -190,9 +193,53 @@ def test_states_of_which_other_things_are_kept_have_other_names(tmp_path: Path):
     store = _write(tmp_path / "s", [trajectory("x", path) for path in paths])
     rules = '[[ignore]]\nwords = ["wet", "dry"]\n[[keep]]\nwords = ["wet", "dry"]\n'
     store.state_rules_path.write_text(rules)
-    counts = {row["state"]: row["num_total"] for row in _history(_credit(store, MergeSettings()))}
-    assert sorted(counts.values()) == [1, 2]
-    assert all(name.endswith("hall wet") for name in counts)
+    rows = _history(_credit(store, MergeSettings()))
+    assert {row["state"]: row["num_total"] for row in rows} == {"hall wet": 2, "hall dry": 1}
+    assert all(row["identity"].endswith("hall wet") for row in rows)
+
+
+def _with_lists(
+    path: list[str], *lists: list[str] | None, name: str = "x", success: bool = False
+) -> Rows:
+    steps = trajectory(name, path, success=success)
+    return [step | {"admissible_actions": own} for step, own in zip(steps, lists, strict=True)]
+
+
+def _visits(store: Store) -> dict[str, int]:
+    rows = _history(_credit(store, MergeSettings(normalise=("casefold",))))
+    counts = {row["state"]: row["num_total"] for row in rows}
+    assert len(counts) == len(rows)
+    return counts
+
+
+def test_the_guard_holds_between_iterations_too(tmp_path: Path):
+    looks = [("Hall", ["open"]), ("hall", ["close"]), ("HALL", ["open"])]
+    iterations = [_with_lists([text, "a", "end"], actions) for text, actions in looks]
+    assert _visits(_write(tmp_path / "s", iterations)) == {"Hall": 2, "hall": 1}
+
+
+def test_a_trajectory_counts_once_in_each_state_that_the_guard_keeps_apart(tmp_path: Path):
+    path = ["Hall", "a", "hall", "b", "Hall", "a", "end"]
+    iterations = [_with_lists(path, ["open"], ["close"], ["open"])]
+    assert _visits(_write(tmp_path / "s", iterations)) == {"Hall": 1, "hall": 1}
+
+
+def test_a_state_without_a_list_is_the_one_where_most_acted_before(tmp_path: Path):
+    won = [_with_lists(["hall", "b", "end"], ["b"], name=name, success=True) for name in "xy"]
+    lost = _with_lists(["start", "go", "Hall", "a", "end"], ["go"], ["a"], name="z")
+    store = _write(
+        tmp_path / "s",
+        [
+            [*lost, *won[0], *won[1]],
+            _with_lists(["start", "go", "HALL"], ["go"]),
+            _with_lists(["HALL", "a", "end"], None),
+        ],
+    )
+    assert _visits(store) == {"Hall": 1, "hall": 3, "start": 2}
+    # To the hall where both won, S = 4 ** -1: w = 0.5 exp(-0.1), and (0.5 - w)(1 - 1/4).
+    (shard,) = store.shards("r0", 1)
+    (reward,) = pq.ParquetFile(shard.credit_path).read()["spo3_step_reward"].to_pylist()
+    assert reward == pytest.approx(0.45242 + 0.04758 * 0.75, abs=1e-5)
 
 
 @pytest.mark.parametrize("merge", ["segments", "embedding"])

@@ -207,6 +207,7 @@ def test_a_broken_file_stops_credit_before_it_writes(tmp_path: Path):
         ({"field": "v[].t"}, '{"t": 1, "v": [{"t": 4, "w": 5}]}', '{"t": 1, "v": [{"w": 5}]}'),
         ({"field": "*.t"}, '{"t": 1, "u": {"t": 3}}', '{"t": 1, "u": {}}'),
         ({"field": "t"}, '{"t": 1', '{"t": 1'),
+        ({"field": "t"}, '{"u": 1.10, "v":  1e400}', '{"u": 1.10, "v":  1e400}'),
     ],
 )
 def test_what_is_left_of_a_text(rule: dict[str, Any], text: str, left: str):
@@ -235,4 +236,5 @@ def test_a_field_goes_and_nothing_else(value: Any, is_indented: bool):
     text = json.dumps(value, indent=2 if is_indented else None)
     left = find(StateRule(field="**.t"), text).text
     assert json.loads(left) == _pruned(value)
-    assert left == find(StateRule(field="**.t"), json.dumps(value)).text
+    if "t" not in json.dumps(value):
+        assert left == text

@@ -172,11 +172,13 @@ def test_a_slice_of_texts_is_of_whole_groups():
     assert list(text_slices.text_slices(texts[:0], starts[:1])) == []
 
 
-def test_the_index_is_the_share_of_what_either_has():
+@pytest.mark.parametrize("few", [1, 16, 10_000])
+def test_what_few_states_have_is_compared_as_what_many_have(few: int, monkeypatch: Any):
     rng = np.random.default_rng(0)
     own = [set(rng.integers(0, 70, rng.integers(0, 9)).tolist()) for _ in range(50)]
     pairs = [(10 + node, code) for node, codes in enumerate(own) for code in sorted(codes)]
     node, code = np.array(pairs).T
+    monkeypatch.setattr(jaccard, "_FEW", few)
     sets = jaccard.Sets(node=node, code=code)
     (block,) = jaccard.compare([sets], np.array([0, 10, 60]), np.array([1]))
     assert (block.rows, block.first) == (range(10, 60), 10)
@@ -192,6 +194,15 @@ def test_words_that_one_state_alone_has_take_no_memory():
     code = np.concatenate([[0, 1, *range(2 + 50 * n, 52 + 50 * n)] for n in range(60)])
     sets = jaccard.Sets(node=node, code=code)
     members = jaccard._Members.of(sets, 0, 60)
-    assert members.bits.shape == (60, 1)
+    assert (members.bits.shape, len(members.holder)) == ((60, 1), 0)
     is_other = ~np.eye(60, dtype=bool)
     np.testing.assert_allclose(members.index(0, 60)[is_other], 2 / 102)
+
+
+def test_words_that_few_states_have_take_no_bits():
+    """480 states, each word in two of them: 480 words, no bit of them."""
+    node, code = np.repeat(np.arange(480), 2), np.repeat(np.arange(480), 2)
+    code[1::2] = (code[1::2] + 1) % 480
+    members = jaccard._Members.of(jaccard.Sets(node=node, code=code), 0, 480)
+    assert (members.bits.any(), members.bits.shape[1]) == (False, 1)
+    assert members.index(0, 1)[0, [0, 1, 2, 479]] == pytest.approx([1, 1 / 3, 0, 1 / 3])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 from graphcredit.cli.main import app
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.er_graph import merge_er_graph
+from graphcredit.store.provenance import configuration
 from graphcredit.store.provenance.freshness import credit_freshness, doubts
 from graphcredit.store.provenance.sources import Sources
 from graphcredit.store.sql.catalog import connect, run_trusted_query
@@ -52,7 +54,9 @@ def _stale(store: Store) -> list[int]:
     for state in states:
         shards = store.shards("r0", state.iteration)
         if state.state == "stale":
-            with pytest.raises(InputError, match=r"is stale, it|older than the steps"):
+            with pytest.raises(
+                InputError, match=r"is stale, it|is stale: its|older than the steps"
+            ):
                 check_credit(store, shards, f"{state.estimator}_advantage")
         else:
             check_credit(store, shards, f"{state.estimator}_advantage")
@@ -243,6 +247,21 @@ def test_credit_is_marked_by_the_sources_that_its_inputs_name(tmp_path: Path):
         for name in ("earlier", "entities", "steps")
     }
     assert marks == {"earlier": {"earlier"}, "entities": {"entities"}, "steps": set()}
+
+
+def test_credit_of_states_by_another_version_of_the_merge_is_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    store = _three_iterations(tmp_path / "s")
+    merges = [MergeSettings(merge=name, min_merge_precision=0) for name in ("segments", "exact")]
+    for number, merge in enumerate(merges, start=1):
+        settings = CreditSettings(estimators=configure(["graphgpo"]), merge=merge)
+        assign_credit(store, settings, iteration=number)
+    assert _stale(store) == []
+    monkeypatch.setitem(cast(dict[str, int], configuration.MERGE_VERSIONS), "segments", 4)
+    assert _stale(store) == [1]
+    (state,) = credit_freshness(store, iteration=1)
+    assert state.reason == "its states are by version 3 of the merge segments, which is at 4"
 
 
 def test_rules_of_states_that_came_later_make_all_credit_stale(tmp_path: Path):

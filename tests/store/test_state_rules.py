@@ -1,14 +1,22 @@
 """The file states.toml: its errors name the line, and its patterns take linear time."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphcredit.store import create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.state_rules.file import parse_state_rules, read_state_rules
-from graphcredit.store.state_rules.pattern import compile_path, compile_pattern
+from graphcredit.store.state_rules.pattern import (
+    compile_path,
+    compile_pattern,
+    compile_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -100,3 +108,38 @@ def test_no_pattern_runs_away(pattern: str, text: str):
     """With anything to go back over, one of these would take hours."""
     assert compile_pattern(pattern).search(text) is None
     assert compile_path("**.x").fullmatch("a." * 100_000) is None
+
+
+def test_what_many_phrases_begin_with_is_looked_for_once():
+    words = compile_words(tuple(f"meeting room {number}" for number in range(2_000)))
+    assert words.pattern.count("meeting") == 1
+    assert [match[0] for match in words.finditer("meeting room 12, Meeting  room 2000")] == [
+        "meeting room 12"
+    ]
+
+
+_PHRASE = st.lists(st.sampled_from(["a", "ab", "abc", "b", "(", "a-"]), min_size=1, max_size=3)
+
+
+@given(st.lists(_PHRASE.map(" ".join), min_size=2, max_size=12, unique=True), st.text("ab( -c"))
+def test_the_longest_phrase_that_fits_is_taken(phrases: list[str], text: str):
+    pieces = [match.span() for match in compile_words(tuple(phrases)).finditer(text)]
+    assert pieces == list(_longest(phrases, text))
+
+
+def _longest(phrases: list[str], text: str) -> Iterator[tuple[int, int]]:
+    """Yield where phrases are: the slow twin, which tries each at each place."""
+    place = 0
+    while place < len(text):
+        fits = (_fit(phrase, text, place) for phrase in sorted(phrases, key=len, reverse=True))
+        stop = next((stop for stop in fits if stop), None)
+        if stop:
+            yield place, stop
+        place = stop or place + 1
+
+
+def _fit(phrase: str, text: str, place: int) -> int | None:
+    start, end = (r"\b" if letter.isalnum() else "" for letter in (phrase[0], phrase[-1]))
+    blanks = "[ \t]+".join(map(re.escape, phrase.split()))
+    match = re.compile(start + blanks + end).match(text, place)
+    return match and match.end()

@@ -88,7 +88,7 @@ def whole_store(root: Path) -> Store:
     write_rows(root / NOTES, NOTE_COLUMNS, [on_step, noted | {"trajectory_id": "x", "note": ""}])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
     score |= {"score": 0.5, "num_rollouts": 2}
-    write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {CONFIGURATION_KEY: b'{"formula": 3}'})
+    write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {CONFIGURATION_KEY: b'{"formula": 4}'})
     vectors = {"text_hash": [b"0123456789abcdef"], "vector": [[0.5, 0.5]]}
     (root / VECTORS).parent.mkdir(parents=True)
     pq.write_table(pa.table(vectors), root / VECTORS)

@@ -18,7 +18,7 @@ from graphcredit.viewer.widgets.text import show_code
 
 def no_steps(store: Store) -> None:
     """Say that the store has no shard: it is empty, or its first steps are in spools."""
-    if any(store.spool_dir.glob("*.jsonl")):
+    if store.spools():
         st.info(
             "The first steps of this store are being recorded: reload this page when a shard is "
             "full, or the recorder is closed. If the recorder was killed, recover its steps:"

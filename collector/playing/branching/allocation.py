@@ -2,7 +2,8 @@
 
 The counts are of earlier iterations, and do not change while an iteration is collected. An
 iteration that is itself counted cannot be collected any more. A state is looked up by its task and
-exact text. If a merge united several texts, only the first is known here; the others count as new.
+exact text. If rules united several texts, only the first is known here; the others count as new. If
+the guard made several states of that text, it is the one in which most trajectories acted.
 """
 
 import math
@@ -80,7 +81,7 @@ class Allocation:
                     score=row["score"],
                     num_rollouts=row["num_rollouts"],
                 )
-                for row in known.to_pylist()
+                for row in known.sort_by("num_total").to_pylist()
             },
             g_max=made_by["options"]["g_max"],
             omega_k=made_by["options"]["omega_k"],

@@ -7,13 +7,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, ranges
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
 
 _WORD = 64
 _BIT = np.uint64(1) << np.arange(_WORD, dtype=np.uint64)
+_FEW = 16
+"""Members of less than one node in so many are looked up; others are compared as bits."""
+
 _BLOCK = 1 << 20
 """Words of bits that are compared at a time: bounds the memory, changes no number."""
 
@@ -70,27 +73,51 @@ def compare(kinds: Sequence[Sets], node_start: Ints, groups: Ints) -> Iterator[B
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Members:
-    """The sets of a group's nodes; what one node alone has is counted, and takes no bit."""
+    """The sets of a group's nodes; what one node alone has is counted, and takes no memory."""
 
     size: Ints
     """[num_nodes] members of each set."""
     bits: Bits
-    """[num_nodes, num_words] the members that several nodes have."""
+    """[num_nodes, num_words] the members that many nodes have."""
+    first: Ints
+    """[num_nodes + 1] where each node's members that few nodes have begin."""
+    code: Ints
+    """[num_rare] their codes, node by node."""
+    num_holders: Ints
+    """[num_codes] how many nodes have each of these codes."""
+    holder: Ints
+    """[num_rare] which, code by code."""
 
     @classmethod
     def of(cls, sets: Sets, first: int, stop: int) -> "_Members":
         own = slice(*np.searchsorted(sets.node, (first, stop)).tolist())
         node = sets.node[own] - first
         code, _ = factorise(sets.code[own])
-        is_shared = np.bincount(code)[code] > 1
-        bit, shared = factorise(code[is_shared])
-        bits = np.zeros((stop - first, len(shared) // _WORD + 1), np.uint64)
-        np.bitwise_or.at(bits, (node[is_shared], bit // _WORD), _BIT[bit % _WORD])
-        return cls(size=np.bincount(node, minlength=stop - first), bits=bits)
+        num_holders = np.bincount(code)[code]
+        is_common = num_holders * _FEW > stop - first
+        is_rare = ~is_common & (num_holders > 1)
+        bit, common = factorise(code[is_common])
+        bits = np.zeros((stop - first, len(common) // _WORD + 1), np.uint64)
+        np.bitwise_or.at(bits, (node[is_common], bit // _WORD), _BIT[bit % _WORD])
+        rare, _ = factorise(code[is_rare])
+        return cls(
+            size=np.bincount(node, minlength=stop - first),
+            bits=bits,
+            first=np.searchsorted(node[is_rare], np.arange(stop - first + 1)),
+            code=rare,
+            num_holders=np.bincount(rare),
+            holder=node[is_rare][np.argsort(rare, kind="stable")],
+        )
 
     def index(self, start: int, stop: int) -> Floats:
         """Return [stop - start, num_nodes] Jaccard's index of some nodes with all."""
         both = np.bitwise_count(self.bits[start:stop, np.newaxis] & self.bits)
         both = both.sum(axis=-1, dtype=np.int64)
+        begin, end = self.first[[start, stop]].tolist()
+        if begin < end:
+            row = np.repeat(np.arange(stop - start), np.diff(self.first[start : stop + 1]))
+            owner, place = ranges(self.num_holders, self.code[begin:end])
+            pairs = row[owner] * both.shape[1] + self.holder[place]
+            both += np.bincount(pairs, minlength=both.size).reshape(both.shape)
         either = self.size[start:stop, np.newaxis] + self.size - both
         return np.divide(both, either, out=np.ones(both.shape), where=either > 0)

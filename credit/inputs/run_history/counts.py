@@ -1,9 +1,14 @@
 """Counts per (task, state) over the trajectories of a run: `history/` on disk.
 
-The counts are kept in DuckDB under hashes of the states, and joined with a batch's nodes. The texts
-of the states stand beside them, for the file; they go to disk where they outgrow memory. Only
-states in which a trajectory acted are there: no goal, and no end of a failure that is nothing else.
+A state is known by its `identity`, which the rules leave of its texts, and by the `signature` of
+its admissible actions; without rules by its text. The counts are kept in DuckDB under hashes of
+these, and joined with a batch's nodes. The texts stand beside them, for the file; they go to disk
+where they outgrow memory. Only states in which a trajectory acted are there: no goal, and no end of
+a failure that is nothing else.
 """
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute makes its functions when it is imported)
 
 import json
 import shutil
@@ -16,6 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store.files.atomic import atomic_path
@@ -35,7 +41,14 @@ _MEMORY = "512MiB"
 _LOADED_ROWS = 8_192
 _SORTED_BYTES = 32 << 20
 """Of the texts that are sorted at once."""
-_KEY = "unhex(sha256(state)) AS key"
+_HASH = "unhex(sha256(coalesce(identity, state)))"
+_KEY = f"{_HASH} AS key, coalesce(signature, -1) AS signed"
+_KEYS = "task_id, key, signed"
+
+NAME_SCHEMA = pa.schema(
+    [(name, _SCHEMA.field(name).type) for name in ("task_id", "state", "identity", "signature")]
+)
+"""What a state is known by."""
 
 
 @runtime_checkable
@@ -73,13 +86,14 @@ class RunHistory:
         self._database = duckdb.connect(
             ":memory:", config={"memory_limit": _MEMORY, "temp_directory": scratch}
         )
-        self._database.execute("CREATE TABLE names (task_id VARCHAR, key BLOB, state VARCHAR)")
+        keys = "task_id VARCHAR, key BLOB, signed BIGINT"
+        self._database.execute(f"CREATE TABLE names ({keys}, state VARCHAR, identity VARCHAR)")
         self._database.execute(
-            "CREATE TABLE counts (task_id VARCHAR, key BLOB, num_total BIGINT, num_success BIGINT)"
+            f"CREATE TABLE counts ({keys}, num_total BIGINT, num_success BIGINT)"
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what `look_up` needs: no texts."""
+        """Return what `look_up` and `signed` need: no texts."""
         counts = self._database.sql("FROM counts").to_arrow_table()
         own = ("merge", "iterations", "num_trajectories")
         return {"counts": counts} | {name: getattr(self, name) for name in own}
@@ -116,14 +130,14 @@ class RunHistory:
         """Keep the names of states, and return their counts for `add`, without the texts.
 
         Args:
-            counts: `task_id, state, num_total, num_success`; a state may stand there repeatedly.
+            counts: `NAME_SCHEMA` and `num_total, num_success`; a state may stand there repeatedly.
         """
         self._database.register("delta", counts)
         self._database.execute(
             f"""
             INSERT INTO names
-            SELECT task_id, key, any_value(state)
-            FROM (SELECT *, {_KEY} FROM delta) ANTI JOIN names USING (task_id, key) GROUP BY ALL
+            SELECT {_KEYS}, min(state), any_value(identity)
+            FROM (SELECT *, {_KEY} FROM delta) ANTI JOIN names USING ({_KEYS}) GROUP BY ALL
             """
         )
         keyed = self._database.sql(
@@ -151,7 +165,7 @@ class RunHistory:
         """Return n and k of states.
 
         Args:
-            names: [n] their `task_id` and `state`; a goal, whose state is null, has neither.
+            names: [n] `NAME_SCHEMA`; a goal, whose state is null, has neither.
 
         Returns:
             [n] trajectories that acted in each, and [n] the successful ones.
@@ -162,8 +176,8 @@ class RunHistory:
         sums_of_row = self._database.execute(
             f"""
             SELECT row, sum(num_total)::BIGINT, sum(num_success)::BIGINT
-            FROM (SELECT task_id, row, {_KEY} FROM wanted) JOIN counts USING (task_id, key)
-            GROUP BY row
+            FROM (SELECT task_id, row, {_KEY} FROM wanted WHERE state IS NOT NULL)
+            JOIN counts USING ({_KEYS}) GROUP BY row
             """
         ).fetchnumpy()
         self._database.unregister("wanted")
@@ -171,6 +185,34 @@ class RunHistory:
         num_total, num_success = (np.zeros(names.num_rows, np.int64) for _ in range(2))
         num_total[row], num_success[row] = sums
         return num_total, num_success
+
+    def signed(self, names: pa.Table) -> pa.Table:
+        """Return names; one without actions gets those of its earlier state, if there is one.
+
+        Of several, it is the one in which most trajectories acted.
+
+        Args:
+            names: [n] `NAME_SCHEMA`.
+        """
+        unsigned = names.append_column("row", arrow_of(np.arange(names.num_rows)))
+        unsigned = unsigned.filter(names["signature"].is_null())
+        self._database.register("unsigned", unsigned)
+        earlier = self._database.execute(
+            f"""
+            SELECT row, arg_max(signed, (visits, -signed)) AS signature
+            FROM (
+                SELECT row, signed, sum(num_total) AS visits
+                FROM (SELECT row, task_id, {_HASH} AS key FROM unsigned WHERE state IS NOT NULL)
+                JOIN counts USING (task_id, key) WHERE signed >= 0 GROUP BY ALL
+            )
+            GROUP BY row
+            """
+        ).fetchnumpy()
+        self._database.unregister("unsigned")
+        signature = numpy_of(pc.fill_null(names["signature"], -1)).copy()
+        signature[earlier["row"]] = earlier["signature"]
+        column = arrow_of(signature, is_null=signature < 0)
+        return names.set_column(names.schema.get_field_index("signature"), "signature", column)
 
     def save(self, path: Path, scores: StateScores) -> None:
         """Write the counts, with the score of each state and the rollouts to allocate there."""
@@ -189,14 +231,15 @@ class RunHistory:
         for _, tasks in groupby(zip(ends.tolist(), sizes, strict=True), lambda item: item[0]):
             names = [task for _, (task, _) in tasks]
             yield self._database.sql(
-                """
-                SELECT task_id, state, num_total, num_success
+                f"""
+                SELECT task_id, state, identity, nullif(signed, -1) AS signature, num_total,
+                    num_success
                 FROM (FROM names WHERE task_id BETWEEN $first AND $last) JOIN (
-                    SELECT task_id, key, sum(num_total)::INTEGER AS num_total,
+                    SELECT {_KEYS}, sum(num_total)::INTEGER AS num_total,
                         sum(num_success)::INTEGER AS num_success
                     FROM counts WHERE task_id BETWEEN $first AND $last GROUP BY ALL
-                ) USING (task_id, key)
-                ORDER BY task_id, state
+                ) USING ({_KEYS})
+                ORDER BY task_id, state, identity, signed
                 """,
                 params={"first": names[0], "last": names[-1]},
             ).to_arrow_table()

@@ -24,7 +24,7 @@ from graphcredit.credit.inputs.material import (
     StoredRun,
 )
 from graphcredit.credit.inputs.run_history.before import Past, count_trajectories
-from graphcredit.credit.inputs.run_history.counts import RunHistory, StateScores
+from graphcredit.credit.inputs.run_history.counts import NAME_SCHEMA, RunHistory, StateScores
 from graphcredit.credit.merging.merger import Merged, Merger
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import Plan, plan_batches, read_batches
@@ -120,7 +120,7 @@ class IterationPast:
     def of_batch(self, material: Material) -> Past:
         """Return the past of a batch's trajectories and nodes."""
         rank = self.scan.num_ended_before[material.number]
-        return _past(self.history, _names(material.merged), rank)
+        return _past(self.history, _names(material.merged, self.history), rank)
 
 
 class PastInMemory(InputProvider):
@@ -136,24 +136,28 @@ class PastInMemory(InputProvider):
 
     def of_batch(self, material: Material) -> Past:
         """Return the past of the trajectories and nodes of an iteration, and count it."""
-        rank, names = _rank(_ends(material.table, material.steps)), _names(material.merged)
+        rank = _rank(_ends(material.table, material.steps))
+        names = _names(material.merged, self._history)
         past = _past(self._history, names, rank)
         counts = self._history.keyed(_counts(material.steps, material.nodes, names))
         self._history.add(len(self._history.iterations), "", counts, len(rank))
         return past
 
 
-def _names(merged: Merged) -> pa.Table:
-    """Return [num_nodes] the `task_id` of each node, and its `state`: null at a goal."""
+def _names(merged: Merged, history: RunHistory) -> pa.Table:
+    """Return [num_nodes] what each node is known by, `NAME_SCHEMA`; `state` is null at a goal."""
     steps, nodes = merged.steps, merged.nodes
     first_step = np.unique(nodes.group_of_step, return_index=True)[1]
     tasks = steps.task_texts.take(arrow_of(steps.task[first_step][nodes.group_of_node]))
     is_goal = nodes.text_of_node < 0
+    states = steps.state_texts.take(arrow_of(nodes.text_of_node, is_null=is_goal))
+    columns = {"task_id": tasks, "state": states}
     if merged.names is None:
-        states = steps.state_texts.take(arrow_of(nodes.text_of_node, is_null=is_goal))
-    else:
-        states = pa.array(np.array(merged.names(), object), pa.string(), mask=is_goal)
-    return pa.table({"task_id": tasks, "state": states})
+        nulls = pa.nulls(len(states))
+        return pa.table(columns | {"identity": nulls, "signature": nulls}).cast(NAME_SCHEMA)
+    names = merged.names()
+    table = pa.table(columns | {name: names[name] for name in names.column_names})
+    return history.signed(table.cast(NAME_SCHEMA))
 
 
 def _past(history: RunHistory, names: pa.Table, rank: Ints) -> Past:
@@ -175,7 +179,7 @@ def _scan(shards: Sequence[Shard], plan: Plan, merger: Merger, history: RunHisto
         steps, _ = complete_trajectories(table)
         ends.append(_ends(table, steps))
         merged = merger.nodes(steps, table)
-        names = _names(merged)
+        names = _names(merged, history)
         counts.append(history.keyed(_counts(merged.steps, merged.nodes, names)))
     rank = _rank(pa.concat_tables(ends))
     return _Scan(

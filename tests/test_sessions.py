@@ -41,7 +41,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
         ("README.md", 4),
         ("docs/recording.md", 3),
         pytest.param("docs/tutorial.md", 11, marks=pytest.mark.slow),
-        pytest.param("docs/choosing-a-state.md", 3, marks=pytest.mark.slow),
+        pytest.param("docs/research/states.md", 3, marks=pytest.mark.slow),
         pytest.param("docs/commands.md", 10, marks=(pytest.mark.slow, pytest.mark.play)),
     ],
 )

@@ -9,22 +9,18 @@ goal. A page counts as shown when its script is done and nothing is on its way.
 
 import json
 import random
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
-from urllib.request import urlopen
 
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
 from benchmarks.machine import describe, run_graphcredit
+from tools.screenshots import VIEW, serving
 
 SIZES = (30, 100, 300, 2000)
 REPEATS = 3
@@ -54,9 +50,10 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         with (
-            _serve("-m", "graphcredit.cli.main", "view", store, "--port") as viewer,
-            _serve(
-                "-m", "streamlit", "run", trivial, "--server.headless=true", "--server.port"
+            serving(*VIEW, store, "--port") as viewer,
+            serving(
+                *("-m", "streamlit", "run", trivial, "--server.headless=true"),
+                *("--server.address=127.0.0.1", "--server.port"),
             ) as plain,
         ):
             _times(context, viewer, plain)
@@ -150,30 +147,6 @@ def _open(context: BrowserContext, address: str) -> Page:
 
 def _graph(page: Page) -> Any:
     return page.locator(".graph[data-ready]")
-
-
-@contextmanager
-def _serve(*arguments: object) -> Generator[str]:
-    """Run a server as long as the block runs; its last argument is a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, *map(str, arguments), str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            while server.poll() is None and not _is_up(f"http://127.0.0.1:{port}"):
-                time.sleep(0.2)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
-def _is_up(address: str) -> bool:
-    try:
-        urlopen(f"{address}/_stcore/health", timeout=5).close()
-    except OSError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ The store is made first, if it is not there: text games over six iterations, pla
 errs less in each.
 """
 
+import socket
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from urllib.request import urlopen
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-URL, PORT = "http://127.0.0.1:8599", "8599"
+VIEW = ("-m", "graphcredit.cli.main", "view")
 WIDTH = 1280
 PATIENCE = 60_000
 MOTION = 1000
@@ -56,11 +57,11 @@ def main() -> None:
     """Make the store and write the pictures: the two paths of the command line."""
     store, folder = map(Path, sys.argv[1:])
     make_store(store)
-    with viewer(store), sync_playwright() as playwright:
+    with serving(*VIEW, store, "--port") as address, sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-gpu"]
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
         for scheme in SCHEMES:
-            take(browser, scheme, folder)
+            take(browser, address, scheme, folder)
         browser.close()
 
 
@@ -79,34 +80,42 @@ def run(command: str) -> None:
 
 
 @contextmanager
-def viewer(store: Path) -> Generator[None]:
-    """Serve a store as long as the block runs."""
-    command = [sys.executable, "-m", "graphcredit.cli.main", "view", str(store), "--port", PORT]
-    with subprocess.Popen(command) as server:
+def serving(*arguments: object) -> Generator[str]:
+    """Serve pages as long as the block runs; yield their address.
+
+    Args:
+        arguments: Of Python; a free port is put behind them.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, *map(str, arguments), str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
         try:
-            while server.poll() is None and not is_up():
+            while server.poll() is None and not is_up(address):
                 time.sleep(0.2)
-            yield
+            yield address
         finally:
             server.terminate()
 
 
-def is_up() -> bool:
-    """Return whether the viewer answers."""
+def is_up(address: str) -> bool:
+    """Return whether a server of Streamlit answers."""
     try:
-        urlopen(f"{URL}/_stcore/health", timeout=5).close()
+        urlopen(f"{address}/_stcore/health", timeout=5).close()
     except OSError:
         return False
     return True
 
 
-def take(browser: Browser, scheme: Literal["light", "dark"], folder: Path) -> None:
+def take(browser: Browser, address: str, scheme: Literal["light", "dark"], folder: Path) -> None:
     """Take the pictures in one colour scheme, in as few colours as do."""
     with browser.new_context(color_scheme=scheme) as context:
         page = context.new_page()
         for name, (path, selected, height) in PICTURES.items():
             page.set_viewport_size({"width": WIDTH, "height": height})
-            page.goto(f"{URL}/{path}?{urlencode(selected)}")
+            page.goto(f"{address}/{path}?{urlencode(selected)}")
             wait_until_drawn(page)
             if path == "graph":
                 page.locator(".graph[data-ready]").wait_for()

@@ -51,7 +51,7 @@ class CreditReport:
     num_groups: int = 0
     """Groups with at least one complete trajectory."""
     num_singleton_groups: int = 0
-    """Groups of one trajectory: every relative advantage is 0."""
+    """Groups of one trajectory: there is nothing to compare it with."""
     num_degenerate_groups: int = 0
     """Groups whose trajectories all have the same return."""
     num_return_pairs: int = 0

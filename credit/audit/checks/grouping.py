@@ -137,8 +137,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="singleton_groups",
         severity=AuditSeverity.ERROR,
-        means="have a single trajectory: there is nothing to compare it with, every relative "
-        "advantage is 0",
+        means="have a single trajectory: there is nothing to compare it with, so its "
+        "credit is 0, or that of its outcome alone",
         remedy="give all rollouts of one task the same task_id (not one of their own, nor one with "
         "a path or a time in it), or play each task several times",
         of="groups",

@@ -15,7 +15,7 @@ from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
 from graphcredit.store.quarantine.move import quarantine_store
-from graphcredit.store.quarantine.plan import Move
+from graphcredit.store.quarantine.plan import FileMove
 
 _SHOWN_REFUSED = 5
 """Refused trajectories of a file that are named."""
@@ -47,7 +47,7 @@ def check(
     opened = open_store(store)
     held: dict[str, str] = {}
     recovered = _recover(opened, held) if recover else []
-    moved: list[Move] = []
+    moved: list[FileMove] = []
     try:
         report = _check(opened, moved, quarantine=quarantine)
     except BaseException:
@@ -81,7 +81,7 @@ def _recover(store: Store, held: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _check(store: Store, moved: list[Move], *, quarantine: bool) -> CheckReport:
+def _check(store: Store, moved: list[FileMove], *, quarantine: bool) -> CheckReport:
     """Check the store; with `quarantine`, move broken files. `moved` lists moves despite errors."""
     with progress("check") as show:
 
@@ -108,7 +108,7 @@ def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> N
         say(f"recovered {steps} of {spool['worker_id']}: {where}{left}")
 
 
-def _print_moved(moved: list[Move]) -> None:
+def _print_moved(moved: list[FileMove]) -> None:
     for item in moved:
         kept = f"; its sound trajectories are in {item.kept}" if item.kept else ""
         trajectories = counted(len(item.copied), "trajectory")
@@ -122,7 +122,7 @@ def _print_moved(moved: list[Move]) -> None:
         )
 
 
-def _refused(move: Move) -> str:
+def _refused(move: FileMove) -> str:
     """Return which trajectories of a file are refused, if only some are."""
     names = [name or "steps without a trajectory_id" for name in move.refused]
     more = [f"{len(names) - _SHOWN_REFUSED:,} more"] if len(names) > _SHOWN_REFUSED else []

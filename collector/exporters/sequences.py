@@ -18,7 +18,7 @@ class StepTokens:
 
 
 @dataclass(slots=True)
-class TokenSequence:
+class TrainingSequence:
     """Tokens of one step or more, with a value for each."""
 
     step_indices: list[int] = field(default_factory=list[int])
@@ -54,19 +54,19 @@ class TokenSequence:
             self.logprobs += logprobs
 
 
-def sequences_of(steps: Iterable[StepTokens]) -> Iterator[TokenSequence]:
+def sequences_of(steps: Iterable[StepTokens]) -> Iterator[TrainingSequence]:
     """Yield the sequences of the steps of one trajectory, in order.
 
     A prompt that does not begin with the whole sequence before begins a new one: templates that
     drop earlier reasoning, prompts with a window of the past.
     """
-    opened: TokenSequence | None = None
+    opened: TrainingSequence | None = None
     for step in steps:
         if opened is not None and opened.takes(step):
             continue
         if opened is not None:
             yield opened
-        opened = TokenSequence()
+        opened = TrainingSequence()
         opened.takes(step)
     if opened is not None:
         yield opened

@@ -11,7 +11,7 @@ from graphcredit.collector.replaying.decisions import LoggedStep
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class RetracedState:
     """A state of an episode, with everything that led to it."""
 
     view: PolicyView
@@ -31,7 +31,7 @@ class Place:
 
 def retrace(
     environment: Environment, steps: Sequence[LoggedStep], last: int
-) -> tuple[list[Place], str | None]:
+) -> tuple[list[RetracedState], str | None]:
     """Take the logged actions, as long as everything is as it was logged.
 
     Args:
@@ -43,8 +43,8 @@ def retrace(
         The places before step 0, 1, …, and, where all is as logged, after step `last`. And why
         there are no more; None if there are all.
     """
-    place = Place(view=PolicyView(observation=environment.reset()))
-    places: list[Place] = []
+    place = RetracedState(view=PolicyView(observation=environment.reset()))
+    places: list[RetracedState] = []
     for number, step in enumerate(steps[: last + 2]):
         problem = _seen_otherwise(place.view.observation, step)
         if problem is not None:
@@ -60,13 +60,13 @@ def retrace(
 
 
 def _taken(
-    environment: Environment, place: Place, steps: Sequence[LoggedStep], number: int
-) -> tuple[Place, Transition]:
+    environment: Environment, place: RetracedState, steps: Sequence[LoggedStep], number: int
+) -> tuple[RetracedState, Transition]:
     step = steps[number]
     before = place.view.observation
     decision = Decision(action=step.action, is_malformed=_was_malformed(before, steps, number))
     done = take(environment, before, decision)
-    reached = Place(
+    reached = RetracedState(
         view=after(place.view, decision, done),
         sent=(*place.sent, step.action) if done.is_action_valid else place.sent,
         key=blake2b(place.key + step.action.encode(), digest_size=16).digest(),

@@ -18,7 +18,7 @@ from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.playing.episode import after, drive, take
 from graphcredit.collector.playing.job import enter
 from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy
-from graphcredit.collector.replaying.retrace import Place
+from graphcredit.collector.replaying.retrace import RetracedState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +84,7 @@ class Values:
         with_oracle = of.policy.needs_oracle
         return enter(self._environments, self._task, of.cache_dir, with_oracle=with_oracle)
 
-    def of(self, places: Iterable[Place]) -> Mapping[bytes, Value]:
+    def of(self, places: Iterable[RetracedState]) -> Mapping[bytes, Value]:
         """Play on from places that have no value yet; return the value of each, by its key."""
         wanted = {place.key: place for place in places}
         endings: dict[bytes, list[_Ending]] = {}
@@ -100,19 +100,19 @@ class Values:
             )
         return {key: self._known[key] for key in wanted}
 
-    def is_known(self, place: Place) -> bool:
+    def is_known(self, place: RetracedState) -> bool:
         """Return whether the outcome of a place is known without a play: the episode has ended."""
         return place.is_over or place.num_steps >= self._playing.max_steps
 
     def _plays(
-        self, places: Iterable[Place]
+        self, places: Iterable[RetracedState]
     ) -> Iterator[Generator[DecisionRequest, list[Decision], _Ending]]:
         for place in places:
             for number in range(self._playing.num_plays):
                 yield self._play(place, number)
 
     def _play(
-        self, place: Place, number: int
+        self, place: RetracedState, number: int
     ) -> Generator[DecisionRequest, list[Decision], _Ending]:
         rng = play_rng(self._playing.seed, self._task, place, number)
         with closing(self.enter()) as environment:
@@ -130,7 +130,7 @@ class Values:
         return _Ending(place.key, first_action, success)
 
 
-def play_rng(seed: int, task: Task, place: Place, number: int) -> Random:
+def play_rng(seed: int, task: Task, place: RetracedState, number: int) -> Random:
     """Return the random number generator of one play from a place."""
     key = f"{seed}/{task.task_id}/{place.key.hex()}/{number}"
     return Random(int.from_bytes(blake2b(key.encode(), digest_size=16).digest()))

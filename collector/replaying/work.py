@@ -11,7 +11,7 @@ from graphcredit.collector.environments.prefix_cache import Environments
 from graphcredit.collector.environments.registry import all_environments
 from graphcredit.collector.policies.language.policy import forget
 from graphcredit.collector.replaying.decisions import LoggedStep, read_trajectories
-from graphcredit.collector.replaying.retrace import Place, retrace
+from graphcredit.collector.replaying.retrace import RetracedState, retrace
 from graphcredit.collector.replaying.values import Playing, Value, Values
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
@@ -120,7 +120,11 @@ class _TaskReplay:
 
 
 def _numbers(
-    values: Values, known: Mapping[bytes, Value], before: Place, reached: Place, action: str
+    values: Values,
+    known: Mapping[bytes, Value],
+    before: RetracedState,
+    reached: RetracedState,
+    action: str,
 ) -> Row:
     """Return Q, V and Q - V; Q has no error where the action ended the episode."""
     v, is_exact = known[before.key], values.is_known(reached)

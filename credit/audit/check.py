@@ -52,7 +52,7 @@ class Check:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class FaultLocation:
     """Where a fault is."""
 
     run_id: str
@@ -75,7 +75,7 @@ class Finding:
     """How much of what the check counts is affected."""
     total: int
     """How much there is."""
-    places: tuple[Place, ...]
+    places: tuple[FaultLocation, ...]
     """The worst few."""
     num_places: int
     """How many there are."""

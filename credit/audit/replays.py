@@ -30,7 +30,7 @@ _MATTERS = f"abs(q_minus_v) > {ERRORS} * advantage_se"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Estimate:
+class IntervalEstimate:
     """A number with its interval; without one where a single task has it."""
 
     value: float
@@ -51,11 +51,11 @@ class ColumnJudgement:
     """Replayed decisions with this credit."""
     num_groups: int
     """Groups with a rank correlation: Q - V is not the same in all of their decisions."""
-    rank_correlation: Estimate | None
+    rank_correlation: IntervalEstimate | None
     """Spearman's, in each group by itself; the mean over groups. Noise in Q - V lowers it."""
     num_deciding: int
     """Decisions with this credit that matter."""
-    sign_agreement: Estimate | None
+    sign_agreement: IntervalEstimate | None
     """The share of these whose credit has the sign of Q - V; no credit never agrees."""
 
     @property
@@ -80,7 +80,7 @@ class ReplayJudgement:
     """Decisions with Q - V."""
     num_failed: int
     """Decisions that could not be replayed; no number counts them."""
-    matters: Estimate | None
+    matters: IntervalEstimate | None
     """Share of the decisions that matter."""
     by_chance: float
     """Share that would seem to matter if none did."""
@@ -222,7 +222,7 @@ def _column(connection: duckdb.DuckDBPyConnection, column: str) -> ColumnJudgeme
 
 def _ratio(
     tasks: Sequence[str], numbers: Sequence[float], weights: Sequence[float]
-) -> Estimate | None:
+) -> IntervalEstimate | None:
     """Return Σ numbers / Σ weights with its interval over tasks; None if there is nothing."""
     if not tasks:
         return None
@@ -231,11 +231,11 @@ def _ratio(
     np.add.at(sums, np.searchsorted(names, tasks), np.stack([numbers, weights], axis=1))
     total, weight = sums.sum(axis=0)
     if len(names) == 1:
-        return Estimate(value=float(total / weight), low=None, high=None)
+        return IntervalEstimate(value=float(total / weight), low=None, high=None)
     drawn = np.random.default_rng(0).integers(len(names), size=(_DRAWS, len(names)))
     both = sums[drawn].sum(axis=1)
     low, high = np.quantile(both[:, 0] / both[:, 1], (0.025, 0.975))
-    return Estimate(value=float(total / weight), low=float(low), high=float(high))
+    return IntervalEstimate(value=float(total / weight), low=float(low), high=float(high))
 
 
 def _spread(plays: Sequence[tuple[int, int, float, float]]) -> float:
@@ -254,10 +254,10 @@ def _noise(share: float, plays: int, *, is_exact: bool = False) -> float:
     return 0.0 if is_exact or plays == 1 else share * (1 - share) / (plays - 1)
 
 
-def _percent(estimate: Estimate) -> str:
+def _percent(estimate: IntervalEstimate) -> str:
     interval = "" if estimate.low is None else f" ({estimate.low:.1%} to {estimate.high:.1%})"
     return f"{estimate.value:.1%}{interval}"
 
 
-def _or_none(estimate: Estimate | None) -> str:
+def _or_none(estimate: IntervalEstimate | None) -> str:
     return "unknown" if estimate is None else str(estimate)

@@ -10,7 +10,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from graphcredit.credit.audit import truth
-from graphcredit.credit.audit.check import AuditSeverity, Check, Finding, Need, Place, Sql
+from graphcredit.credit.audit.check import AuditSeverity, Check, FaultLocation, Finding, Need, Sql
 from graphcredit.credit.audit.checks import (
     advantages,
     copies,
@@ -206,7 +206,7 @@ def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | 
         number=number,
         total=total,
         places=tuple(
-            Place(run_id=run, iteration=iteration, task_id=task, number=here, detail=detail)
+            FaultLocation(run_id=run, iteration=iteration, task_id=task, number=here, detail=detail)
             for run, iteration, task, here, detail, *_ in rows
         ),
         num_places=num_places,

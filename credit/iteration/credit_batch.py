@@ -26,7 +26,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.iteration.summary import advantage_rows, trajectory_rows
 from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.steps.arrays import Floats
-from graphcredit.credit.steps.batches import Piece, Plan
+from graphcredit.credit.steps.batches import Plan, ShardPart
 from graphcredit.store.layout import Shard
 
 
@@ -57,7 +57,7 @@ class BatchWork:
     """Input to what its provider gives for the iteration."""
     window: Window
 
-    def credit_batch(self, number: int, pieces: Sequence[Piece]) -> CreditedBatch:
+    def credit_batch(self, number: int, pieces: Sequence[ShardPart]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
         table = pa.concat_tables([piece.steps for piece in pieces])
         credited = credit_steps(

@@ -13,7 +13,7 @@ from graphcredit.credit.estimators.table import configure, is_of_other_version
 from graphcredit.credit.iteration.columns import read_keys
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.steps.arrays import Ints
-from graphcredit.credit.steps.batches import Piece, read_rows
+from graphcredit.credit.steps.batches import ShardPart, read_rows
 from graphcredit.store.errors import OptionError, SchemaError
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.shards import open_parquet
@@ -90,7 +90,7 @@ class PreviousCredit:
         )
 
     def read(
-        self, shards: Sequence[Shard], pieces: Sequence[Piece]
+        self, shards: Sequence[Shard], pieces: Sequence[ShardPart]
     ) -> Mapping[str, NDArray[np.generic]]:
         """Return the kept columns of the rows of some pieces, one after the other; NaN for null."""
         if not self.columns:

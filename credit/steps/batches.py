@@ -28,7 +28,7 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
+class ShardPart:
     """The part of a shard that belongs to a batch."""
 
     shard: int
@@ -131,7 +131,7 @@ def _fill(weights: Floats, capacity: int) -> Ints:
 
 def read_batches(
     shards: Sequence[Shard], plan: Plan, columns: Sequence[str]
-) -> Iterator[list[Piece]]:
+) -> Iterator[list[ShardPart]]:
     """Yield the pieces of each batch, in the order of the shards; the next batch is read ahead."""
     with ThreadPoolExecutor(1) as reader:
         ahead = reader.submit(read_batch, shards, plan, 0, columns)
@@ -144,10 +144,10 @@ def read_batches(
 
 def read_batch(
     shards: Sequence[Shard], plan: Plan, batch: int, columns: Sequence[str]
-) -> list[Piece]:
+) -> list[ShardPart]:
     """Return the pieces of one batch, in the order of the shards."""
     return [
-        Piece(
+        ShardPart(
             shard=shard,
             rows=plan.rows_of(shard, batch),
             steps=_read(shards[shard], columns, plan.mask_of(shard, batch)),

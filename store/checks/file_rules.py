@@ -16,7 +16,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class FileRule:
     """A rule about files."""
 
     name: str
@@ -30,7 +30,7 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RowRule(Rule):
+class RowRule(FileRule):
     """A rule about rows."""
 
     condition: str
@@ -45,83 +45,83 @@ REPLAY_AGAIN = f"{_MOVE}; then run `graphcredit replay` again"
 RECREDIT = f"run `graphcredit credit` again; {_MOVE}"
 
 
-def _notice(name: str, holds: str, remedy: str) -> Rule:
-    return Rule(name=name, holds=holds, remedy=remedy, severity=Severity.NOTICE)
+def _notice(name: str, holds: str, remedy: str) -> FileRule:
+    return FileRule(name=name, holds=holds, remedy=remedy, severity=Severity.NOTICE)
 
 
-FILE_RULES: dict[str, Rule] = {
+FILE_RULES: dict[str, FileRule] = {
     rule.name: rule
     for rule in (
-        Rule(
+        FileRule(
             name="path_name",
             holds="a shard must lie in run_id=<name>/iteration=<number>",
             remedy=f"move it to where readers look for it; {_MOVE}",
         ),
-        Rule(
+        FileRule(
             name="readable",
             holds="a .parquet file must be whole, readable Parquet",
             remedy=f"write it again from its source; {_MOVE}",
         ),
-        Rule(
+        FileRule(
             name="schema_version",
             holds="a file must have a schema version that this program knows",
             remedy="install a newer graphcredit; `--quarantine` leaves it where it is",
             is_movable=False,
         ),
-        Rule(
+        FileRule(
             name="accessible",
             holds="a file of the store must exist and be readable",
             remedy="make it readable; `--quarantine` moves nothing until then",
             is_movable=False,
         ),
-        Rule(
+        FileRule(
             name="one_name",
             holds="a file or folder must have one name in the store: with two it counts twice",
             remedy="remove one of the names; `--quarantine` leaves both alone until then",
             is_movable=False,
         ),
-        Rule(
+        FileRule(
             name="columns",
             holds="every required column must be there once, with values that fit its type",
             remedy=REWRITE,
         ),
-        Rule(
+        FileRule(
             name="credit_pair",
             holds="a credit shard must have the name and place of a step shard",
             remedy=f"bring the step shard back; {_MOVE}",
         ),
-        Rule(
+        FileRule(
             name="credit_rows",
             holds="a credit shard must have the rows of its step shard, in the same order",
             remedy=RECREDIT,
         ),
-        Rule(
+        FileRule(
             name="credit_configuration",
             holds="the configuration in a credit shard's metadata must be a JSON object",
             remedy=RECREDIT,
         ),
-        Rule(
+        FileRule(
             name="mixed_credit",
             holds="all credit shards of an iteration must be made by one run of each estimator",
             remedy="run `graphcredit credit` with that estimator again; `graphcredit check STORE "
             "--quarantine` moves all of them aside",
         ),
-        Rule(
+        FileRule(
             name="graph_pair",
             holds="edges.parquet must have its nodes.parquet beside it",
             remedy=RECREDIT,
         ),
-        Rule(
+        FileRule(
             name="replay_steps",
             holds="an iteration with a replay must have steps",
             remedy=f"bring the step shards back; {_MOVE}",
         ),
-        Rule(
+        FileRule(
             name="relation_pair",
             holds="relations.parquet must have its entities.parquet beside it",
             remedy=REWRITE,
         ),
-        Rule(
+        FileRule(
             name="state_rules",
             holds="states.toml must follow the schema of docs/store.md",
             remedy="correct it: until then `graphcredit credit` refuses to run",

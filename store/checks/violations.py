@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from graphcredit.store.checks.file_rules import Rule, Severity
+from graphcredit.store.checks.file_rules import FileRule, Severity
 
 SHOWN_ROWS = 5
 
@@ -12,7 +12,7 @@ SHOWN_ROWS = 5
 class Violation:
     """One rule, broken in one file."""
 
-    rule: Rule
+    rule: FileRule
     file: str
     """Path relative to the store; a folder if the violation is about all its files."""
     found: str

@@ -44,7 +44,7 @@ from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.regular import read_regular
 from graphcredit.store.layout import Store
 from graphcredit.store.quarantine.plan import (
-    Move,
+    FileMove,
     discard_kept,
     plan_moves,
     split_shard,
@@ -59,8 +59,8 @@ _NOTE_KEYS = {"source", "target", "kept", "sha256", "refused_trajectories", "equ
 def quarantine_store(
     store: Store,
     progress: Progress | None = None,
-    on_move: Callable[[Move], None] = lambda moved: None,
-) -> tuple[CheckReport, list[Move]]:
+    on_move: Callable[[FileMove], None] = lambda moved: None,
+) -> tuple[CheckReport, list[FileMove]]:
     """Move files that break a rule to `quarantine/`, until the store keeps every rule.
 
     Nothing is deleted, and no step shard is rewritten in place. No worker should be writing to
@@ -78,7 +78,7 @@ def quarantine_store(
         InputError: A file is inaccessible or cannot be moved, for another reason than damage; or
             another process is moving files of this store.
     """
-    moved: list[Move] = []
+    moved: list[FileMove] = []
     with _alone(store):
         for item in finish_quarantine(store):
             moved.append(item)
@@ -118,7 +118,7 @@ def move_trajectories(
     with _alone(store):
         deque(finish_quarantine(store), maxlen=0)
         tree = walk_tree(store.root)
-        moves: list[Move] = []
+        moves: list[FileMove] = []
         for shard in find_files(store)[0]:
             if (shard.kind, shard.run_id, shard.iteration) == ("steps", run_id, iteration):
                 found = split_shard(store, shard, frozenset(trajectories), [], [reason])
@@ -165,7 +165,7 @@ def _refuse_inaccessible(store: Store, report: CheckReport) -> None:
             )
 
 
-def _refuse_immovable(store: Store, moves: Sequence[Move]) -> None:
+def _refuse_immovable(store: Store, moves: Sequence[FileMove]) -> None:
     """Raise InputError before the first move if one of the moves is impossible."""
     device = store.quarantine_dir.stat().st_dev
     for move in moves:
@@ -182,7 +182,7 @@ def _refuse_immovable(store: Store, moves: Sequence[Move]) -> None:
         )
 
 
-def finish_quarantine(store: Store) -> Iterator[Move]:
+def finish_quarantine(store: Store) -> Iterator[FileMove]:
     """Complete a killed `quarantine_store`, and yield the files that it had not moved yet."""
     known: set[Path] = set()
     for path in sorted(store.quarantine_dir.glob("*.json")):
@@ -196,7 +196,7 @@ def finish_quarantine(store: Store) -> Iterator[Move]:
             if note["sha256"] != _sha256(source):
                 continue
             _rename(source, target)
-            yield Move(
+            yield FileMove(
                 source=note["source"],
                 target=note["target"],
                 kept=note["kept"],
@@ -221,7 +221,7 @@ def _read_note(path: Path) -> dict[str, Any] | None:
     return note if is_ours else None
 
 
-def _carry_out(store: Store, move: Move) -> None:
+def _carry_out(store: Store, move: FileMove) -> None:
     target = store.root / move.target
     note = {
         "source": move.source,

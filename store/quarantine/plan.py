@@ -30,7 +30,7 @@ _Partition = tuple[str | None, int | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Move:
+class FileMove:
     """One file to move, or that was moved; its kept rows are written before."""
 
     source: str
@@ -52,7 +52,7 @@ class Move:
         return {name: value for name, value in asdict(self).items() if name != "reasons"}
 
 
-def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
+def plan_moves(store: Store, errors: Iterable[Violation]) -> list[FileMove]:
     """Return the files to move so that the errors end, and write the rows to keep of them.
 
     Left out are files with two names or behind a link, and trajectories with steps in such files.
@@ -80,7 +80,7 @@ def plan_moves(store: Store, errors: Iterable[Violation]) -> list[Move]:
             by_file.pop(relative, None)
             del tables[relative]
     refused = _refused_trajectories(by_file, tables, tree)
-    moves: list[Move] = []
+    moves: list[FileMove] = []
     try:
         for relative in sorted(by_file.keys() | tables.keys()):
             if tree.other_name(relative) is None:
@@ -104,7 +104,7 @@ def temporary_of_kept(path: Path) -> Path:
     return path.with_name(path.name + TEMPORARY_SUFFIX)
 
 
-def discard_kept(store: Store, moves: Iterable[Move]) -> None:
+def discard_kept(store: Store, moves: Iterable[FileMove]) -> None:
     """Remove the kept rows of files that are not moved after all."""
     for move in moves:
         if move.kept is not None:
@@ -144,7 +144,7 @@ def _plan(
     table: TableFile | None,
     by_file: Mapping[str, list[Violation]],
     refused: Mapping[_Partition, frozenset[str | None]],
-) -> list[Move]:
+) -> list[FileMove]:
     violations = by_file.get(relative, [])
     is_about_rows = all(violation.trajectories for violation in violations)
     if table is None or table.kind != "steps" or not is_about_rows:
@@ -162,7 +162,7 @@ def split_shard(
     refused: frozenset[str | None],
     copies: list[int],
     reasons: Sequence[object],
-) -> list[Move]:
+) -> list[FileMove]:
     """Plan to move a shard with refused trajectories or copies; write its other rows."""
     with open_parquet(shard.path) as parquet:
         table = parquet.read()
@@ -194,12 +194,12 @@ def split_shard(
     ]
 
 
-def with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
+def with_credit(store: Store, moves: Iterable[FileMove], tree: Tree) -> list[FileMove]:
     """Put each step shard's credit shard before it, once.
 
     A crash in between must not leave a credit shard without its step shard.
     """
-    planned: dict[str, Move] = {}
+    planned: dict[str, FileMove] = {}
     for move in sorted(moves, key=lambda move: not move.source.startswith("steps/")):
         folder, _, rest = move.source.partition("/")
         credit = f"credit/{rest}"
@@ -210,11 +210,11 @@ def with_credit(store: Store, moves: Iterable[Move], tree: Tree) -> list[Move]:
     return list(planned.values())
 
 
-def _move(source: str, reasons: Sequence[object], **more: Any) -> Move:
+def _move(source: str, reasons: Sequence[object], **more: Any) -> FileMove:
     """Return a move to a new name in `quarantine/`, which tells where the file comes from."""
     readable = re.sub(r"[^A-Za-z0-9._=-]+", ".", source.removesuffix(".parquet"))[-120:]
     target = f"quarantine/{readable}.{os.urandom(6).hex()}.parquet"
-    return Move(source=source, target=target, reasons=reasons, **more)
+    return FileMove(source=source, target=target, reasons=reasons, **more)
 
 
 def _reasons(violations: Iterable[Violation]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from graphcredit.credit.merging.nearest import Vectors
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps import batches
-from graphcredit.credit.steps.batches import Piece, Plan
+from graphcredit.credit.steps.batches import Plan, ShardPart
 from graphcredit.store import Store
 from graphcredit.store.layout import Shard
 from tests.worlds import step_table, worked_example, write_store
@@ -64,7 +64,7 @@ def test_the_steps_of_an_iteration_are_read_once_for_each_purpose(
 
     def counted(
         shards: Sequence[Shard], plan: Plan, batch: int, columns: Sequence[str]
-    ) -> list[Piece]:
+    ) -> list[ShardPart]:
         reads[shards[0].iteration] += 1
         return read_batch(shards, plan, batch, columns)
 

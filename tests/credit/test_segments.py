@@ -22,7 +22,7 @@ from graphcredit.credit.merging.segments.learn import learn
 from graphcredit.credit.merging.segments.merge import SegmentMerge
 from graphcredit.credit.merging.segments.observations import observe
 from graphcredit.credit.merging.segments.parse import parse
-from graphcredit.credit.merging.segments.rules import RULES, Rule, always
+from graphcredit.credit.merging.segments.rules import RULES, NoiseRule, always
 from graphcredit.credit.merging.segments.sample import take_sample
 from graphcredit.credit.merging.segments.statistics import agreement, dependence
 from graphcredit.credit.merging.segments.tokens import kind_of, split
@@ -222,7 +222,7 @@ NOISES: dict[str, dict[str, Disturb]] = {
 IDENTIFIERS = NOISES["prints"]["identifiers"]
 
 
-def num_states(rows: list[dict[str, Any]], noise: Disturb, rules: Sequence[Rule]) -> int:
+def num_states(rows: list[dict[str, Any]], noise: Disturb, rules: Sequence[NoiseRule]) -> int:
     """Return how many states the merge finds with some rules."""
     table = disturb_steps(step_table(rows), noise, 0)
     steps, _ = complete_trajectories(table)
@@ -250,7 +250,7 @@ def test_that_a_date_is_never_state_is_a_row_more():
         return f"2025-01-0{1 + ('lamp is on' in text)}\n{text.replace('lamp is on', 'lamp is off')}"
 
     rows, states = lamp_world()
-    never = Rule(name="dates", kinds=frozenset({"date"}), evidence=(always,), vetoes=())
+    never = NoiseRule(name="dates", kinds=frozenset({"date"}), evidence=(always,), vetoes=())
     assert num_states(rows, dated, RULES) == len(set(states))
     without = {state.replace("lamp is on", "lamp is off") for state in states}
     assert num_states(rows, dated, [never, *RULES]) == len(without)

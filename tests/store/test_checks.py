@@ -15,7 +15,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.checks.violations import Violation
 from graphcredit.store.quarantine import move
 from graphcredit.store.quarantine.move import quarantine_store
-from graphcredit.store.quarantine.plan import Move, plan_moves
+from graphcredit.store.quarantine.plan import FileMove, plan_moves
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.store.whole_store import (
     CREDIT,
@@ -266,7 +266,7 @@ def test_a_broken_rule_is_the_only_error_until_quarantine_mends_it(
     broken = (store.root / file).read_bytes()
     checks: list[set[tuple[str, str]]] = []
 
-    def planned(store: Store, errors: Sequence[Violation]) -> list[Move]:
+    def planned(store: Store, errors: Sequence[Violation]) -> list[FileMove]:
         checks.append({(error.rule.name, error.file) for error in errors})
         return plan_moves(store, errors)
 

@@ -18,7 +18,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.quarantine import plan
 from graphcredit.store.quarantine.move import quarantine_store
-from graphcredit.store.quarantine.plan import Move
+from graphcredit.store.quarantine.plan import FileMove
 from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 from tests.worlds import START, step_table, trajectory, write_store
 
@@ -316,7 +316,7 @@ def test_what_moved_is_reported_when_an_error_ends_the_rest(
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", rename_credit)
-    moved: list[Move] = []
+    moved: list[FileMove] = []
     with pytest.raises(OSError, match="Input/output error"):
         quarantine_store(store, on_move=moved.append)
     monkeypatch.undo()

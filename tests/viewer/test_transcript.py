@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from graphcredit.viewer.chat.logged import kind_of, parts_of_message
 from graphcredit.viewer.chat.measures import measures
 from graphcredit.viewer.chat.texts import Code, Part, calls_of, parts_of, pretty_json
-from graphcredit.viewer.chat.transcript import Message, transcript
+from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import chat_data
 from tests.worlds import step_table, trajectory
 
 _NAMES = st.sampled_from(["role", "content", "type", "text", "name", "tool_calls", "function"])
 
 
-def _told(messages: list[Message]) -> list[tuple[str, int, list[str]]]:
+def _told(messages: list[ShownMessage]) -> list[tuple[str, int, list[str]]]:
     return [(m.speaker, m.step, [part.text for part in m.parts]) for m in messages]
 
 

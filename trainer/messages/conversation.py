@@ -20,7 +20,7 @@ class UnusableError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Turn:
+class ChatTurn:
     """A step."""
 
     seen: Chat
@@ -35,7 +35,7 @@ class Conversation:
 
     tools: Chat | None
     """Definitions of the tools, as OpenAI has them; None without any."""
-    turns: tuple[Turn, ...]
+    turns: tuple[ChatTurn, ...]
     num_by_columns: int
     """Turns that have no messages: the observation is the user's, the action the answer."""
     fault: str | None
@@ -48,7 +48,7 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
     An imported log has its messages in `extra`: what the policy saw before each of its answers, and
     the answer. Where there are none, the user says the observation, and the action is the answer.
     """
-    turns: list[Turn] = []
+    turns: list[ChatTurn] = []
     num_by_columns, fault = 0, None
     if rows[0]["step_index"] != 0:
         fault = "their trajectory begins in another shard"
@@ -70,7 +70,7 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
     )
 
 
-def _turn(extra: Mapping[str, Any]) -> Turn | None:
+def _turn(extra: Mapping[str, Any]) -> ChatTurn | None:
     message = extra.get("message")
     if not isinstance(message, Mapping) or not message:
         return None
@@ -84,14 +84,14 @@ def _turn(extra: Mapping[str, Any]) -> Turn | None:
     *seen, answer = cast("Chat", chat)
     if answer["role"] != "assistant":
         raise UnusableError("their answer is of another role than assistant")
-    return Turn(seen=seen, answer=answer)
+    return ChatTurn(seen=seen, answer=answer)
 
 
-def _turn_of_columns(row: Mapping[str, Any]) -> Turn:
+def _turn_of_columns(row: Mapping[str, Any]) -> ChatTurn:
     shown = row["state"] if row["observation"] is None else row["observation"]
     answer = {"role": "assistant", "content": row["action"] or ""}
     thought = {"reasoning_content": row["thought"]} if row["thought"] else {}
-    return Turn(seen=[{"role": "user", "content": shown or ""}], answer={**answer, **thought})
+    return ChatTurn(seen=[{"role": "user", "content": shown or ""}], answer={**answer, **thought})
 
 
 def _tools(extra: Mapping[str, Any]) -> Chat | None:

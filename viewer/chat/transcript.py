@@ -30,7 +30,7 @@ _SPEAKERS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
+class ShownMessage:
     """One message."""
 
     kind: Kind
@@ -49,13 +49,15 @@ class Message:
     """Row of the step before which the same long text was told first."""
 
 
-def conversation(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> list[Message]:
+def conversation(
+    store: Store, *, run_id: str, iteration: int, trajectory_id: str
+) -> list[ShownMessage]:
     """Return the messages of a trajectory of the store; see `transcript`."""
     table = steps(store, run_id=run_id, iteration=iteration, trajectory_id=trajectory_id)
     return transcript(table)
 
 
-def transcript(table: pa.Table) -> list[Message]:
+def transcript(table: pa.Table) -> list[ShownMessage]:
     """Return the messages of a trajectory in order, those that it was told before each step too.
 
     An imported log has the messages in `extra`: `seen` before each step, and `after` the last one.
@@ -68,7 +70,7 @@ def transcript(table: pa.Table) -> list[Message]:
         measures(extra.get("message"), sampled=sampled, microseconds=microseconds)
         for extra, sampled, microseconds in zip(logged, _sampled(table), _times(table), strict=True)
     ]
-    told: list[Message] = []
+    told: list[ShownMessage] = []
     for step, (row, extra) in enumerate(zip(rows, logged, strict=True)):
         is_last = step == len(rows) - 1
         told += (
@@ -101,7 +103,7 @@ _LONG = 200
 """Characters from which a text is folded where it is told again."""
 
 
-def _with_repeats(told: list[Message]) -> Iterator[Message]:
+def _with_repeats(told: list[ShownMessage]) -> Iterator[ShownMessage]:
     """Yield the messages; one that repeats a long text says where it was told first."""
     first: dict[tuple[Part, ...], int] = {}
     for message in told:
@@ -114,7 +116,7 @@ def _with_repeats(told: list[Message]) -> Iterator[Message]:
 
 def _step(
     step: int, row: Mapping[str, Any], extra: Mapping[str, Any], *, is_last: bool
-) -> Iterator[Message]:
+) -> Iterator[ShownMessage]:
     if not extra:
         yield _told(step, row["observation"] or row["state"])
         yield _acted(step, row, (code_part(_text(row["action"]), "Action"),))
@@ -128,10 +130,10 @@ def _step(
         yield from _messages(step, extra.get("after"))
 
 
-def _told(step: int, text: str | None) -> Message:
+def _told(step: int, text: str | None) -> ShownMessage:
     """Return what an environment says, in the font of code: it may be a map or a table."""
     said = _text(text)
-    return Message(
+    return ShownMessage(
         kind="result",
         speaker="Environment",
         step=step,
@@ -140,9 +142,9 @@ def _told(step: int, text: str | None) -> Message:
     )
 
 
-def _acted(step: int, row: Mapping[str, Any], action: tuple[Part, ...]) -> Message:
+def _acted(step: int, row: Mapping[str, Any], action: tuple[Part, ...]) -> ShownMessage:
     refused = "" if row["is_action_valid"] else ", refused by the environment"
-    return Message(
+    return ShownMessage(
         kind="agent",
         speaker=f"Agent{refused}",
         step=step,
@@ -151,7 +153,7 @@ def _acted(step: int, row: Mapping[str, Any], action: tuple[Part, ...]) -> Messa
     )
 
 
-def _messages(step: int, logged: Any) -> Iterator[Message]:
+def _messages(step: int, logged: Any) -> Iterator[ShownMessage]:
     for message in logged if isinstance(logged, list) else ():
         kind = kind_of(message)
         tool = tool_of(message) if kind == "result" else None
@@ -160,7 +162,7 @@ def _messages(step: int, logged: Any) -> Iterator[Message]:
         failed = kind != "agent" and is_error(message)
         if kind == "result" and parts:
             failed |= begins_with_error(parts[0].text)
-        yield Message(kind=kind, speaker=speaker, step=step, parts=parts, is_error=failed)
+        yield ShownMessage(kind=kind, speaker=speaker, step=step, parts=parts, is_error=failed)
 
 
 def _logged(extra: str | None) -> Mapping[str, Any]:

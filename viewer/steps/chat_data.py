@@ -10,7 +10,7 @@ import pyarrow as pa
 from graphcredit.viewer.chat.markdown import tree_of
 from graphcredit.viewer.chat.runs import runs_of
 from graphcredit.viewer.chat.texts import Part
-from graphcredit.viewer.chat.transcript import Message
+from graphcredit.viewer.chat.transcript import ShownMessage
 from graphcredit.viewer.steps.facts import largest, value_of
 from graphcredit.viewer.widgets.colours import diverging
 from graphcredit.viewer.widgets.text import one_line, visible
@@ -23,7 +23,7 @@ CUT = 4_000
 
 
 def drawn_messages(
-    messages: Sequence[Message],
+    messages: Sequence[ShownMessage],
     table: pa.Table,
     *,
     step: int,

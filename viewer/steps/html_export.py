@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.runs import Run, runs_of
-from graphcredit.viewer.chat.transcript import Message, transcript
+from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.why.of_steps import Why
 from graphcredit.viewer.widgets.note_words import NoteWords
@@ -160,9 +160,9 @@ class _Told:
     """The messages of a trajectory: before each step, of each step, after the last one."""
 
     def __init__(self, table: pa.Table) -> None:
-        self.before: defaultdict[int, list[Message]] = defaultdict(list)
-        self.own: dict[int, Message] = {}
-        self.after: list[Message] = []
+        self.before: defaultdict[int, list[ShownMessage]] = defaultdict(list)
+        self.own: dict[int, ShownMessage] = {}
+        self.after: list[ShownMessage] = []
         for message in transcript(table):
             if message.is_step:
                 self.own[message.step] = message
@@ -172,7 +172,7 @@ class _Told:
                 self.before[message.step].append(message)
 
 
-def _parts(message: Message, action: str | None = None) -> Iterator[str]:
+def _parts(message: ShownMessage, action: str | None = None) -> Iterator[str]:
     """Yield the parts of a message; an action that is whole in the heading is left out."""
     for part in message.parts:
         if part.text != action or one_line(action, _LONGEST_HEADING) != action:

@@ -58,7 +58,7 @@ NO_HISTORY = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Chain:
+class TrajectoryRows:
     """The rows of one trajectory, in order."""
 
     rows: tuple[StepRow, ...]
@@ -100,7 +100,7 @@ def _values(records: Sequence[Record]) -> Iterator[object]:
     """Yield the trajectories of rows, and what was left out."""
     rows = [row for record in records if (row := _parsed(record.value)) is not None]
     chains, left_out = joined_rows(rows)
-    yield from (Chain(rows=chain) for chain in chains)
+    yield from (TrajectoryRows(rows=chain) for chain in chains)
     yield from (Omission(reason=reason, count=count) for reason, count in left_out.items())
 
 
@@ -109,7 +109,7 @@ def read(record: Record) -> Rollouts:
     if isinstance(record.value, Omission):
         yield record.value
         return
-    if not isinstance(record.value, Chain):
+    if not isinstance(record.value, TrajectoryRows):
         raise RecordError(
             "a row must have input (a prompt of verl-agent), output, a number as score, and step: "
             f"got {short(record.value)}"

@@ -17,7 +17,7 @@ from graphcredit.collector.importers.table import format_named
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
+class LogPiece:
     """Some lines of a file."""
 
     file: LogFile
@@ -38,21 +38,21 @@ class PieceRead:
     """What else was counted in it."""
 
 
-def pieces_of(file: LogFile, format_: str, limit: int = MAX_RECORD_BYTES) -> Iterator[Piece]:
+def pieces_of(file: LogFile, format_: str, limit: int = MAX_RECORD_BYTES) -> Iterator[LogPiece]:
     """Yield the pieces of a file, in order."""
     for number, block in enumerate(blocks_of(file.path, limit)):
-        yield Piece(file=file, format=format_, number=number, block=block)
+        yield LogPiece(file=file, format=format_, number=number, block=block)
 
 
 def read_pieces(
-    options: ImportOptions, pieces: Iterator[Piece]
-) -> Iterator[tuple[Piece, PieceRead]]:
+    options: ImportOptions, pieces: Iterator[LogPiece]
+) -> Iterator[tuple[LogPiece, PieceRead]]:
     """Yield each piece with what it became; it is the work of a worker."""
     gc.disable()  # records have no cycles, and looking for them takes a fifth of the time
     return ((replace(piece, block=None), _read(piece, options)) for piece in pieces)
 
 
-def _read(piece: Piece, options: ImportOptions) -> PieceRead:
+def _read(piece: LogPiece, options: ImportOptions) -> PieceRead:
     assert piece.block is not None, "a piece is read once"
     row, rules, tally = format_named(piece.format), rules_of(options), Tally(options=options)
     trajectories = (

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain, groupby
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
-from graphcredit.collector.importers.helpers.pieces import Piece, pieces_of, read_pieces
+from graphcredit.collector.importers.helpers.pieces import LogPiece, pieces_of, read_pieces
 from graphcredit.collector.importers.logs.files import LINES
 from graphcredit.collector.importers.logs.jsonl import is_indented
 from graphcredit.collector.importers.logs.names import named
@@ -90,7 +90,7 @@ def _as_a_whole(
 def _in_pieces(
     files: Iterable[tuple[LogFile, Recognised | None]], log: LogSource, tally: Tally
 ) -> Iterator[TrajectoryBatch]:
-    def pieces() -> Iterator[Piece]:
+    def pieces() -> Iterator[LogPiece]:
         for file, known in files:
             assert known is not None, "only files of a known format are read in pieces"
             row = format_to_read(known, file, tally)

@@ -17,7 +17,7 @@ from graphcredit.credit.merging.segments.observations import Observations
 from graphcredit.credit.merging.segments.parse import Parser
 from graphcredit.credit.merging.segments.places import NUM_LEVELS, Place, sightings_at
 from graphcredit.credit.merging.segments.presence import RARE, forms_in, presence, words_in
-from graphcredit.credit.merging.segments.rules import LINES, RULES, Rule
+from graphcredit.credit.merging.segments.rules import LINES, RULES, NoiseRule
 from graphcredit.credit.merging.segments.sample import SampledGroups
 from graphcredit.credit.merging.segments.statistics import PlaceStatistics, PresenceStatistics
 from graphcredit.credit.merging.segments.tokens import Line, split
@@ -29,7 +29,7 @@ AGREEING = 6
 _Key = TypeVar("_Key")
 
 
-def learn(sample: SampledGroups, rules: Sequence[Rule] = RULES) -> Irrelevant:
+def learn(sample: SampledGroups, rules: Sequence[NoiseRule] = RULES) -> Irrelevant:
     """Return what is irrelevant in a sample."""
     evidence = _Evidence.of(sample)
     hypotheses = evidence.judge([replace(rule, vetoes=()) for rule in rules], Irrelevant())
@@ -60,7 +60,7 @@ class _Evidence:
             ],
         )
 
-    def judge(self, rules: Sequence[Rule], hypotheses: Irrelevant) -> Irrelevant:
+    def judge(self, rules: Sequence[NoiseRule], hypotheses: Irrelevant) -> Irrelevant:
         """Return what the rules leave out, with outcomes compared where the hypotheses hold."""
         kept = self._kept(hypotheses)
         places = self._places(rules, kept)
@@ -84,7 +84,7 @@ class _Evidence:
         codes = [code_of.setdefault(reader.keep(own), len(code_of)) for own in self.texts]
         return np.array(codes, np.int64)[self.observations.node]
 
-    def _places(self, rules: Sequence[Rule], kept: Ints) -> dict[Place, bool]:
+    def _places(self, rules: Sequence[NoiseRule], kept: Ints) -> dict[Place, bool]:
         result: dict[Place, bool] = {}
         for level in range(NUM_LEVELS):
             nodes = self.observations.node.tolist()
@@ -95,7 +95,7 @@ class _Evidence:
         return result
 
     def _present(
-        self, features: Sequence[set[Any]], rules: Sequence[Rule], kept: Ints
+        self, features: Sequence[set[Any]], rules: Sequence[NoiseRule], kept: Ints
     ) -> dict[Any, bool]:
         of = self.observations
         sightings, names, lasting = presence(features, of)
@@ -110,7 +110,9 @@ def _named(names: Sequence[_Key], verdicts: Ints) -> dict[_Key, bool]:
     }
 
 
-def _verdicts(rules: Sequence[Rule], statistics: PlaceStatistics, kinds: Sequence[str]) -> Ints:
+def _verdicts(
+    rules: Sequence[NoiseRule], statistics: PlaceStatistics, kinds: Sequence[str]
+) -> Ints:
     """Return 1 for what is irrelevant, -1 for a part of the state, 0 where nothing is known."""
     kind = np.array(kinds, np.str_)
     agreeing, pairs = statistics.within

@@ -119,7 +119,7 @@ def _differing(agreeing: Floats, pairs: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class NoiseRule:
     """A row: what may be left out, and what must be shown before."""
 
     name: str
@@ -133,8 +133,8 @@ class Rule:
 
 _MATTERS = (used, decides, guides, unites)
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[NoiseRule, ...] = (
+    NoiseRule(
         name="prints",
         kinds=frozenset(
             {"colours", "attribute", "identifier", "date", "ago", "time", "line number"}
@@ -142,18 +142,18 @@ RULES: tuple[Rule, ...] = (
         evidence=(drawn, own, runs, counts),
         vetoes=_MATTERS,
     ),
-    Rule(
+    NoiseRule(
         name="counters",
         kinds=frozenset({"number"}),
         evidence=(counts,),
         vetoes=(used, decides, unites),
     ),
-    Rule(
+    NoiseRule(
         name="gauges",
         kinds=frozenset({"number", "bar"}),
         evidence=(gauged, own, runs),
         vetoes=_MATTERS,
     ),
-    Rule(name="lines", kinds=frozenset({LINES}), evidence=(drawn,), vetoes=(decides, unites)),
+    NoiseRule(name="lines", kinds=frozenset({LINES}), evidence=(drawn,), vetoes=(decides, unites)),
 )
 """Applied in this order."""

@@ -193,11 +193,11 @@ def test_responses_that_name_one_another_in_a_circle_are_told_once(tmp_path: Pat
 
 
 def test_a_call_is_compared_with_few_conversations(monkeypatch: pytest.MonkeyPatch):
-    def call(*texts: str) -> chains.Call:
+    def call(*texts: str) -> chains.ModelCall:
         *prompt, answer = chat_messages(
             [said(("user", "assistant")[n % 2], text) for n, text in enumerate(texts)], "calls"
         )
-        return chains.Call(prompt=tuple(prompt), answers=(answer,), facts={})
+        return chains.ModelCall(prompt=tuple(prompt), answers=(answer,), facts={})
 
     main = [call("q", "a"), call("q", "a", "r", "b")]
     others = [call(f"q{n}", f"a{n}") for n in range(300)]

@@ -10,7 +10,7 @@ from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, 
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class ModelCall:
     """One call of a model."""
 
     prompt: tuple[Message, ...]
@@ -36,7 +36,7 @@ class Chain:
     """Whether a tool made its calls."""
     sources: list[Any] = field(default_factory=list[Any])
     """What its calls were read from."""
-    last: Call | None = None
+    last: ModelCall | None = None
     """The last call that added to it."""
     num_given: int = 0
     """Messages of its first prompt."""
@@ -50,7 +50,7 @@ class Chain:
         """Messages of the policy, examples too."""
         return sum(message.role == ASSISTANT for message in self.messages)
 
-    def take(self, call: Call, new: Sequence[Message]) -> None:
+    def take(self, call: ModelCall, new: Sequence[Message]) -> None:
         """Add a call, of which some messages are new."""
         self.sources.append(call.source)
         if not new:
@@ -76,7 +76,7 @@ MOST_OPEN = 100
 """Conversations that a call may go on with: of a hundred thousand, each would be compared."""
 
 
-def chain_of(call: Call) -> Chain:
+def chain_of(call: ModelCall) -> Chain:
     """Return a conversation that begins with a call."""
     messages = [*call.prompt, *call.answers]
     return Chain(
@@ -89,7 +89,7 @@ def chain_of(call: Call) -> Chain:
     )
 
 
-def joined_calls(calls: Iterable[Call], *, has_parts: bool = False) -> list[Chain]:
+def joined_calls(calls: Iterable[ModelCall], *, has_parts: bool = False) -> list[Chain]:
     """Return the conversations of calls that belong together, such as those of a trace.
 
     A call belongs to the conversation that its prompt begins with. Where the context was cut, its
@@ -120,7 +120,7 @@ def joined_calls(calls: Iterable[Call], *, has_parts: bool = False) -> list[Chai
     return chains
 
 
-def are_turns(calls: Sequence[Call]) -> bool:
+def are_turns(calls: Sequence[ModelCall]) -> bool:
     """Return whether calls may be the turns of one agent whose prompts have nothing from before."""
     if any(message.role == ASSISTANT for call in calls for message in call.prompt):
         return False
@@ -129,7 +129,7 @@ def are_turns(calls: Sequence[Call]) -> bool:
     return len(systems) == 1 and len(given) == len(calls)
 
 
-def in_turn(calls: Iterable[Call]) -> Chain:
+def in_turn(calls: Iterable[ModelCall]) -> Chain:
     """Return the conversation that calls are one after the other."""
     (chain,) = joined_calls(
         replace(call, continues=number > 0) for number, call in enumerate(calls)
@@ -137,7 +137,7 @@ def in_turn(calls: Iterable[Call]) -> Chain:
     return chain
 
 
-def _new_of(chain: Chain, call: Call, *, has_parts: bool) -> Sequence[Message] | None:
+def _new_of(chain: Chain, call: ModelCall, *, has_parts: bool) -> Sequence[Message] | None:
     """Return the messages that a call adds to a conversation; None if it is of another one."""
     if call.continues:
         return (*call.prompt, *call.answers)
@@ -154,7 +154,7 @@ def _new_of(chain: Chain, call: Call, *, has_parts: bool) -> Sequence[Message] |
     return None if call.is_nested != chain.is_nested else _behind_cut(told, given, call, chain)
 
 
-def _text_behind(before: Call | None, call: Call) -> str | None:
+def _text_behind(before: ModelCall | None, call: ModelCall) -> str | None:
     """Return what is new in a prompt that is one text, and begins with that of the call before."""
     if before is None or not before.answers or not before.prompt or not call.prompt:
         return None
@@ -167,7 +167,7 @@ def _text_behind(before: Call | None, call: Call) -> str | None:
 
 
 def _behind_cut(
-    told: list[Message], given: list[Message], call: Call, chain: Chain
+    told: list[Message], given: list[Message], call: ModelCall, chain: Chain
 ) -> Sequence[Message] | None:
     """Return what is new in a prompt that lacks messages from before."""
     last = next((n for n in reversed(range(len(told))) if told[n].role == ASSISTANT), None)

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.calls.chains import (
-    Call,
     Chain,
+    ModelCall,
     are_turns,
     best_chain,
     chain_of,
@@ -185,7 +185,7 @@ class _Calls:
         self.refused: list[Record] = []
         """Rows that cannot be read."""
 
-    def __iter__(self) -> Iterator[Call]:
+    def __iter__(self) -> Iterator[ModelCall]:
         self.refused.clear()
         before: Record | None = None
         for record in self._rows:
@@ -198,7 +198,7 @@ class _Calls:
                 yield call
             before = record
 
-    def rewarded(self) -> Iterator[Call]:
+    def rewarded(self) -> Iterator[ModelCall]:
         """Yield calls whose answers have the rewards of their rows, where these differ."""
         rewards = [as_score(fields_of(record.value).get("reward")) for record in self._rows]
         differ = None not in rewards and len(set(rewards)) > 1
@@ -211,7 +211,7 @@ class _Calls:
                 yield call
 
 
-def _are_one(calls: Sequence[Call]) -> bool:
+def _are_one(calls: Sequence[ModelCall]) -> bool:
     """Return whether calls of a session are steps: they have numbers, or are not judged apart."""
     for name in _NUMBERS:
         numbers = [call.facts.get(name) for call in calls]
@@ -224,7 +224,7 @@ def _are_one(calls: Sequence[Call]) -> bool:
 _NUMBERS = ("step", "step_index", "turn", "turn_index", "call", "call_index", "t", "index")
 
 
-def _call(record: Record, before: Record | None) -> Call:
+def _call(record: Record, before: Record | None) -> ModelCall:
     row, last = fields_of(record.value), fields_of(before and before.value)
     response, conversation = response_before(row), field_at(row, "conversation.id")
     is_next = (response is not None and response == response_of(last)) or (

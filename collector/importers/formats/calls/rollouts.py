@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
-from graphcredit.collector.importers.formats.calls.chains import Call, Chain, is_same
+from graphcredit.collector.importers.formats.calls.chains import Chain, ModelCall, is_same
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS
 from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record
@@ -25,7 +25,7 @@ from graphcredit.collector.importers.messages.values import NESTED, fields_of
 _STUB = {"messages": [{"role": ASSISTANT, "content": ""}]}
 
 
-def call_of(given: object, said: object, facts: Mapping[str, Any]) -> Call:
+def call_of(given: object, said: object, facts: Mapping[str, Any]) -> ModelCall:
     """Return a call of a model.
 
     Args:
@@ -46,7 +46,7 @@ def call_of(given: object, said: object, facts: Mapping[str, Any]) -> Call:
     if not answers:
         num = sum(1 for _ in takewhile(lambda m: m.role == ASSISTANT, reversed(prompt)))
         prompt, answers = prompt[: len(prompt) - num], prompt[len(prompt) - num :]
-    return Call(prompt=prompt, answers=answers, facts=facts)
+    return ModelCall(prompt=prompt, answers=answers, facts=facts)
 
 
 def _num_system(messages: Sequence[Message]) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphcredit.collector.importers.coverage.fields import record_field, texts_within
 from graphcredit.collector.importers.formats.calls.chains import (
-    Call,
     Chain,
+    ModelCall,
     are_turns,
     best_chain,
     in_turn,
@@ -216,7 +216,7 @@ def _above(span: Span, parents: Mapping[str | None, Span]) -> Iterator[Span]:
         yield span
 
 
-def _call(answered: _Nested) -> Call:
+def _call(answered: _Nested) -> ModelCall:
     """Return the call of a model that a span tells."""
     span, is_nested = answered
     call = call_of(span["input"], span["output"], {})
@@ -230,7 +230,7 @@ def _joined(mains: list[Chain]) -> list[Chain]:
     or are judged one by one.
     """
     calls = [
-        Call(
+        ModelCall(
             prompt=tuple(chain.messages[:-1]),
             answers=tuple(chain.messages[-1:]),
             facts=chain.facts[0],

@@ -47,7 +47,7 @@ def _rollout(decision: Decision) -> str:
 def outcome(decision: Decision) -> str:
     """Return how the rollout ended, as it is compared with others."""
     if decision.is_graded:
-        return f"earned {decision.outcome:.3g}"
+        return f"{'won, ' if decision.won else ''}earned {decision.outcome:.3g}"
     return "won" if decision.won else "failed"
 
 

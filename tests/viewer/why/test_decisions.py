@@ -153,6 +153,7 @@ def test_a_rollout_with_a_score_is_not_called_failed():
         "Step 26 of t:3 (earned 0.75), `take keycard`, 3 → 2 from the goal: 9 rollouts did so here "
         "and earned 0.8 on average, 23 did something else and earned 0.25."
     )
+    assert "t:3 (won, earned 0.75), `take" in sentence(replace(scored, won=True))
 
 
 def test_the_sentence_by_hand():

@@ -78,13 +78,9 @@ def _words(each: Decision, task: Mapping[str, Any], *, doubt: str | None) -> Non
     if task["instruction"]:
         show_text(one_line(task["instruction"], 110))
     num_won = round(task["num_trajectories"] * task["success_rate"])
-    others = (
-        f"{task['mean_return']:.3g} on average of {counted(task['num_trajectories'], 'rollout')}"
-        if each.is_graded
-        else f"{num_won} of {counted(task['num_trajectories'], 'rollout')} won"
-    )
+    average = f", on average {task['mean_return']:.3g}" if each.is_graded else ""
     marks = [
-        f"{outcome(each)}; {others}",
+        f"{outcome(each)}{average}; {num_won} of {task['num_trajectories']} rollouts won",
         trust(each),
         *([f"⚠ {doubt}"] if doubt else []),
     ]

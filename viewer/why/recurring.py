@@ -14,7 +14,7 @@ from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.catalog import connect
-from graphcredit.viewer.why.sentences import short
+from graphcredit.viewer.why.sentences import coded
 
 _CALL = re.compile(r"\s*([\w./:-]+)\(")
 
@@ -180,9 +180,9 @@ def _has_not_left(each: Departure) -> bool:
 def kind_of_call(action: str) -> str:
     """Return the tool of a call, or the first word of an action; a spoken one is a message."""
     if call := _CALL.match(action):
-        return f"`{short(call[1])}`"
+        return coded(call[1])
     words = action.split()
-    return f"`{short(words[0].lower())}`" if 0 < len(words) <= _MOST_WORDS else "a message"
+    return coded(words[0].lower()) if 0 < len(words) <= _MOST_WORDS else "a message"
 
 
 def _sentence(same: list[Departure], is_of_calls: bool) -> str:
@@ -197,12 +197,12 @@ def _sentence(same: list[Departure], is_of_calls: bool) -> str:
     actions = {each.action for each in same}
     if is_of_calls:
         return f"{failed} of {tasks} left with {kind_of_call(first.action or '')}."
-    did = f"with `{short(first.action or '')}`" if len(actions) == 1 else _ways(actions)
+    did = f"with {coded(first.action or '')}" if len(actions) == 1 else _ways(actions)
     winners = f"{counted(first.num_winners, 'rollout')} went on to win"
     if len(actions) == 1 and first.num_alike:
         too = "" if first.num_alike == first.num_winners else f", {first.num_alike} of them"
         winners += f"{too} by the same action"
-    return f"{failed} left {did}, where {winners}: `{short(first.state or '')}`."
+    return f"{failed} left {did}, where {winners}: {coded(first.state or '')}."
 
 
 def _ways(actions: Iterable[str | None]) -> str:

@@ -1,5 +1,6 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
+import re
 from urllib.parse import urlencode
 
 from graphcredit.store.plural import counted
@@ -13,7 +14,7 @@ def sentence(decision: Decision) -> str:
     """Return what a decision was, with its counterfactual and how sure that is."""
     return (
         f"Step {decision.step_index} of {_rollout(decision)}, "
-        f"`{short(decision.action)}`{_distance(decision)}: {_counterfactual(decision)}"
+        f"{coded(decision.action)}{_distance(decision)}: {_counterfactual(decision)}"
         f"{_doubt(decision)}.{_afterwards(decision)}"
     )
 
@@ -22,6 +23,14 @@ def short(text: str) -> str:
     """Return the beginning of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _WORDS else f"{line[:_WORDS]}…"
+
+
+def coded(text: str) -> str:
+    """Return the beginning of a text as code of Markdown, whatever backticks it has."""
+    line = short(text)
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if "`" in line else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
 
 
 def link(decision: Decision) -> str:

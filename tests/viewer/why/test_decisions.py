@@ -11,7 +11,7 @@ import pytest
 import graphcredit
 from graphcredit.store.layout import Store
 from graphcredit.viewer.why.decisions import Decision, decision_of, decisions
-from graphcredit.viewer.why.sentences import gap_of, link, sentence, trust
+from graphcredit.viewer.why.sentences import coded, gap_of, link, sentence, trust
 from tests.cli.in_process import run
 
 WALKS: tuple[tuple[str, bool], ...] = (
@@ -154,6 +154,12 @@ def test_a_rollout_with_a_score_is_not_called_failed():
         "and earned 0.8 on average, 23 did something else and earned 0.25."
     )
     assert "t:3 (won, earned 0.75), `take" in sentence(replace(scored, won=True))
+
+
+def test_backticks_of_a_log_do_not_end_the_code_of_markdown():
+    assert coded("ls") == "`ls`"
+    assert coded("`a`\n```b```") == "```` `a` ```b``` ````"
+    assert "``" in sentence(replace(EXAMPLE, action="echo `<img src=x>`")).split("<img")[0]
 
 
 def test_the_sentence_by_hand():

@@ -107,7 +107,7 @@ def _doubt(decision: Decision) -> str:
     if decision.others is None:
         return ""
     if decision.is_graded:
-        return ", which is few" if _is_of_few(decision) else ""
+        return " (of few rollouts, so it may be chance)" if _is_of_few(decision) else ""
     gap, error = gap_of(decision)
     sure = "" if _is_beyond_chance(decision) else ", so it may be chance"
     return f" ({100 * gap:+.0f} ± {200 * error:.0f} points{sure})"

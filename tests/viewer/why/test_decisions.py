@@ -154,6 +154,8 @@ def test_a_rollout_with_a_score_is_not_called_failed():
         "and earned 0.8 on average, 23 did something else and earned 0.25."
     )
     assert "t:3 (won, earned 0.75), `take" in sentence(replace(scored, won=True))
+    few = sentence(replace(scored, num_took=2))
+    assert few.endswith("earned 0.25 (of few rollouts, so it may be chance).")
 
 
 def test_backticks_of_a_log_do_not_end_the_code_of_markdown():

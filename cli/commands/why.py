@@ -96,12 +96,13 @@ def _store(
 
 
 def _unread(report: "ImportReport") -> Iterator[str]:
-    """Yield what of a log has no part in the credit; `import` says more of it."""
+    """Yield what of a log has no part in the credit, or is a guess; `import` says more of it."""
     if report.num_bad_rows:
         yield f"{counted(report.num_bad_rows, 'bad row')}, such as {report.bad_rows[0].where}"
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
+    yield from (note for note in report.notes if "--success median" in note)
 
 
 def _credit(store: Store, show: OnProgress) -> None:
@@ -177,7 +178,7 @@ def _show(
             first = cluster.members[0]
             say(f"- {cluster.sentence} Such as {first.trajectory_id}, step {first.step_index}.")
         left_out = len(again.clusters) - _CLUSTERS
-        more = f" {counted(left_out, 'smaller cluster')} are not listed." if left_out > 0 else ""
+        more = f" Not listed: {counted(left_out, 'smaller cluster')}." if left_out > 0 else ""
         say(f"- {again.summary}{more}")
     say()
     say(f"{mark}What to distrust")

@@ -69,6 +69,20 @@ def test_other_credit_of_a_store_is_left_alone(tmp_path: Path):
     assert run("sql", tmp_path / "store", "SELECT sum(reach_advantage) FROM credit").out == before
 
 
+def test_scores_are_no_failures_and_the_threshold_is_said(tmp_path: Path):
+    asked, answered = ({"role": role, "content": "q"} for role in ("user", "assistant"))
+    lines = [
+        {"messages": [asked, answered | {"content": text}], "task_id": "t", "reward": score}
+        for text, score in (("a", 0.9), ("a", 0.8), ("b", 0.2), ("b", 0.1))
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    shown = run("why", tmp_path / "log.jsonl").out
+    decisions, distrust = shown.split("What recurs")[0], shown.split("What to distrust")[1]
+    assert "(earned 0.8), `a`: 2 rollouts did so here and earned 0.85 on average" in decisions
+    assert "failed" not in decisions
+    assert "- 4 returns between 0 and 1 count as failures: --success median" in distrust
+
+
 def test_what_of_the_log_has_no_credit_is_said(tmp_path: Path):
     lines = LOG.read_text(encoding="utf-8").splitlines()
     unjudged = json.loads(lines[0]) | {"reward": None, "success": None}

@@ -8,7 +8,7 @@ import pytest
 from graphcredit.store import Store
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.tasks import task_facts
-from graphcredit.viewer.widgets.doubts import doubts_of_facts, doubts_of_steps
+from graphcredit.viewer.widgets.doubts import doubts_of_facts, doubts_of_steps, group_doubts
 from tests.viewer.browser import open_page
 from tests.viewer.stores import credited
 from tests.worlds import trajectory, worked_example
@@ -48,6 +48,16 @@ def test_doubts_are_the_same_by_the_facts_and_by_the_steps(store: Store):
     for task, expected in EXPECTED.items():
         steps = task_steps(store, **HERE, task_id=task)
         assert ", ".join(doubt.name for doubt in doubts_of_steps(steps)) == expected
+
+
+def test_returns_of_a_group_that_nobody_won_are_no_doubt_about_themselves():
+    told = [
+        group_doubts(size=4, success_rate=0.0, has_equal_returns=equal, alone=0.0)[0]
+        for equal in (True, False)
+    ]
+    assert [doubt.name for doubt in told] == ["nobody won"] * 2
+    assert "no credit here says" in told[0].sentence
+    assert "only credit that reads returns" in told[1].sentence
 
 
 def test_more_than_half_of_the_steps_alone_is_a_doubt(store: Store):

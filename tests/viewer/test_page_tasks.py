@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from graphcredit.viewer.queries.tasks import task_facts
 from graphcredit.viewer.why.decisions import decisions
-from graphcredit.viewer.why.sentences import sentence, trust
+from graphcredit.viewer.why.sentences import outcome, sentence, trust
 from tests.viewer.browser import click_row, open_page, page_of
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store
@@ -150,7 +150,7 @@ def test_what_mattered_stands_first_on_tasks_and_on_its_step(
     assert sentence(first) in [text.value for text in app.text]
     marks = [text.value for text in app.caption if "rollouts won" in text.value]
     assert trust(first) in marks[0]
-    assert marks[0].startswith(f"{'won' if first.won else 'failed'}; 1 of 3")
+    assert marks[0].startswith(f"{outcome(first)}, on average 3.3; 1 of 3")
     pictures = [picture.proto.imgs[0] for picture in app.get("image")]
     assert all(picture.url.startswith("data:image/svg+xml") for picture in pictures)
     assert len(marks) == len(pictures) == len(decisions(store, run_id="r0", iteration=0, most=5))

@@ -69,7 +69,7 @@ def test_a_failed_trajectory_is_shown_first(shared: Shared, monkeypatch: pytest.
     assert not app.exception
     assert app.query_params["task"] == "t0"
     assert app.query_params["trajectory"] == "y"
-    assert "**failed** after 2 steps with return 0." in markdown_of(app)
+    assert "**failed, cut off** after 2 steps with return 0." in markdown_of(app)
     assert "Of its group of 3, 1 succeeded." in markdown_of(app)
     assert said(app) == ["A", "c", "C", "e", "D"]
 

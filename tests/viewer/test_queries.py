@@ -74,6 +74,13 @@ def test_the_groups_are_those_of_the_view(tmp_path: Path):
     assert facts.select(names).sort_by("task_id").to_pylist() == view.to_pylist()
 
 
+def test_the_ends_of_winners_are_no_merge(tmp_path: Path):
+    ends = [trajectory(end, f"A a {end}", rewards=[1.0], success=True) for end in ("B", "C")]
+    store = credited(tmp_path / "s", [*ends[0], *ends[1]], names=("reach",))
+    (facts,) = task_facts(store, **ONE, estimator="reach").to_pylist()
+    assert (facts["num_states"], facts["num_merges"]) == (2, 0)
+
+
 def test_the_credit_facts_of_the_groups(shared: Shared):
     store = shared(two_tasks, "graphgpo", "grpo")
     facts = task_facts(store, **ONE, estimator="grpo", others=("graphgpo", "grpo"))

@@ -48,7 +48,7 @@ def task_facts(
 
     - num_credited: complete trajectories with credit; those recorded after it have none.
     - num_states: states, the goal among them.
-    - num_merges: texts that were merged into another's state.
+    - num_merges: texts that were merged into another's state; the goal has many by its nature.
     - singleton_share: share of the credited steps whose state no other step of the group starts at.
     - advantage_spread: standard deviation of the estimator's advantages over the group's steps.
     - disagreement: share of the credited steps at which two estimators have opposite signs; null
@@ -85,7 +85,7 @@ def _groups(credit: str) -> str:
 _GRAPH = """
     SELECT
         task_id, count(*) AS num_states,
-        sum(num_merged - 1) FILTER (num_merged > 1)::BIGINT AS num_merges
+        sum(num_merged - 1) FILTER (num_merged > 1 AND NOT is_goal)::BIGINT AS num_merges
     FROM nodes GROUP BY task_id
 """
 _TABLES = GROUPS | {"graph": _GRAPH}

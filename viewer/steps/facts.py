@@ -169,6 +169,12 @@ def number(value: float | None) -> str:
     return "null" if value is None else f"{value:g}"
 
 
+def ending(table: pa.Table) -> str:
+    """Return how a trajectory ended; one that was cut off did not lose by its last step."""
+    word = outcome(table["success"][-1].as_py())
+    return f"{word}, cut off" if table["truncated"][-1].as_py() else word
+
+
 def outcome(success: bool | None) -> str:
     """Return the word for how a trajectory ended."""
     return {True: "succeeded", False: "failed", None: "unfinished"}[success]

@@ -78,10 +78,10 @@ def trajectory_page(
     shown = estimator or (names[0] if names else None)
     names.sort(key=lambda name: name != shown)
     heading = f"{title}, {table['task_id'][0].as_py()}, {table['trajectory_id'][0].as_py()}"
-    ending = facts.outcome(table["success"][-1].as_py())
     rewards = facts.total(table)
     summary = (
-        f"The trajectory {ending} after {counted(table.num_rows, 'step')} with return {rewards}. "
+        f"The trajectory {facts.ending(table)} after {counted(table.num_rows, 'step')} "
+        f"with return {rewards}. "
         "Steps have reward 0 and cost 1 unless they say otherwise."
     )
     steps = _steps(table, names, 1 if is_brief else len(names), noted, why)

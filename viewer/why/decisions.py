@@ -43,14 +43,15 @@ _COMPARED = """
         SELECT run_id, iteration, task_id, state_id, action, avg(gain) AS gain,
             count(*) AS num_took, avg(outcome) AS took,
             any_value(visitors) - count(*) AS num_others,
-            (any_value(total) - sum(outcome)) / nullif(num_others, 0) AS others
+            (any_value(total) - sum(outcome)) / nullif(num_others, 0) AS others,
+            any_value(total) / any_value(visitors) AS usual
         FROM taken JOIN visited USING (run_id, iteration, task_id, state_id)
         GROUP BY run_id, iteration, task_id, state_id, action
     ), ranked AS (
         SELECT *, abs(gain) * least(num_took, num_others) AS weight
         FROM compared {chosen}
     )
-    SELECT ranked.* EXCLUDE (state_id), credited.* EXCLUDE (
+    SELECT ranked.* EXCLUDE (state_id, usual), credited.* EXCLUDE (
             run_id, iteration, task_id, state_id, action, gain
         )
     FROM ranked JOIN credited USING (run_id, iteration, task_id, state_id, action)
@@ -70,8 +71,8 @@ _MOST_IMPORTANT = _COMPARED.format(
     shown="""
         QUALIFY row_number() OVER (
             PARTITION BY run_id, iteration, task_id, state_id, action
-            ORDER BY (ranked.gain > 0) = credited.won, abs(reach_advantage) DESC, trajectory_id,
-                step_index
+            ORDER BY ranked.gain > 0 AND outcome < usual AND step_index = num_steps - 1, outcome,
+                abs(reach_advantage) DESC, trajectory_id, step_index
         ) = 1
         ORDER BY weight DESC, run_id, iteration, task_id, state_id, action
     """,
@@ -89,8 +90,8 @@ _OF_A_TASK = _COMPARED.format(
 class Decision:
     """An action in a state, what others did there, and the step of one rollout that shows it.
 
-    Of the rollouts with the step, it is one that ended otherwise than the step deserved, if there
-    is one.
+    Of the rollouts with the step, it is one that ended worst: what lost it, or what was good in it.
+    A good step with which a failure ended is the last choice: there, something else was missing.
     """
 
     run_id: str

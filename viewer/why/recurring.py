@@ -14,7 +14,7 @@ from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.catalog import connect
-from graphcredit.viewer.why.sentences import short
+from graphcredit.viewer.why.sentences import coded
 
 _CALL = re.compile(r"\s*([\w./:-]+)\(")
 
@@ -33,6 +33,10 @@ _DEPARTURES = """
     ), won AS (
         SELECT run_id, iteration, task_id, state_id, count(DISTINCT trajectory_id) AS num_winners
         FROM gone WHERE has_won GROUP BY ALL
+    ), alike AS (
+        SELECT run_id, iteration, task_id, state_id, action,
+            count(DISTINCT trajectory_id) AS num_alike
+        FROM gone WHERE has_won GROUP BY ALL
     ), of_task AS (SELECT DISTINCT run_id, iteration, task_id FROM won),
     last AS (
         SELECT run_id, iteration, task_id, trajectory_id, max(step_index) AS length,
@@ -42,6 +46,7 @@ _DEPARTURES = """
     )
     SELECT run_id, iteration, task_id, trajectory_id, coalesce(step_index, 0) AS step_index,
         state_id, state, action, coalesce(num_winners, 0) AS num_winners,
+        coalesce(num_alike, 0) AS num_alike,
         step_index = length AND EXISTS (
             FROM won WHERE (won.run_id, won.iteration, won.task_id, won.state_id)
                 = (gone.run_id, gone.iteration, gone.task_id, gone.next_state_id)
@@ -49,6 +54,7 @@ _DEPARTURES = """
         of_task.task_id IS NOT NULL AS has_winner
     FROM last LEFT JOIN gone USING (run_id, iteration, task_id, trajectory_id, step_index)
         LEFT JOIN won USING (run_id, iteration, task_id, state_id)
+        LEFT JOIN alike USING (run_id, iteration, task_id, state_id, action)
         LEFT JOIN of_task USING (run_id, iteration, task_id)
     ORDER BY run_id, iteration, task_id, trajectory_id
 """
@@ -69,6 +75,8 @@ class Departure:
     action: str | None
     num_winners: int
     """Rollouts of the task that were in this state and won."""
+    num_alike: int
+    """Those of them that took the same action there: if all did, the state hides what lost."""
     is_on_it: bool
     """Whether the step was the last one, and led to a state of a winner: it ran out of steps."""
     has_winner: bool
@@ -102,7 +110,7 @@ class Recurring:
             return ""
         return (
             f"Of {counted(self.num_failures, 'failed rollout')}, {self.num_alone} left the way of "
-            f"those that won as no other did, and {self.num_unwon} are of tasks that nobody won."
+            f"those that won as no other did, and {self.num_unwon} had a task that nobody won."
         )
 
 
@@ -172,9 +180,9 @@ def _has_not_left(each: Departure) -> bool:
 def kind_of_call(action: str) -> str:
     """Return the tool of a call, or the first word of an action; a spoken one is a message."""
     if call := _CALL.match(action):
-        return f"`{short(call[1])}`"
+        return coded(call[1])
     words = action.split()
-    return f"`{short(words[0].lower())}`" if 0 < len(words) <= _MOST_WORDS else "a message"
+    return coded(words[0].lower()) if 0 < len(words) <= _MOST_WORDS else "a message"
 
 
 def _sentence(same: list[Departure], is_of_calls: bool) -> str:
@@ -189,9 +197,12 @@ def _sentence(same: list[Departure], is_of_calls: bool) -> str:
     actions = {each.action for each in same}
     if is_of_calls:
         return f"{failed} of {tasks} left with {kind_of_call(first.action or '')}."
-    did = f"with `{short(first.action or '')}`" if len(actions) == 1 else _ways(actions)
-    winners = counted(first.num_winners, "rollout")
-    return f"{failed} left {did}, where {winners} went on to win: `{short(first.state or '')}`."
+    did = f"with {coded(first.action or '')}" if len(actions) == 1 else _ways(actions)
+    winners = f"{counted(first.num_winners, 'rollout')} went on to win"
+    if len(actions) == 1 and first.num_alike:
+        too = "" if first.num_alike == first.num_winners else f", {first.num_alike} of them"
+        winners += f"{too} by the same action"
+    return f"{failed} left {did}, where {winners}: {coded(first.state or '')}."
 
 
 def _ways(actions: Iterable[str | None]) -> str:

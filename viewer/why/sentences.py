@@ -1,5 +1,6 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
+import re
 from urllib.parse import urlencode
 
 from graphcredit.store.plural import counted
@@ -11,10 +12,9 @@ _WORDS = 80
 
 def sentence(decision: Decision) -> str:
     """Return what a decision was, with its counterfactual and how sure that is."""
-    ended = "won" if decision.won else "failed"
     return (
-        f"Step {decision.step_index} of {ended} {decision.trajectory_id}, "
-        f"`{short(decision.action)}`{_distance(decision)}: {_counterfactual(decision)}"
+        f"Step {decision.step_index} of {_rollout(decision)}, "
+        f"{coded(decision.action)}{_distance(decision)}: {_counterfactual(decision)}"
         f"{_doubt(decision)}.{_afterwards(decision)}"
     )
 
@@ -23,6 +23,14 @@ def short(text: str) -> str:
     """Return the beginning of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _WORDS else f"{line[:_WORDS]}…"
+
+
+def coded(text: str) -> str:
+    """Return the beginning of a text as code of Markdown, whatever backticks it has."""
+    line = short(text)
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if "`" in line else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
 
 
 def link(decision: Decision) -> str:
@@ -38,11 +46,27 @@ def link(decision: Decision) -> str:
     return f"/trajectory?{urlencode(selected)}"
 
 
+def _rollout(decision: Decision) -> str:
+    """Return the rollout with its outcome; of returns, no threshold makes some of them failures."""
+    if decision.is_graded:
+        return f"{decision.trajectory_id} ({outcome(decision)})"
+    return f"{outcome(decision)} {decision.trajectory_id}"
+
+
+def outcome(decision: Decision) -> str:
+    """Return how the rollout ended, as it is compared with others."""
+    if decision.is_graded:
+        return f"{'won, ' if decision.won else ''}earned {decision.outcome:.3g}"
+    return "won" if decision.won else "failed"
+
+
 def _distance(decision: Decision) -> str:
     """Return from where to where it led, counted in steps to the goal."""
     before, after = decision.goal_distance, decision.next_goal_distance
     if before is None:
         return ""
+    if after is None and decision.step_index == decision.num_steps - 1:
+        return f", {before:.3g} from the goal, as its last step"
     if after is None:
         return f", {before:.3g} from the goal, to where nobody won any more"
     return f", {before:.3g} → {after:.3g} from the goal"
@@ -83,7 +107,7 @@ def _doubt(decision: Decision) -> str:
     if decision.others is None:
         return ""
     if decision.is_graded:
-        return ", which is few" if _is_of_few(decision) else ""
+        return " (of few rollouts, so it may be chance)" if _is_of_few(decision) else ""
     gap, error = gap_of(decision)
     sure = "" if _is_beyond_chance(decision) else ", so it may be chance"
     return f" ({100 * gap:+.0f} ± {200 * error:.0f} points{sure})"
@@ -116,9 +140,8 @@ def gap_of(decision: Decision) -> tuple[float, float]:
 
 
 def _afterwards(decision: Decision) -> str:
-    last = decision.num_steps - 1
-    if decision.gain > 0 and not decision.won and decision.step_index < last:
-        return f" This rollout failed later, at step {last}."
-    if decision.gain < 0 and decision.won:
-        return " This rollout won all the same."
-    return ""
+    """Return that the rollout ended against what the sentence says; returns stand at its name."""
+    gap = 0.0 if decision.others is None else decision.took - decision.others
+    if decision.is_graded or not gap or (gap > 0) == decision.won:
+        return ""
+    return f" This rollout {outcome(decision)} all the same."

@@ -52,8 +52,21 @@ def steps_of(steps: pa.Table, trajectory_id: str) -> list[Step]:
     return steps.filter(pc.field("trajectory_id") == trajectory_id).to_pylist()
 
 
-def aligned(left: Sequence[Step], right: Sequence[Step]) -> list[Pair]:
-    """Return two rollouts in rows, steps from the same state side by side as far as they can be."""
+def aligned(
+    left: Sequence[Step], right: Sequence[Step], meeting: tuple[int, int] | None = None
+) -> list[Pair]:
+    """Return two rollouts in rows, steps from the same state side by side as far as they can be.
+
+    Args:
+        left: A rollout.
+        right: The other one.
+        meeting: A step of each, from one state, that stand in one row whatever else has to part.
+    """
+    if meeting is not None:
+        one, other = meeting
+        met = Pair(left=left[one], right=right[other], is_shared=True)
+        before = aligned(left[:one], right[:other])
+        return [*before, met, *aligned(left[one + 1 :], right[other + 1 :])]
     states = [[step["state_id"] for step in side] for side in (left, right)]
     pairs: list[Pair] = []
     for tag, a, b, c, d in SequenceMatcher(None, *states, autojunk=False).get_opcodes():

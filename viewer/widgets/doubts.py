@@ -19,6 +19,9 @@ _ALONE = (
     "nothing."
 )
 _NOBODY_WON = "No rollout of this task won: no credit here says what leads to the goal."
+_ONLY_RETURNS = (
+    "No rollout of this task counts as a success: only credit that reads returns tells them apart."
+)
 _EQUAL_RETURNS = "All rollouts of this task have the same return: it does not tell them apart."
 _NO_OTHERS = (
     "start from a state where no other step of the task does: nothing to compare them with."
@@ -50,7 +53,9 @@ def group_doubts(
         return [Doubt(name="group of one", sentence=_ALONE)]
     said: list[Doubt] = []
     if success_rate == 0:
-        said.append(Doubt(name="nobody won", sentence=_NOBODY_WON))
+        said.append(
+            Doubt(name="nobody won", sentence=_NOBODY_WON if has_equal_returns else _ONLY_RETURNS)
+        )
     if has_equal_returns:
         said.append(Doubt(name="equal returns", sentence=_EQUAL_RETURNS))
     if alone is not None and alone > _MOST_ALONE:

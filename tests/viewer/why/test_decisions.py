@@ -11,7 +11,7 @@ import pytest
 import graphcredit
 from graphcredit.store.layout import Store
 from graphcredit.viewer.why.decisions import Decision, decision_of, decisions
-from graphcredit.viewer.why.sentences import gap_of, link, sentence, trust
+from graphcredit.viewer.why.sentences import coded, gap_of, link, sentence, trust
 from tests.cli.in_process import run
 
 WALKS: tuple[tuple[str, bool], ...] = (
@@ -73,7 +73,19 @@ def test_all_numbers_are_those_of_the_steps(tmp_path: Path):
 def test_a_good_step_is_shown_by_a_rollout_that_failed_all_the_same(tmp_path: Path):
     left = next(d for d in decisions(store_of(tmp_path / "store"), most=9) if d.action == "left")
     assert not left.won
-    assert sentence(left).endswith("This rollout failed later, at step 2.")
+    assert sentence(left).endswith("This rollout failed all the same.")
+
+
+def test_a_mistake_is_shown_by_a_rollout_that_it_lost(tmp_path: Path):
+    right = next(d for d in decisions(store_of(tmp_path / "store"), most=9) if d.action == "right")
+    assert (right.gain < 0, right.took, right.won) == (True, 0.25, False)
+    assert "all the same" not in sentence(right)
+
+
+def test_a_good_end_is_shown_by_a_rollout_that_won_with_it(tmp_path: Path):
+    walks = [("hall open", True)] * 3 + [("hall open", False)] + [("hall wait", False)] * 3
+    opened = next(d for d in decisions(store_of(tmp_path / "store", walks)) if d.action == "open")
+    assert (opened.gain > 0, opened.took, opened.won) == (True, 0.75, True)
 
 
 def test_every_step_has_its_decision(tmp_path: Path):
@@ -94,7 +106,8 @@ def test_what_all_did_is_compared_with_nothing(tmp_path: Path):
     place: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t", "step_index": 0}
     told = decision_of(store, **place, trajectory_id=one.trajectory_id)
     assert told is not None
-    assert "all 2 rollouts that were here did so" in sentence(told)
+    assert "all 2 rollouts that were here did so: nothing to compare it with." in sentence(told)
+    assert not any("all the same" in sentence(replace(told, gain=g)) for g in (-1.0, 1.0))
 
 
 def test_scores_are_compared_as_means(tmp_path: Path):
@@ -134,14 +147,31 @@ EXAMPLE = Decision(
 )
 
 
+def test_a_rollout_with_a_score_is_not_called_failed():
+    scored = replace(EXAMPLE, is_graded=True, took=0.8, others=0.25, outcome=0.75)
+    assert sentence(scored) == (
+        "Step 26 of t:3 (earned 0.75), `take keycard`, 3 → 2 from the goal: 9 rollouts did so here "
+        "and earned 0.8 on average, 23 did something else and earned 0.25."
+    )
+    assert "t:3 (won, earned 0.75), `take" in sentence(replace(scored, won=True))
+    few = sentence(replace(scored, num_took=2))
+    assert few.endswith("earned 0.25 (of few rollouts, so it may be chance).")
+
+
+def test_backticks_of_a_log_do_not_end_the_code_of_markdown():
+    assert coded("ls") == "`ls`"
+    assert coded("`a`\n```b```") == "```` `a` ```b``` ````"
+    assert "``" in sentence(replace(EXAMPLE, action="echo `<img src=x>`")).split("<img")[0]
+
+
 def test_the_sentence_by_hand():
     """Shares with a win and a failure added: 7/11 and 2/25; √(.0210 + .0029) = .155."""
     error = (7 * 4 / 11**3 + 2 * 23 / 25**3) ** 0.5
     assert gap_of(EXAMPLE) == (pytest.approx(7 / 11 - 2 / 25), pytest.approx(error))
     assert sentence(EXAMPLE) == (
         "Step 26 of failed t:3, `take keycard`, 3 → 2 from the goal: 9 rollouts did so here and "
-        "67% won, 23 did something else and 4% won (+56 ± 31 points). This rollout failed later, "
-        "at step 41."
+        "67% won, 23 did something else and 4% won (+56 ± 31 points). This rollout failed all "
+        "the same."
     )
     few = replace(EXAMPLE, num_took=1, took=1.0, num_others=1, others=0.0)
     assert "so it may be chance" in sentence(few)
@@ -151,6 +181,11 @@ def test_the_sentence_by_hand():
         "⚠ few rollouts",
         "⚠ nothing to compare it with",
     )
+    # What the others did says the opposite of the gain: no contradiction is put on top.
+    assert "all the same" not in sentence(replace(EXAMPLE, took=0.0))
+    lost = replace(EXAMPLE, next_goal_distance=None)
+    assert ", 3 from the goal, to where nobody won any more: " in sentence(lost)
+    assert ", 3 from the goal, as its last step: " in sentence(replace(lost, num_steps=27))
     assert link(EXAMPLE) == (
         "/trajectory?run=games&iteration=3&task=t&trajectory=t%3A3&step=26&estimator=reach"
     )

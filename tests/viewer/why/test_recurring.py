@@ -39,9 +39,21 @@ def test_failures_are_clustered_by_where_and_how_they_left(tmp_path: Path):
     assert [m.step_index for m in shown.clusters[0].members] == [1, 3]
     assert (shown.num_failures, shown.num_alone, shown.num_unwon) == (7, 2, 1)
     assert shown.summary == (
-        "Of 7 failed rollouts, 2 left the way of those that won as no other did, and 1 are of "
-        "tasks that nobody won."
+        "Of 7 failed rollouts, 2 left the way of those that won as no other did, and 1 had a "
+        "task that nobody won."
     )
+
+
+def test_a_way_that_winners_took_too_is_said(tmp_path: Path):
+    walks = ["a 1 b 1 d", "a 1 b 1 e"]
+    rows = [*_rows("t", "a 1 b 1 c", *walks), *_rows("u", "a 1 b 1 c", *walks)]
+    rows += trajectory("u9", "a 1 b 2 c", rewards=[0.0, 1.0], success=True, task_id="u")
+    shown = recurring(credited(tmp_path / "s", rows, names=("reach",)))
+    assert {cluster.sentence for cluster in shown.clusters} == {
+        "2 failed rollouts left with `1`, where 1 rollout went on to win by the same action: `b`.",
+        "2 failed rollouts left with `1`, where 2 rollouts went on to win, 1 of them by the same "
+        "action: `b`.",
+    }
 
 
 def test_those_that_never_left_and_those_that_never_came_are_said(tmp_path: Path):

@@ -33,11 +33,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return credited(root, rows, names=("reach",))
 
 
-def _walk(store: Store, left: str, right: str) -> list[str]:
+def _walk(store: Store, left: str, right: str, meeting: tuple[int, int] | None = None) -> list[str]:
     """Return the rows as `1=0`, `2≠1` at a parting, `3.` and `.2` where one stands alone."""
     steps = task_steps(store, **HERE)
     rows: list[str] = []
-    for pair in aligned(steps_of(steps, left), steps_of(steps, right)):
+    for pair in aligned(steps_of(steps, left), steps_of(steps, right), meeting):
         one, other = ("" if s is None else s["step_index"] for s in (pair.left, pair.right))
         sign = "≠" if pair.is_parting else "=" if pair.is_shared else "."
         rows.append(f"{one}{sign}{other}")
@@ -114,6 +114,21 @@ def test_the_page_shows_the_fork_and_what_each_did_there(
         monkeypatch, store, "compare", compare="Two rollouts", trajectory="lost", other="gone"
     )
     assert app.query_params["other"] == "quick"
+
+
+def test_the_fork_is_where_the_winner_was_sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """B and C fit together, but the winner was sought from D, where the two went apart."""
+    rows = [
+        *trajectory("lost", "A a B b C c D x X"),
+        *trajectory("win", "D d B b C c G", rewards=[0.0, 0.0, 1.0], success=True),
+    ]
+    store = credited(tmp_path / "s", rows, names=("reach",))
+    assert _walk(store, "lost", "win") == ["0.0", "1=1", "2≠2", "3."]
+    assert _walk(store, "lost", "win", meeting=(3, 0)) == ["0.", "1.", "2.", "3≠0", ".1", ".2"]
+    place: dict[str, Any] = {"compare": "Two rollouts", "trajectory": "lost", "step": 3}
+    app = open_page(monkeypatch, store, "compare", **place)
+    assert boxes(app) == ["x", "X", "d", "B"]
+    assert list(app.dataframe[0].value["together"]) == ["", "", "", "fork: D", "", ""]
 
 
 def test_hostile_text_stays_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

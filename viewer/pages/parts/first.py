@@ -21,7 +21,7 @@ from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.why.decisions import Decision, decisions
 from graphcredit.viewer.why.recurring import recurring
-from graphcredit.viewer.why.sentences import sentence, trust
+from graphcredit.viewer.why.sentences import outcome, sentence, trust
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
@@ -78,8 +78,9 @@ def _words(each: Decision, task: Mapping[str, Any], *, doubt: str | None) -> Non
     if task["instruction"]:
         show_text(one_line(task["instruction"], 110))
     num_won = round(task["num_trajectories"] * task["success_rate"])
+    average = f", on average {task['mean_return']:.3g}" if each.is_graded else ""
     marks = [
-        f"{'won' if each.won else 'failed'}; {num_won} of {task['num_trajectories']} rollouts won",
+        f"{outcome(each)}{average}; {num_won} of {task['num_trajectories']} rollouts won",
         trust(each),
         *([f"⚠ {doubt}"] if doubt else []),
     ]
@@ -131,5 +132,5 @@ def show_recurring(run: str, iteration: int) -> None:
                         step=each.step_index,
                     )
         left_out = len(shown.clusters) - _CLUSTERS
-        more = f" {counted(left_out, 'smaller cluster')} are not listed." if left_out > 0 else ""
+        more = f" Not listed: {counted(left_out, 'smaller cluster')}." if left_out > 0 else ""
         st.caption(f"{shown.summary or 'No complete rollout failed.'}{more}")

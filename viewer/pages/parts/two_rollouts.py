@@ -49,7 +49,8 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
         st.info("This task has one complete rollout: there is none to stand beside it.")
         return
     missing.doubtful_group(steps)
-    pairs = aligned(*(steps_of(steps, name) for name in chosen))
+    chosen, meeting = chosen[:2], chosen[2]
+    pairs = aligned(*(steps_of(steps, name) for name in chosen), meeting=meeting)
     column = f"{estimator}_advantage"
     graph = ask(read_task_graph, **here, task_id=task, column=column)
     names = {state: name.line for state, name in state_names(graph).items()}
@@ -62,8 +63,11 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
     _all_steps(pairs, fork, chosen, names, column)
 
 
-def _choose(steps: pa.Table) -> tuple[str, str] | None:
-    """Show boxes of two rollouts: a failed one, and the nearest one that won from its step."""
+def _choose(steps: pa.Table) -> tuple[str, str, tuple[int, int] | None] | None:
+    """Show boxes of two rollouts: a failed one, and the nearest one that won from its step.
+
+    The third that it returns are the step of each in the state from where that one won.
+    """
     lengths = trajectories(steps)
 
     def show(name: str) -> str:
@@ -88,7 +92,11 @@ def _choose(steps: pa.Table) -> tuple[str, str] | None:
         show_text(
             f"From its step {winner.from_step}, {winner.trajectory_id} won soonest: in {further}."
         )
-    return None if right is None else (left, right)
+    if right is None:
+        return None
+    if winner is None or right != winner.trajectory_id:
+        return left, right, None
+    return left, right, (winner.from_step, winner.step_index)
 
 
 def _fork(

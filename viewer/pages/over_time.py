@@ -20,7 +20,7 @@ from graphcredit.viewer.queries.iterations import (
 )
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.charts import CLICK, curve
+from graphcredit.viewer.widgets.charts import CLICK, curve, show_chart
 from graphcredit.viewer.widgets.missing import per_run
 from graphcredit.viewer.widgets.text import one_line
 
@@ -117,7 +117,7 @@ def _draw(rows: pa.Table | None, value: str, title: str) -> None:
     if rows is None or rows[value].null_count == rows.num_rows:
         return
     named = rows if "line" in rows.column_names else rows.append_column("line", rows["run"])
-    clicked = st.altair_chart(
+    clicked = show_chart(
         curve(named.select(["run", "iteration", "line", value]), value, title),
         width="content",
         key=f"curve_{title}",

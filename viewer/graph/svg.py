@@ -84,6 +84,7 @@ def _picture(
                 names[node.state_id],
                 scales.shade(node),
                 *layout.places[node.state_id],
+                ground,
             )
         ),
         *_labels(graph, layout, shading, ground),
@@ -92,8 +93,9 @@ def _picture(
     size = f'width="{width:.0f}" height="{height:.0f}"'
     style = f'color="{ink}" font-family="DejaVu Sans, Verdana, sans-serif"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
-    paper = f'<rect width="100%" height="100%" fill="{ground}"/>'
-    return "\n".join([opening, paper, *body, "</svg>"])
+    if title:
+        body.insert(0, f'<rect width="100%" height="100%" fill="{ground}"/>')
+    return "\n".join([opening, *body, "</svg>"])
 
 
 def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
@@ -113,8 +115,10 @@ def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
     yield _text(_MARGIN, 82, marks, 10, anchor="start")
 
 
-def _node(node: Node, name: StateName, shade: float | None, x: float, y: float) -> Iterator[str]:
-    fill, ink = ("#ffffff", "#000000") if shade is None else (sequential(shade), ink_on(shade))
+def _node(
+    node: Node, name: StateName, shade: float | None, x: float, y: float, ground: str
+) -> Iterator[str]:
+    fill, ink = (ground, "currentColor") if shade is None else (sequential(shade), ink_on(shade))
     pen = f'fill="{fill}" stroke="currentColor" stroke-width="{3 if node.is_goal else 1.2}"'
     if node.goal_distance is None:
         pen += ' stroke-dasharray="4 3"'

@@ -26,8 +26,8 @@ def ink(theme: str | None) -> str:
 
 
 def ground(theme: str | None) -> str:
-    """Return the colour of the page in a theme, for pictures that lie on it."""
-    return "#0e1117" if theme == "dark" else "#ffffff"
+    """Return about the colour of the page in a theme, for what lies on it."""
+    return "#181817" if theme == "dark" else "#ffffff"
 
 
 def diverging(value: float, limit: float) -> str:

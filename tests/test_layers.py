@@ -47,7 +47,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
     "accelerate": ("trainer", "api/integrations"),
-    "altair": ("viewer", "api"),
+    "altair": ("api",),
     "typer": ("cli",),
     "rich": ("cli",),
 }

@@ -8,8 +8,9 @@ import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from queue import Empty, SimpleQueue
 from signal import SIGALRM
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import pyarrow as pa
 
@@ -73,6 +74,7 @@ def run_query(
     max_rows: int | None = 10_000,
     seconds: float = 30.0,
     memory: int = 1024 * MIB,
+    keeps_ready: bool = False,
 ) -> QueryResult:
     """Run one SELECT over the store's views in a child process that can do nothing else.
 
@@ -86,6 +88,8 @@ def run_query(
         max_rows: Most rows to return; None for all that fit in memory.
         seconds: Time limit.
         memory: Most bytes that the query and its result may use.
+        keeps_ready: Whether to start a process for the next query with this argument, which then
+            need not wait for it. It too runs one query, and it ends with this process.
 
     Raises:
         QueryRefusedError: The statement is not allowed, fails, or exceeds a limit.
@@ -101,7 +105,7 @@ def run_query(
         seconds=seconds,
         memory=memory,
     )
-    answer, table = unchanged(store, lambda: _ask(request))
+    answer, table = unchanged(store, lambda: _ask(request, keeps_ready=keeps_ready))
     if answer["status"] == "unreadable":
         raise SchemaError(answer["reason"])
     if answer["status"] == "refused":
@@ -125,21 +129,43 @@ def _check_limits(max_rows: int | None, seconds: float, memory: int) -> None:
         raise OptionError(f"memory must be at least 64 MiB: got {memory} bytes")
 
 
-def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
-    """Return the child's answer, and the rows that it sent before it."""
+_Child: TypeAlias = "tuple[subprocess.Popen[bytes], IO[bytes]]"
+"""A process that waits for a request, runs its query and exits; and the file of its errors."""
+
+_ready: "SimpleQueue[_Child]" = SimpleQueue()
+"""The child that waits for the next query."""
+
+
+def _start() -> _Child:
+    # A pipe for errors would fill up while the rows are read, and stop the child.
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  (whoever asks the child closes it)
     # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_start"]
-    # A pipe for errors would fill up while the rows are read, and stop the child.
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=os.environ | _ENVIRONMENT,
-        ) as process,
-    ):
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env=os.environ | _ENVIRONMENT,
+    )
+    return process, errors
+
+
+def _take_ready() -> _Child:
+    """Return the child that waits, or a new one if there is none that lives."""
+    with suppress(Empty):
+        process, errors = _ready.get_nowait()
+        if process.poll() is None:
+            return process, errors
+        with process, errors:
+            pass  # their files are closed
+    return _start()
+
+
+def _ask(request: QueryRequest, *, keeps_ready: bool) -> tuple[dict[str, Any], pa.Table | None]:
+    """Return the child's answer, and the rows that it sent before it."""
+    process, errors = _take_ready() if keeps_ready else _start()
+    with errors, process:
         expired = threading.Event()
         clock = threading.Timer(request.seconds + _STARTUP_SECONDS, _stop, (process, expired))
         clock.start()
@@ -151,6 +177,8 @@ def _ask(request: QueryRequest) -> tuple[dict[str, Any], pa.Table | None]:
         finally:
             clock.cancel()
         process.wait()
+        if keeps_ready and _ready.empty():
+            _ready.put(_start())
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - _LAST_BYTES))
         last_errors = errors.read()
     if process.returncode == 0 and answer:

@@ -4,7 +4,9 @@ import re
 import subprocess
 import threading
 import time
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -289,6 +291,43 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path):
     pq.write_table(table.set_column(index, "thought", bad), store.root / STEPS)
     with pytest.raises(QueryRefusedError, match=r"text must be UTF-8: .*graphcredit check"):
         run_query(store, "SELECT thought FROM steps")
+
+
+def test_a_ready_process_answers_one_query_and_then_another_one_waits(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    started: list[int] = []
+
+    class Noted(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self.pid)
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    monkeypatch.setattr(sandbox, "_ready", SimpleQueue())
+    ask = partial(run_query, store, keeps_ready=True, memory=64 * MIB)
+    for number in (1, 2):
+        assert ask("SELECT 7 AS n").table.to_pydict() == {"n": [7]}
+        assert len(started) == number + 1
+    run_query(store, "SELECT 7")
+    assert len(started) == 4, "whoever does not ask for it gets a process of its own"
+    waiting, errors = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
+    assert waiting.pid == started[2]
+    sandbox._ready.put((waiting, errors))  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(QueryRefusedError, match="more than 64 MiB of memory"):
+        ask("SELECT list(i) FROM range(100000000) t(i)")
+    with pytest.raises(QueryRefusedError):
+        ask(HOSTILE["read_text"])
+    last, errors = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
+    last.kill()
+    last.wait()
+    sandbox._ready.put((last, errors))  # pyright: ignore[reportPrivateUsage]
+    assert ask("SELECT 7 AS n").table.to_pydict() == {"n": [7]}
+    for process, errors in [sandbox._take_ready()]:  # pyright: ignore[reportPrivateUsage]
+        with errors, process:
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(60) == 1, "it ends with the process that it waits for"
 
 
 def test_limits_out_of_range_are_refused(store: Store):

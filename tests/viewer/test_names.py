@@ -85,6 +85,43 @@ def test_facts_and_pictures_are_told_by_what_led_there_most_often():
     ]
 
 
+def test_states_of_one_tool_are_told_apart_by_file_lines_exit_code_and_result():
+    edit = '{"command": "str_replace", "path": "/testbed/src/PATH", "old_str": "def f(x)"}'
+    view = '{"command": "view", "path": "/testbed/src/core/fields.py", "view_range": [LINES]}'
+    shell = '{"command": "cd /testbed && python -m pytest -q tests/test_fields.py"}'
+    tool, prose = "str_replace_editor(JSON)", "I run it.\n```bash\nls -la src/core/fields.py\n```"
+    actions = [
+        tool.replace("JSON", edit.replace("PATH", "core/fields.py")),
+        tool.replace("JSON", edit.replace("PATH", "core/orders.py")),
+        tool.replace("JSON", view.replace("LINES", "1, 40")),
+        tool.replace("JSON", view.replace("LINES", "40, 80")),
+        *[f"bash({shell})"] * 3,
+        prose,
+    ]
+    ran = "<returncode>CODE</returncode>\n<output>.F    [100%]\nFAILED TEST\n</output>"
+    texts = [
+        "Mend f.",
+        *["The file has been edited."] * 2,
+        *["The file:\ndef f(x)"] * 2,
+        ran.replace("CODE", "1").replace("TEST", "test_a"),
+        ran.replace("CODE", "1").replace("TEST", "test_b"),
+        ran.replace("CODE", "0").replace("\nFAILED TEST", ""),
+        "<returncode>0</returncode>\n<output></output>",
+    ]
+    led = {f"{at} {at + 1}": action for at, action in enumerate(actions)}
+    assert _named(texts, led) == [
+        "Mend f.",
+        "str_replace fields.py… · file has been edited",
+        "str_replace orders.py… · file has been edited",
+        "view fields.py 1-40 · file: · def f(x)",
+        "view fields.py 40-80 · file: · def f(x)",
+        "python -m pytest -q t… · FAILED test_a",
+        "python -m pytest -q t… · FAILED test_b",
+        "python -m pytest -q t… · returncode 0",
+        "ls -la fields.py · returncode 0",
+    ]
+
+
 def test_equal_texts_have_nothing_to_tell():
     assert _named(["Bar", "Bar"]) == ["Bar", "Bar"]
     assert _named(["", ""], {"0 1": ""}) == ["start", "start"]

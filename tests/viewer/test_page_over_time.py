@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.iterations import silent_shares, training_facts
-from tests.viewer.browser import open_page, page_of
+from tests.viewer.browser import click_row, open_page, opened, page_of
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import worked_example, write_store
 
@@ -40,6 +40,30 @@ def test_every_number_has_a_curve_and_a_point_leads_to_its_tasks(
         *("steps without signal", "action entropy"),
     ]
     _click(app, "dead groups", run="r0", iteration=1)
+    assert page_of(app) == "tasks"
+    assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "1")
+
+
+def test_the_points_are_a_list_too_which_keys_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for iteration in (0, 1):
+        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
+    app = open_page(monkeypatch, store, "over_time")
+    assert len(app.dataframe) == 0, "nobody asked for it"
+    app = opened(app, "points")
+    rows = app.dataframe[0].value
+    assert list(dict.fromkeys(rows["curve"])) == _titles(app)
+    (success,) = (
+        run_trusted_query(
+            store, "SELECT avg(success::INTEGER) FROM trajectories WHERE iteration = 1"
+        )
+        .table.to_pydict()
+        .values()
+    )
+    shown = rows[(rows["curve"] == "success") & (rows["iteration"] == 1)]
+    assert shown["value"].tolist() == pytest.approx(success)
+    click_row(app, "points", 1)
     assert page_of(app) == "tasks"
     assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "1")
 

@@ -367,8 +367,8 @@ def test_charts_of_a_trajectory_share_one_axis_and_gaps_are_gaps():
         table = table.append_column(name, column)
     table = table.append_column("reach_advantage", pa.array([0.5, -0.5, 0.1]))
     both = [
-        course(table, column="reach_advantage", selected=1, limit=1.0).to_dict(),
-        distances(table, selected=1).to_dict(),
+        course(table, column="reach_advantage", selected=1, limit=1.0),
+        distances(table, selected=1),
     ]
     axes = [
         layer["encoding"]["x"]

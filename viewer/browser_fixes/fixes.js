@@ -6,7 +6,7 @@ const TABLE = "[class*=st-key-rows] [data-testid=stDataFrame]";
 const ANY_TABLE = "[data-testid=stDataFrame]";
 const FOLDED = "[class*=st-key-folded] details:not(details details)";
 const ROWS = ["runs_table", "compared_tasks", "side_by_side"].map((key) => `.st-key-rows_${key} canvas[tabindex]`);
-const CONTENT = [".st-key-chat", ".st-key-graph", ...ROWS].join();
+const CONTENT = [".st-key-chat", ".st-key-graph", ".st-key-open_points summary", ...ROWS].join();
 const [HEADER, MARKERS] = [36, 34];
 const NARROW = 640;
 

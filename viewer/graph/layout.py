@@ -7,6 +7,7 @@ a column a place of its own there, so that it runs through no state.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -129,11 +130,9 @@ def _slots(
         chains.append([*range(len(columns), len(columns) + len(passed))])
         columns += passed
         pairs += pairwise([source, *chains[-1], target])
-    whole = igraph.Graph(len(columns), pairs, directed=True)
-    sugiyama: Any = whole.layout_sugiyama(layers=columns)
     members: dict[int, list[tuple[float, int]]] = defaultdict(list)
-    for vertex, (column, (across, _)) in enumerate(zip(columns, sugiyama.coords, strict=True)):
-        members[column].append((across, vertex))
+    for vertex, across in enumerate(_across(tuple(columns), tuple(pairs))):
+        members[columns[vertex]].append((across, vertex))
     places: dict[int, Point] = {}
     for column, stack in members.items():
         sizes = [1 if vertex < num_states else _PASSING for _, vertex in sorted(stack)]
@@ -143,6 +142,14 @@ def _slots(
             at += size
     states = {node.state_id: places[vertex] for vertex, node in enumerate(graph.nodes)}
     return states, [[places[vertex] for vertex in chain] for chain in chains]
+
+
+@lru_cache(maxsize=16)
+def _across(columns: tuple[int, ...], pairs: tuple[tuple[int, int], ...]) -> list[float]:
+    """Return the place of each vertex in its column; kept, since a click draws the graph again."""
+    graph = igraph.Graph(len(columns), pairs, directed=True)
+    sugiyama: Any = graph.layout_sugiyama(layers=columns)
+    return [across for across, _ in sugiyama.coords]
 
 
 def _controls(points: list[Point], apart: float, box_width: float, row: float) -> list[Point]:

@@ -22,6 +22,12 @@ TITLE, TOLD = 22, 26
 _LOOKED_AT = 6000
 """Characters of a text that are looked at."""
 _CALL = re.compile(r"\s*([\w./:-]+)\((\{.*\})\)", re.DOTALL)
+_FENCED = re.compile(r"[^`]*```[\w-]*\n([^`]+)\n```[^`]*")
+"""Prose around one block of code, which is the action."""
+_FOLDERS = re.compile(r"\bcd \S+ && |(?<![\w:/])(?:[\w.~@+-]*/)+(?=[\w@+-]+\.\w)")
+"""Where a command runs, and the folders of a file."""
+_TAGGED = re.compile(r"^<([\w-]+)>(?:([^<>\n]*)</\1>$)?|</[\w-]+>$", re.MULTILINE)
+"""Tags that a harness puts around parts of a result."""
 _CUT = re.compile(r"[.!?]+(?:\s+|$)|[;\n]+|,\s+")
 """What ends a piece of a text: a sentence, a line, an item of a list."""
 _ADVERB = re.compile(r"(?:(?<=[.!?\n]\s)|(?<=\n)|^)[A-Z][a-z]+, ")
@@ -61,9 +67,31 @@ def action_words(action: str, max_length: int = TITLE) -> str:
     call = _CALL.match(action)
     arguments = None if call is None else _parsed(call[2])
     if call is None or not isinstance(arguments, dict):
-        return one_line(action, max_length)
-    values = [str(value) for value in cast("dict[str, Any]", arguments).values() if _is_word(value)]
-    return one_line(" ".join([call[1], *values[:2]]), max_length)
+        code = _FENCED.fullmatch(action)
+        return _fit(code[1] if code else action, max_length)
+    tool, values = call[1], dict[str, str]()
+    for name, value in cast("dict[str, Any]", arguments).items():
+        if isinstance(value, list) and all(
+            isinstance(end, int) for end in cast("list[Any]", value)
+        ):
+            values[name] = "-".join(map(str, cast("list[int]", value)))
+        elif _is_word(value):
+            values[name] = str(value)
+    words = [tool, *[*values.values()][:2]]
+    if not {"command", "code"}.isdisjoint(values) and len(" ".join(words)) > max_length:
+        # A shell or an editor: its command tells more than its name.
+        words = [*values.values()][:3]
+    return _fit(" ".join(words), max_length)
+
+
+def _fit(text: str, max_length: int) -> str:
+    """Return text on one line, without folders if there is no room for them."""
+    line = " ".join(visible(text[:_LOOKED_AT]).split())
+    return one_line(line if len(line) <= max_length else _FOLDERS.sub("", line), max_length)
+
+
+def _is_call(action: str) -> bool:
+    return bool(_CALL.match(action) or _FENCED.fullmatch(action))
 
 
 @lru_cache(maxsize=4)
@@ -107,11 +135,11 @@ def _title(node: Node, action: str | None) -> str:
     first = visible(node.state[:_LOOKED_AT]).strip().partition("\n")[0]
     headline = first.strip("-=*#~ \t")
     is_place = _PLACE.match(first) or (_DECORATED.fullmatch(first) and _has_words(headline))
-    if action is not None and not is_place and _CALL.match(action):
+    if action is not None and not is_place and _is_call(action):
         return action_words(action)
     if not is_place and _is_data(node.state):
         return f"after {one_line(action, TITLE - 6)}" if action else "start"
-    return one_line(_ASIDE.sub("", headline) or "start", TITLE)
+    return _fit(_ASIDE.sub("", headline) or "start", TITLE)
 
 
 def _is_data(text: str) -> bool:
@@ -132,28 +160,35 @@ def _told(
     same: Sequence[Node], title: str, carried: Mapping[int, str], came_by: Mapping[int, str]
 ) -> dict[int, str]:
     """Return what is told of states of one title."""
-    pieces = [list(dict.fromkeys(_pieces(node.state))) for node in same]
+    # As they will be shown: what differs in parts that are cut off tells nothing.
+    pieces = [list(dict.fromkeys(map(_short, _pieces(node.state)))) for node in same]
     count = Counter(piece for each in pieces for piece in each)
     size = len(same)
     told: dict[int, str] = {}
     for node, mine in zip(same, pieces, strict=True):
         apart = [piece for piece in mine if count[piece] < size]
         apart.sort(key=lambda piece: abs(2 * count[piece] - size))
-        if size == 1 and _CALL.match(came_by.get(node.state_id, "")):
+        if size == 1 and _is_call(came_by.get(node.state_id, "")):
             apart = mine[:3]
         apart = [piece for piece in apart if not piece.startswith(title.rstrip("…"))]
         words = [*filter(None, [carried[node.state_id]]), *apart]
         lacking = [piece for piece in count if piece not in mine]
         if not words and lacking:
-            words = [f"no {_short(max(lacking, key=count.__getitem__))}"]
+            words = [f"no {max(lacking, key=count.__getitem__)}"]
         told[node.state_id] = _joined(words)
+    groups: defaultdict[str, list[Node]] = defaultdict(list)
+    for node in same:
+        groups[told[node.state_id]].append(node)
+    for group in groups.values():
+        if 1 < len(group) < size:
+            told |= _told(group, title, carried, came_by)
     return told
 
 
 def _joined(words: Sequence[str]) -> str:
     """Return as many pieces as there is room for, each once."""
     told = ""
-    for piece in dict.fromkeys(map(_short, words)):
+    for piece in dict.fromkeys(words):
         if told and len(told) + 3 + len(piece) > TOLD:
             break
         if piece and piece not in told:
@@ -171,10 +206,11 @@ def _short(piece: str) -> str:
     """Return a piece without the words that lead in to it."""
     line = " ".join(piece.split())
     key = _KEY.match(line)
-    line = line[key.end() :] if key and len(line) > TOLD else line
+    if len(line) > TOLD:
+        line = _FOLDERS.sub("", line[key.end() if key else 0 :])
     while shorter := _FILLER.match(line):
         line = line[shorter.end() :]
-    return line
+    return one_line(line, TOLD) if line else ""
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -183,7 +219,10 @@ def _pieces(text: str) -> Iterator[str]:
     if isinstance(value, (dict, list)):
         yield from _values(value)
     else:
-        for piece in _CUT.split(_ADVERB.sub("", visible(text[:_LOOKED_AT]))):
+        plain = _TAGGED.sub(
+            lambda tag: f"{tag[1]} {tag[2]}\n" if tag[2] else "\n", visible(text[:_LOOKED_AT])
+        )
+        for piece in _CUT.split(_ADVERB.sub("", plain)):
             plain = piece.strip("-=*#~ \t") if piece else ""
             if _WORD.search(plain):
                 yield plain

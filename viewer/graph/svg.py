@@ -19,6 +19,7 @@ from graphcredit.viewer.widgets.colours import NEUTRAL, ink_on, sequential
 _COLUMN, _ROW = 240, 96
 _WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
+_INK = "#212529"
 _MOST_WAYS = 4
 """Most ways from a state in the picture of a step."""
 
@@ -36,7 +37,9 @@ def draw(
     return _picture(graph, whole, shading, layers_of(whole), title=title)
 
 
-def draw_step(whole: TaskGraph, shading: Shading, ends: Ends) -> str:
+def draw_step(
+    whole: TaskGraph, shading: Shading, ends: Ends, *, ground: str = "white", ink: str = _INK
+) -> str:
     """Return the SVG of a state, of a step from there, and of the other ways taken most."""
     here, _ = ends
     ways = [edge for edge in whole.edges if edge.source == here]
@@ -45,11 +48,19 @@ def draw_step(whole: TaskGraph, shading: Shading, ends: Ends) -> str:
     drawn = [here, *dict.fromkeys(edge.target for edge in ways if edge.target != here)]
     of_state = {node.state_id: node for node in whole.nodes}
     part = TaskGraph(nodes=tuple(of_state[state] for state in drawn), edges=tuple(ways))
-    return _picture(part, whole, shading, {state: state != here for state in drawn}, title="")
+    layers = {state: state != here for state in drawn}
+    return _picture(part, whole, shading, layers, title="", ground=ground, ink=ink)
 
 
 def _picture(
-    graph: TaskGraph, whole: TaskGraph, shading: Shading, layers: Mapping[int, int], *, title: str
+    graph: TaskGraph,
+    whole: TaskGraph,
+    shading: Shading,
+    layers: Mapping[int, int],
+    *,
+    title: str,
+    ground: str = "white",
+    ink: str = _INK,
 ) -> str:
     """Return the SVG; without a title it has no legend either."""
     layout = layout_of(graph, layers, column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT))
@@ -73,15 +84,18 @@ def _picture(
                 names[node.state_id],
                 scales.shade(node),
                 *layout.places[node.state_id],
+                ground,
             )
         ),
-        *_labels(graph, layout, shading),
+        *_labels(graph, layout, shading, ground),
     ]
     width = max(width, 700) if title else width
     size = f'width="{width:.0f}" height="{height:.0f}"'
-    style = 'font-family="DejaVu Sans, Verdana, sans-serif"'
+    style = f'color="{ink}" font-family="DejaVu Sans, Verdana, sans-serif"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
-    return "\n".join([opening, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>"])
+    if title:
+        body.insert(0, f'<rect width="100%" height="100%" fill="{ground}"/>')
+    return "\n".join([opening, *body, "</svg>"])
 
 
 def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
@@ -101,9 +115,11 @@ def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
     yield _text(_MARGIN, 82, marks, 10, anchor="start")
 
 
-def _node(node: Node, name: StateName, shade: float | None, x: float, y: float) -> Iterator[str]:
-    fill, ink = ("#ffffff", "#000000") if shade is None else (sequential(shade), ink_on(shade))
-    pen = f'fill="{fill}" stroke="#495057" stroke-width="{3 if node.is_goal else 1.2}"'
+def _node(
+    node: Node, name: StateName, shade: float | None, x: float, y: float, ground: str
+) -> Iterator[str]:
+    fill, ink = (ground, "currentColor") if shade is None else (sequential(shade), ink_on(shade))
+    pen = f'fill="{fill}" stroke="currentColor" stroke-width="{3 if node.is_goal else 1.2}"'
     if node.goal_distance is None:
         pen += ' stroke-dasharray="4 3"'
     left, top = x - _WIDTH / 2, y - _HEIGHT / 2
@@ -159,7 +175,7 @@ def _edge(edge: Edge, points: list[Point], shading: Shading, scales: Scales) -> 
         yield f'<path d="{bar}" stroke="{colour}" stroke-width="2.5"/>'
 
 
-def _labels(graph: TaskGraph, layout: Layout, shading: Shading) -> Iterator[str]:
+def _labels(graph: TaskGraph, layout: Layout, shading: Shading, ground: str) -> Iterator[str]:
     """Yield the actions that have room, those of the greatest advantages first."""
     labels = [
         action_words(edge.actions[0])
@@ -176,7 +192,7 @@ def _labels(graph: TaskGraph, layout: Layout, shading: Shading) -> Iterator[str]
     for edge, label, place in zip(graph.edges, labels, places, strict=True):
         if place is not None:
             weight = "bold" if edge.ends in shading.own else "normal"
-            yield _text(place[0], place[1] + 4, label, 9.5, weight=weight, halo=True)
+            yield _text(place[0], place[1] + 4, label, 9.5, weight=weight, halo=ground)
 
 
 def _text(
@@ -186,11 +202,11 @@ def _text(
     size: float,
     *,
     weight: str = "normal",
-    colour: str = "#212529",
+    colour: str = "currentColor",
     anchor: str = "middle",
-    halo: bool = False,
+    halo: str = "",
 ) -> str:
-    outline = ' stroke="white" stroke-width="3" paint-order="stroke"' if halo else ""
+    outline = f' stroke="{halo}" stroke-width="3" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
         f'text-anchor="{anchor}"{outline}>{_clean(text)}</text>'

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.layout import Store
+from graphcredit.viewer.browser_fixes import opened
 from graphcredit.viewer.queries.estimators import estimators, most_telling_first
 from graphcredit.viewer.queries.iterations import (
     action_entropies,
@@ -20,8 +21,9 @@ from graphcredit.viewer.queries.iterations import (
 )
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.charts import CLICK, curve
+from graphcredit.viewer.widgets.charts import CLICK, curve, show_chart
 from graphcredit.viewer.widgets.missing import per_run
+from graphcredit.viewer.widgets.tables import choose_row
 from graphcredit.viewer.widgets.text import one_line
 
 _EVERY = 5
@@ -71,15 +73,32 @@ def _live() -> None:
         "A dead group has one return in all its trajectories, and a step without signal has "
         "advantage 0: neither teaches anything."
     )
+    above = st.container()
     facts = per_run(store, runs, iteration_facts, "Some iterations")
     with st.container(horizontal=True):
-        for name, title in _ROLLOUTS.items():
-            _draw(facts, name, title)
+        points = [_draw(facts, name, title) for name, title in _ROLLOUTS.items()]
         if estimator is not None:
             silent = per_run(store, runs, silent_shares, None, estimator=estimator)
-            _draw(silent, "silent_share", "steps without signal")
-        _draw(per_run(store, runs, action_entropies, None), "action_entropy", "action entropy")
-    _training(store, runs)
+            points.append(_draw(silent, "silent_share", "steps without signal"))
+        entropies = per_run(store, runs, action_entropies, None)
+        points.append(_draw(entropies, "action_entropy", "action entropy"))
+    points += _training(store, runs)
+    with above:
+        _list([drawn for drawn in points if drawn is not None])
+
+
+def _list(points: list[pa.Table]) -> None:
+    """Show what is drawn as a list too: keys do not reach the points of a curve."""
+    inside = opened("The points as a list", key="points") if points else None
+    if inside is None:
+        return
+    with inside:
+        rows = pa.concat_tables(points)
+        columns = ("curve", "line", "iteration", "value")
+        row = choose_row(rows, columns, key="points", title="Points of the curves")
+    if row is not None:
+        point = rows.slice(row, 1).to_pylist()[0]
+        selection.open_page("tasks", run=point["run"], iteration=point["iteration"])
 
 
 def _estimators(runs: Sequence[str]) -> list[str]:
@@ -91,12 +110,13 @@ def _estimators(runs: Sequence[str]) -> list[str]:
     return most_telling_first(names)
 
 
-def _training(store: Store, runs: Sequence[str]) -> None:
+def _training(store: Store, runs: Sequence[str]) -> list[pa.Table | None]:
+    """Draw metrics of training; return their points."""
     st.subheader("Training")
     metrics = per_run(store, runs, training_facts, "Some metrics of training")
     if metrics is None or not metrics.num_rows:
         st.caption("No training metrics: `graphcredit train` and `graphcredit loop` write them.")
-        return
+        return []
     names = list(dict.fromkeys(metrics["metric"].to_pylist()))
     chosen = st.multiselect(
         "Metrics, as means over the updates of an iteration",
@@ -107,18 +127,20 @@ def _training(store: Store, runs: Sequence[str]) -> None:
     lines: Any = pc.binary_join_element_wise(metrics["run"], metrics["training"], " · ")
     named = metrics.append_column("line", lines)
     with st.container(horizontal=True):
-        for name in chosen:
-            rows = named.filter(pc.equal(named["metric"], name))
-            _draw(rows, "value", name.replace("_", " "))
+        return [
+            _draw(named.filter(pc.equal(named["metric"], name)), "value", name.replace("_", " "))
+            for name in chosen
+        ]
 
 
-def _draw(rows: pa.Table | None, value: str, title: str) -> None:
-    """Draw a curve; a click on a point leads to the tasks of its iteration."""
+def _draw(rows: pa.Table | None, value: str, title: str) -> pa.Table | None:
+    """Draw a curve and return its points; a click on one leads to the tasks of its iteration."""
     if rows is None or rows[value].null_count == rows.num_rows:
-        return
+        return None
     named = rows if "line" in rows.column_names else rows.append_column("line", rows["run"])
-    clicked = st.altair_chart(
-        curve(named.select(["run", "iteration", "line", value]), value, title),
+    drawn = named.select(["run", "iteration", "line", value])
+    clicked = show_chart(
+        curve(drawn, value, title),
         width="content",
         key=f"curve_{title}",
         on_select="rerun",
@@ -127,3 +149,6 @@ def _draw(rows: pa.Table | None, value: str, title: str) -> None:
     )
     for point in clicked["selection"][CLICK]:
         selection.open_page("tasks", run=point["run"], iteration=int(point["iteration"]))
+    points = drawn.rename_columns(["run", "iteration", "line", "value"])
+    points = points.set_column(3, "value", points["value"].cast(pa.float64()))
+    return points.append_column("curve", pa.repeat(title, points.num_rows))

@@ -11,7 +11,7 @@ from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import BASE_VIEWS, CREDIT_STATE, DERIVED_VIEWS, VIEW_NAMES
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import viewed_store
-from graphcredit.viewer.widgets.text import show_code, show_table, visible
+from graphcredit.viewer.widgets.text import show_box, show_code, show_table, visible
 
 READY: dict[str, str] = {
     "Groups that teach nothing": """SELECT run_id, iteration, task_id, num_steps, success_rate
@@ -81,12 +81,11 @@ def show() -> None:
 def _show_views() -> None:
     """List the views with the columns that every store has."""
     with st.expander("Views and columns"):
-        show_code(
-            "\n".join(
-                f"{view.name}: {', '.join(column.name for column in view.all_columns([]))}"
-                for view in BASE_VIEWS
-            )
+        lines = (
+            f"{view.name}: {', '.join(column.name for column in view.all_columns([]))}"
+            for view in BASE_VIEWS
         )
+        show_box("\n".join(lines), key="views")
         st.caption(
             "Each estimator adds `ESTIMATOR_advantage` and its parts to `credit` and `edges`. "
             f"Made of these are {', '.join((*DERIVED_VIEWS, CREDIT_STATE))}: `enriched` has the "
@@ -137,7 +136,12 @@ def _ask(sql: str) -> _Answer:
     with st.spinner("Running the query …"):
         try:
             result = run_query(
-                viewed_store(), sql, max_rows=_MAX_ROWS, seconds=_SECONDS, memory=_MEMORY
+                viewed_store(),
+                sql,
+                max_rows=_MAX_ROWS,
+                seconds=_SECONDS,
+                memory=_MEMORY,
+                keeps_ready=True,
             )
         except GraphcreditError as error:
             return _Answer(sql=sql, result=None, error=str(error))

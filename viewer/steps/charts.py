@@ -3,18 +3,16 @@
 Vega draws text as text, so a log's words are safe in them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import altair as alt
 import pyarrow as pa
 
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import Bar, value_of
+from graphcredit.viewer.widgets.charts import Spec, field
 from graphcredit.viewer.widgets.colours import NEUTRAL, diverging
 from graphcredit.viewer.widgets.text import one_line
-
-Chart = alt.LayerChart | alt.FacetChart
 
 _MOST_MISSING = 1_000
 """Steps between those of a trajectory that have a place on the axis, though they are not there."""
@@ -27,16 +25,13 @@ def _steps_of(table: pa.Table) -> list[int]:
     return list(places) if len(places) <= len(indices) + _MOST_MISSING else indices
 
 
-def _axis_of(table: pa.Table) -> alt.X:
-    return alt.X(
-        "step:O",
-        title=None,
-        axis=alt.Axis(labelAngle=0, labelOverlap=True),
-        scale=alt.Scale(type="band", domain=_steps_of(table), paddingInner=0.1, paddingOuter=0.05),
-    )
+def _axis_of(table: pa.Table) -> Spec:
+    scale = {"type": "band", "domain": _steps_of(table), "paddingInner": 0.1, "paddingOuter": 0.05}
+    axis = {"labelAngle": 0, "labelOverlap": True}
+    return field("step", "ordinal", title=None, axis=axis, scale=scale)
 
 
-_AXIS = alt.Axis(minExtent=48, maxExtent=48)
+_AXIS = {"minExtent": 48, "maxExtent": 48}
 
 _DISTANCES = {"seen distance": "goal_distance", "true distance": "oracle_distance"}
 """Name to column."""
@@ -47,7 +42,7 @@ _LOOK: dict[str, tuple[str, list[int], str]] = {
 """Name to colour, dashes and shape."""
 
 
-def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Chart:
+def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Spec:
     """Return the advantages of a trajectory's steps, one bar a step; a click selects `step`."""
     rows = [
         {
@@ -61,29 +56,34 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Char
         }
         for index, row in enumerate(_told(table))
     ]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=_axis_of(table),
-        tooltip=[
-            alt.Tooltip("step:O"),
-            alt.Tooltip("action:N"),
-            alt.Tooltip("value:Q", title="advantage", format="+.3f"),
-            alt.Tooltip("reward:Q"),
-            alt.Tooltip("mark:N", title="true progress: ✓ agrees, ✗ conflicts"),
+    shared = {
+        "x": _axis_of(table),
+        "tooltip": [
+            field("step", "ordinal"),
+            field("action", "nominal"),
+            field("value", "quantitative", title="advantage", format="+.3f"),
+            field("reward", "quantitative"),
+            field("mark", "nominal", title="true progress: ✓ agrees, ✗ conflicts"),
         ],
-    )
+    }
+    scale = _around_zero(1.25 * limit)
+    value = field("value", "quantitative", title="advantage", axis=_AXIS, scale=scale)
     # The click target has the full height: a bar near zero is too small to hit. It must not be
     # fully transparent, since transparent marks receive no clicks.
-    target = base.mark_rect(color=NEUTRAL, cursor="pointer").encode(
-        opacity=alt.Opacity("tint:Q", scale=None)
-    )
-    click = alt.selection_point(name="click", fields=["step"])
-    bar = base.mark_bar(cursor="pointer").encode(
-        y=alt.Y("value:Q", title="advantage", axis=_AXIS, scale=_around_zero(1.25 * limit)),
-        color=alt.Color("colour:N", scale=None),
-    )
-    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL).encode(y=alt.datum(0.0))
-    mark = base.mark_text(fontSize=12, cursor="pointer").encode(y=alt.value(8), text="mark:N")
-    return alt.layer(target.add_params(click), bar, zero, mark).properties(height=150)
+    target = {
+        "mark": {"type": "rect", "color": NEUTRAL, "cursor": "pointer"},
+        "encoding": shared | {"opacity": field("tint", "quantitative", scale=None)},
+        "params": [{"name": "click", "select": {"type": "point", "fields": ["step"]}}],
+    }
+    bar = {
+        "mark": {"type": "bar", "cursor": "pointer"},
+        "encoding": shared | {"y": value, "color": field("colour", "nominal", scale=None)},
+    }
+    mark = {
+        "mark": {"type": "text", "fontSize": 12, "cursor": "pointer"},
+        "encoding": shared | {"y": {"value": 8}, "text": field("mark", "nominal")},
+    }
+    return {"data": {"values": rows}, "layer": [target, bar, _zero("y"), mark], "height": 150}
 
 
 def _told(table: pa.Table) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ def _told(table: pa.Table) -> list[dict[str, Any]]:
     return table.select(names).to_pylist()
 
 
-def distances(table: pa.Table, *, selected: int) -> Chart:
+def distances(table: pa.Table, *, selected: int) -> Spec:
     """Return the seen and the true distance to the goal before each step of a trajectory.
 
     The steps are those of `course`. Where no distance is known, the line has a gap.
@@ -107,39 +107,42 @@ def distances(table: pa.Table, *, selected: int) -> Chart:
         for kind, distances in known.items()
         for index in _steps_of(table)
     ]
-    kinds = list(known)
-    look = [_LOOK[kind] for kind in kinds]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=_axis_of(table),
-        y=alt.Y("distance:Q", title="to goal", axis=_AXIS, scale=alt.Scale(zero=True)),
-        color=alt.Color(
-            "kind:N",
+    shared = {
+        "x": _axis_of(table),
+        "y": field("distance", "quantitative", title="to goal", axis=_AXIS, scale={"zero": True}),
+        "color": field(
+            "kind",
+            "nominal",
             title=None,
-            scale=alt.Scale(domain=kinds, range=[colour for colour, _, _ in look]),
-            legend=alt.Legend(orient="top", padding=0, offset=2, symbolDash=[1, 0]),
+            scale=_looks(known, 0),
+            legend={"orient": "top", "padding": 0, "offset": 2, "symbolDash": [1, 0]},
         ),
-        tooltip=[alt.Tooltip("step:O"), alt.Tooltip("kind:N"), alt.Tooltip("distance:Q")],
-    )
-    here = alt.datum.step == indices[selected]
-    line = base.mark_line(interpolate="linear").encode(
-        strokeDash=alt.StrokeDash(
-            "kind:N",
-            legend=None,
-            scale=alt.Scale(domain=kinds, range=[dash for _, dash, _ in look]),
-        )
-    )
-    points = base.mark_point(filled=True, opacity=1).encode(
-        shape=alt.Shape(
-            "kind:N",
-            legend=None,
-            scale=alt.Scale(domain=kinds, range=[shape for _, _, shape in look]),
-        ),
-        size=alt.condition(here, alt.value(110), alt.value(30)),
-    )
-    return alt.layer(line, points).properties(height=130)
+        "tooltip": [
+            field("step", "ordinal"),
+            field("kind", "nominal"),
+            field("distance", "quantitative"),
+        ],
+    }
+    dash = field("kind", "nominal", legend=None, scale=_looks(known, 1))
+    line = {"mark": {"type": "line"}, "encoding": shared | {"strokeDash": dash}}
+    here = {"test": f"datum.step === {indices[selected]}", "value": 110}
+    points = {
+        "mark": {"type": "point", "filled": True, "opacity": 1},
+        "encoding": shared
+        | {
+            "shape": field("kind", "nominal", legend=None, scale=_looks(known, 2)),
+            "size": {"condition": here, "value": 30},
+        },
+    }
+    return {"data": {"values": rows}, "layer": [line, points], "height": 130}
 
 
-def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
+def _looks(kinds: Iterable[str], part: int) -> Spec:
+    """Return the scale of a part of `_LOOK`."""
+    return {"domain": [*kinds], "range": [_LOOK[kind][part] for kind in kinds]}
+
+
+def credit(bars: Sequence[Bar], *, limit: float) -> Spec:
     """Return the numbers of a step as bars around zero, advantages thicker than their parts.
 
     Args:
@@ -156,29 +159,39 @@ def credit(bars: Sequence[Bar], *, limit: float) -> Chart:
         }
         for bar in bars
     ]
+    axis = {"labelLimit": 220, "minExtent": 130, "labelFlush": False}
     order = [bar.name for bar in bars]
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        y=alt.Y(
-            "name:N",
-            sort=order,
-            title=None,
-            axis=alt.Axis(labelLimit=220, minExtent=130, labelFlush=False),
-        )
+    shared = {
+        "y": field("name", "nominal", sort=order, title=None, axis=axis),
+        # Room for the numbers at both ends.
+        "x": field("value", "quantitative", title=None, scale=_around_zero(1.6 * limit)),
+    }
+    bar = {
+        "mark": "bar",
+        "encoding": shared
+        | {
+            "color": field("colour", "nominal", scale=None),
+            "size": field("thick", "quantitative", scale=None),
+        },
+    }
+    below, above = (
+        {
+            "mark": {"type": "text", "fontSize": 11, "align": align, "dx": dx},
+            "transform": [{"filter": f"datum.value {side} 0"}],
+            "encoding": shared | {"text": field("text", "nominal")},
+        }
+        for side, align, dx in (("<", "right", -4), (">=", "left", 4))
     )
-    # Room for the numbers at both ends.
-    x = alt.X("value:Q", title=None, scale=_around_zero(1.6 * limit))
-    bar = base.mark_bar().encode(
-        x=x, color=alt.Color("colour:N", scale=None), size=alt.Size("thick:Q", scale=None)
-    )
-    number = base.encode(x=x, text="text:N")
-    below = number.transform_filter(alt.datum.value < 0).mark_text(
-        fontSize=11, align="right", dx=-4
-    )
-    above = number.transform_filter(alt.datum.value >= 0).mark_text(fontSize=11, align="left", dx=4)
-    zero = alt.Chart(alt.Data(values=[{}])).mark_rule(color=NEUTRAL).encode(x=alt.datum(0.0))
-    return alt.layer(bar, below, above, zero).properties(height=alt.Step(20))
+    layers = [bar, below, above, _zero("x")]
+    return {"data": {"values": rows}, "layer": layers, "height": {"step": 20}}
 
 
-def _around_zero(limit: float) -> alt.Scale:
+def _zero(axis: str) -> Spec:
+    """Return a line at 0."""
+    mark = {"type": "rule", "color": NEUTRAL}
+    return {"data": {"values": [{}]}, "mark": mark, "encoding": {axis: {"datum": 0.0}}}
+
+
+def _around_zero(limit: float) -> Spec:
     end = limit if limit > 0 else 1.0
-    return alt.Scale(domain=[-end, end], nice=False)
+    return {"domain": [-end, end], "nice": False}

@@ -1,23 +1,30 @@
-"""Charts in colours that can be read on the page; curves over the iterations of runs."""
+"""Charts in colours that can be read on the page; curves over the iterations of runs.
 
-from typing import Any
+A chart is a specification of Vega-Lite. Altair would check each part of it against a schema, which
+takes longer than all queries of a page.
+"""
 
-import altair as alt
+from typing import Any, Literal, TypeAlias
+
 import pyarrow as pa
 import streamlit as st
 
 from graphcredit.viewer.widgets.colours import ink
 
+Spec: TypeAlias = dict[str, Any]
 
-def show_chart(chart: Any, **options: Any) -> Any:
-    """Show a chart, as `st.altair_chart` does; its own axes are fainter than WCAG's 4.5 to 1."""
-    colour = ink(st.context.theme.type)
-    labels: dict[str, Any] = {"labelColor": colour, "titleColor": colour}
-    readable = chart.configure_axis(**labels).configure_legend(**labels)
-    return st.altair_chart(
-        readable.configure_title(color=colour).configure_text(color=colour),
-        **options,
-    )
+
+def show_chart(chart: Spec, **options: Any) -> Any:
+    """Show a chart, as `st.vega_lite_chart` does; its own axes are fainter than WCAG's 4.5 to 1."""
+    colour = {"color": ink(st.context.theme.type)}
+    words = {"labelColor": colour["color"], "titleColor": colour["color"]}
+    config = {"axis": words, "legend": words, "title": colour, "text": colour}
+    return st.vega_lite_chart(chart | {"config": config}, **options)
+
+
+def field(name: str, kind: Literal["nominal", "ordinal", "quantitative"], **options: Any) -> Spec:
+    """Return the encoding of a column."""
+    return {"field": name, "type": kind, **options}
 
 
 CLICK = "point"
@@ -28,7 +35,7 @@ _COLOURS = ["#2f7fd1", "#c9622a", "#7a5bd0", "#3f8f5f"]
 """Each has a contrast above 3 on the light and on the dark ground of the viewer."""
 
 
-def curve(rows: pa.Table, value: str, title: str) -> alt.LayerChart | alt.FacetChart:
+def curve(rows: pa.Table, value: str, title: str) -> Spec:
     """Return a chart of one number.
 
     Args:
@@ -38,33 +45,47 @@ def curve(rows: pa.Table, value: str, title: str) -> alt.LayerChart | alt.FacetC
         title: Title of the chart.
     """
     has_lines = len(set(rows["line"].to_pylist())) > 1
-    legend = (
-        alt.Legend(orient="bottom", title=None, columns=2, symbolType="stroke", symbolSize=400)
-        if has_lines
-        else None
-    )
-    base = alt.Chart(rows).encode(
-        x=alt.X("iteration:Q", title=None, axis=alt.Axis(tickMinStep=1, format="d")),
-        y=alt.Y(
-            f"{value}:Q",
-            title=None,
-            axis=alt.Axis(format="~g", tickCount=5),
-            scale=alt.Scale(zero=False),
-        ),
-        tooltip=[
-            alt.Tooltip("line:N", title="run"),
-            alt.Tooltip("iteration:Q"),
-            alt.Tooltip(f"{value}:Q", title=title),
-        ],
-    )
-    drawn = base.mark_line(point=alt.OverlayMarkDef(size=40)).encode(
-        color=alt.Color("line:N", legend=legend, scale=alt.Scale(range=_COLOURS)),
-        # Not by colour alone.
-        strokeDash=alt.StrokeDash("line:N", legend=legend),
-    )
+    look = {"orient": "bottom", "title": None, "columns": 2}
+    legend = look | {"symbolType": "stroke", "symbolSize": 400} if has_lines else None
+    ticks = {"tickMinStep": 1, "format": "d"}
+    drawn = {
+        "mark": {"type": "line", "point": {"size": 40}},
+        "encoding": {
+            "color": field("line", "nominal", legend=legend, scale={"range": _COLOURS}),
+            # Not by colour alone.
+            "strokeDash": field("line", "nominal", legend=legend),
+        },
+    }
     # A point is too small to hit; a fully transparent mark would receive no clicks.
-    click = alt.selection_point(name=CLICK, fields=["run", "iteration"])
-    target = base.mark_point(filled=True, size=350, opacity=0.01, cursor="pointer")
-    return alt.layer(drawn, target.add_params(click)).properties(
-        title=title, height=_HEIGHT + (50 if has_lines else 0), width=_WIDTH
-    )
+    target = {
+        "mark": {
+            "type": "point",
+            "filled": True,
+            "size": 350,
+            "opacity": 0.01,
+            "cursor": "pointer",
+        },
+        "params": [{"name": CLICK, "select": {"type": "point", "fields": ["run", "iteration"]}}],
+    }
+    return {
+        "data": rows,
+        "title": title,
+        "width": _WIDTH,
+        "height": _HEIGHT + (50 if has_lines else 0),
+        "encoding": {
+            "x": field("iteration", "quantitative", title=None, axis=ticks),
+            "y": field(
+                value,
+                "quantitative",
+                title=None,
+                axis={"format": "~g", "tickCount": 5},
+                scale={"zero": False},
+            ),
+            "tooltip": [
+                field("line", "nominal", title="run"),
+                field("iteration", "quantitative"),
+                field(value, "quantitative", title=title),
+            ],
+        },
+        "layer": [drawn, target],
+    }

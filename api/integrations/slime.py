@@ -25,7 +25,8 @@ def post_process(
     `metadata["states"]`, where it is there, are the states before the turns.
 
     Raises:
-        InputError: `--custom-advantage-function-path` is not given; or see `token_advantages`.
+        InputError: `--custom-advantage-function-path` is not given, a sample is of no group; or see
+            `token_advantages`.
     """
     if not args.custom_advantage_function_path:
         raise InputError(
@@ -34,10 +35,13 @@ def post_process(
         )
     rewards = [float(sample.get_reward_value(args)) for sample in samples]
     rows: list[Row] = []
-    for sample, reward in zip(samples, rewards, strict=True):
+    for number, (sample, reward) in enumerate(zip(samples, rewards, strict=True)):
         length = sample.response_length
         start = len(sample.tokens) - length
         rollout = sample.index if sample.rollout_id is None else sample.rollout_id
+        if sample.group_index is None or rollout is None:
+            name = "group_index" if sample.group_index is None else "rollout_id or an index"
+            raise InputError(f"sample {number} must have a {name}: found none")
         rows.append(
             Row(
                 task_id=str(sample.group_index),

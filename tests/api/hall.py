@@ -30,6 +30,7 @@ HALF = 2**-0.5
 EAST, TAKE, WEST = 2 * HALF, HALF, -2 * HALF
 GIGPO = StepCredit(estimator="gigpo")
 WORDS = ["<pad>", "find", "hall", "east", "kitchen", "take", "west"]
+TENSOR = "tensor"
 RECORDS = Path(__file__).parent / "records"
 
 
@@ -72,8 +73,8 @@ def read_record(name: str) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         values = [round(v, 6) for v in value.flatten().tolist()]
-        name = str(value.dtype).removeprefix("torch.")
-        return {"dtype": name, "shape": list(value.shape), "values": values}
+        parts = [json.dumps(each, separators=(",", ":")) for each in (list(value.shape), values)]
+        return " ".join((TENSOR, str(value.dtype).removeprefix("torch."), *parts))
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}  # pyright: ignore
     if isinstance(value, list | tuple):
@@ -88,14 +89,15 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(TENSOR):
+        _, dtype, shape, values = value.split(" ")
+        flat = torch.tensor(json.loads(values), dtype=getattr(torch, dtype))
+        return flat.reshape(json.loads(shape))
     if isinstance(value, list):
         return [_typed(each) for each in value]  # pyright: ignore
     if not isinstance(value, dict):
         return value
     fields: dict[str, Any] = value  # pyright: ignore
-    if "dtype" in fields:
-        dtype = getattr(torch, fields["dtype"])
-        return torch.tensor(fields["values"], dtype=dtype).reshape(fields["shape"])
     made = {key: _typed(each) for key, each in fields.items() if key != "type"}
     return SimpleNamespace(**made) if "type" in fields else made
 

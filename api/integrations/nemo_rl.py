@@ -2,8 +2,7 @@
 
     nemo_rl.install(grpo)  # the module nemo_rl.algorithms.grpo, before `grpo.setup`
 
-then `grpo.adv_estimator.name: graphcredit.reach`, or another of our estimators, and beside the name
-options of `StepCredit`.
+then `grpo.adv_estimator.name: graphcredit.reach`, and options of `StepCredit` beside the name.
 """
 
 from itertools import count
@@ -32,8 +31,7 @@ class CreditEstimator:
             prompt_ids: The prompt of each sample; equal ones are a group.
             rewards: [num_samples] total rewards.
             mask: [num_samples, length] 1 for each token that is trained.
-            repeated_batch: Has `message_log`, the messages of each sample with `token_ids`, and
-                `token_loss_mask` where the policy sampled them: answers in a prompt are no turns.
+            repeated_batch: Has `message_log`, whose `token_loss_mask` says which were sampled.
             **_: Log-probabilities, which are not used.
         """
         if "message_log" not in repeated_batch:
@@ -72,8 +70,8 @@ def install(grpo: Any) -> None:
         config = master_config.grpo.adv_estimator
         if not config.name.startswith(PREFIX):
             return create(master_config)
-        name = config.name.removeprefix(PREFIX)
-        return CreditEstimator(StepCredit.of_options(name, config.model_extra or {}))
+        options = config.model_extra or {}
+        return CreditEstimator(StepCredit.of_options(config.name.removeprefix(PREFIX), options))
 
     grpo._create_advantage_estimator = created
 

@@ -12,7 +12,7 @@ it is not, the adapter is tested on what the record says. `GRAPHCREDIT_RECORD=1`
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from importlib.abc import Loader, MetaPathFinder
@@ -103,7 +103,7 @@ def _typed(value: Any) -> Any:
 
 
 @contextmanager
-def stand_ins(*names: str) -> Iterator[None]:
+def stand_ins(*names: str) -> Generator[None]:
     """Let third parties that are not installed be imported: what they have is never used."""
     finder = _StandIns(names)
     sys.meta_path.append(finder)

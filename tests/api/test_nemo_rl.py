@@ -8,7 +8,7 @@ record; elsewhere the adapter gets the record.
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
@@ -164,7 +164,7 @@ def test_its_rollout_its_estimators_and_its_loss(grpo: Any, monkeypatch: pytest.
     loss.backward()
     # The ratio is 1, so the gradient of a token is minus its advantage, over three tokens.
     expected = -torch.tensor(EXPECTED)[:, 1:].clamp(min=-1.0) / 3
-    torch.testing.assert_close(cast(Any, logprobs.grad), expected, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(logprobs.grad, expected, rtol=1e-4, atol=1e-6)
 
 
 def credited(handed: dict[str, Any], name: str = "graphcredit.gigpo", **options: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 import torch
 
-from graphcredit.integrations import slime
+from graphcredit.integrations import StepCredit, slime
 from graphcredit.store.errors import InputError, OptionError
 from tests.api.hall import (
     EAST,
@@ -153,11 +153,10 @@ def test_its_rollout_manager_and_its_loss(framework: None, monkeypatch: pytest.M
     # advantage, over the sampled tokens of its rollout.
     gradients: list[list[float]] = []
     iterator = DataIterator(data, data["micro_batch_indices"])
+    names = ["advantages", "log_probs", "loss_masks", "response_lengths", "total_lengths"]
+    names = [*names, "unconcat_tokens", "rollout_mask_sums", "rollout_log_probs"]
     for _ in data["micro_batch_indices"]:
-        batch = iterator.get_next(
-            ["advantages", "log_probs", "loss_masks", "response_lengths", "total_lengths"]
-            + ["unconcat_tokens", "rollout_mask_sums", "rollout_log_probs"]
-        )
+        batch = iterator.get_next(names)
         logprobs = batch["log_probs"][0].clone().requires_grad_()
         theirs = (None, {"log_probs": [logprobs], "entropy": [torch.zeros_like(logprobs)]})
         monkeypatch.setattr(loss, "get_log_probs_and_entropy", lambda *a, given=theirs, **o: given)
@@ -213,7 +212,9 @@ def test_what_is_wrong_is_said(record: Any):
     with pytest.raises(InputError, match="slime must take advantages of tokens"):
         slime.post_process(SimpleNamespace(custom_advantage_function_path=None), [x])
     with pytest.raises(OptionError, match=r"state=results. .* this batch has tokens"):
-        slime.post_process(ARGS, [x], slime.StepCredit(state="results"))
+        slime.post_process(ARGS, [x], StepCredit(state="results"))
     x.group_index = None
-    with pytest.raises(InputError, match="sample 0 must have a group_index: found none"):
+    with pytest.raises(
+        InputError, match="sample 0 must have a group_index and an index: found none"
+    ):
         post_process(ARGS, [x])

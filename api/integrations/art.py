@@ -2,8 +2,8 @@
 
     art.install(art_backend)  # the module art.local.backend, before the backend is made
 
-ART has one advantage for each sequence. So a sequence becomes one for each advantage that its
-turns have, each with the mask of these turns alone: the loss is the same sum, at their price.
+ART has one advantage for each sequence. So a sequence becomes one for each advantage of its turns,
+with the mask of these turns alone: the loss is the same sum, at their price.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -54,12 +54,9 @@ def _chats(groups: Iterable[Any]) -> Iterator[Chat]:
         for index, trajectory in enumerate(group):
             name = f"{number}-{index}"
             if trajectory.additional_histories:
-                raise InputError(
-                    f"trajectory {name} must have one history: found "
-                    f"{1 + len(trajectory.additional_histories)}"
-                )
-            # A choice is what the policy sampled; other answers were given to it.
-            said = trajectory.messages_and_choices
+                found = 1 + len(trajectory.additional_histories)
+                raise InputError(f"trajectory {name} must have one history: found {found}")
+            said = trajectory.messages_and_choices  # a choice is what the policy sampled
             messages = [getattr(each, "message", each) for each in said]
             turns = turns_of(messages, f"trajectory {name}", [hasattr(e, "message") for e in said])
             yield Chat(
@@ -70,6 +67,9 @@ def _chats(groups: Iterable[Any]) -> Iterator[Chat]:
 def _parts(result: Any, values: list[float]) -> Iterator[Any]:
     """Yield a result for each advantage, with the mask of its turns alone."""
     starts = result.choice_offsets
+    if not 0 < len(starts) == len(values):
+        found = f"found {len(starts)} of {len(values)}"
+        raise InputError(f"each answer must be a choice with log-probabilities: {found}")
     stops = [*starts[1:], len(result.token_ids)]
     for value in dict.fromkeys(values):
         part = copy(result)

@@ -2,7 +2,7 @@
 
     nemo_rl.install(grpo)  # the module nemo_rl.algorithms.grpo, before `grpo.setup`
 
-then `grpo.adv_estimator.name: graphcredit.reach`, or another of our estimators.
+then `grpo.adv_estimator.name: graphcredit.reach`, and options of `StepCredit` beside the name.
 """
 
 from itertools import count
@@ -31,7 +31,7 @@ class CreditEstimator:
             prompt_ids: The prompt of each sample; equal ones are a group.
             rewards: [num_samples] total rewards.
             mask: [num_samples, length] 1 for each token that is trained.
-            repeated_batch: Has `message_log`, the messages of each sample with `token_ids`.
+            repeated_batch: Has `message_log`, whose `token_loss_mask` says which were sampled.
             **_: Log-probabilities, which are not used.
         """
         if "message_log" not in repeated_batch:
@@ -41,11 +41,12 @@ class CreditEstimator:
                 "async_grpo_train do; the trainer of grpo_sync does not"
             )
         logs, batch = repeated_batch["message_log"], next(self._batches)
+        sampled = [[bool(message["token_loss_mask"].any()) for message in log] for log in logs]
         chats = [
             Chat(
                 task_id=str(prompt_ids[number].tolist()),
                 trajectory_id=f"{batch}-{number}",
-                turns=turns_of([_plain(message) for message in log], f"sample {number}"),
+                turns=turns_of(list(map(_plain, log)), f"sample {number}", sampled[number]),
                 reward=float(rewards[number]),
             )
             for number, log in enumerate(logs)
@@ -53,9 +54,9 @@ class CreditEstimator:
         advantages = mask.new_zeros(mask.shape, dtype=rewards.dtype)
         for number, of_turns in enumerate(turn_advantages(chats, self._credit)):
             values, position = iter(of_turns), 0
-            for message in logs[number]:
+            for message, is_sampled in zip(logs[number], sampled[number], strict=True):
                 stop = position + len(message["token_ids"])
-                if message["role"] == "assistant":
+                if is_sampled:
                     advantages[number, position:stop] = next(values)
                 position = stop
         return advantages * mask
@@ -66,10 +67,11 @@ def install(grpo: Any) -> None:
     create = grpo._create_advantage_estimator
 
     def created(master_config: Any) -> Any:
-        name = master_config.grpo.adv_estimator.name
-        if not name.startswith(PREFIX):
+        config = master_config.grpo.adv_estimator
+        if not config.name.startswith(PREFIX):
             return create(master_config)
-        return CreditEstimator(StepCredit(estimator=name.removeprefix(PREFIX)))
+        options = config.model_extra or {}
+        return CreditEstimator(StepCredit.of_options(config.name.removeprefix(PREFIX), options))
 
     grpo._create_advantage_estimator = created
 

@@ -3,8 +3,8 @@
     --custom-reward-post-process-path graphcredit.integrations.slime.post_process
     --custom-advantage-function-path graphcredit.integrations.slime.advantages
 
-The first sees all samples, and gives each sampled token's advantage in place of the reward; the
-second hands these to the loss.
+The first sees all samples, and puts advantages of tokens where rewards were; the second hands them
+to the loss.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def post_process(
     `metadata["states"]`, where it is there, are the states before the turns.
 
     Raises:
-        InputError: `--custom-advantage-function-path` is not given; or see `token_advantages`.
+        InputError: An option is missing, or a sample is of no group; or see `token_advantages`.
     """
     if not args.custom_advantage_function_path:
         raise InputError(
@@ -34,10 +34,12 @@ def post_process(
         )
     rewards = [float(sample.get_reward_value(args)) for sample in samples]
     rows: list[Row] = []
-    for sample, reward in zip(samples, rewards, strict=True):
+    for number, (sample, reward) in enumerate(zip(samples, rewards, strict=True)):
         length = sample.response_length
         start = len(sample.tokens) - length
         rollout = sample.index if sample.rollout_id is None else sample.rollout_id
+        if None in (sample.group_index, rollout):
+            raise InputError(f"sample {number} must have a group_index and an index: found none")
         rows.append(
             Row(
                 task_id=str(sample.group_index),
@@ -68,8 +70,7 @@ def advantages(args: Any, rollout_data: dict[str, Any]) -> None:
         tensors.append(kl.new_tensor(values))
     rollout_data["advantages"] = rollout_data["returns"] = tensors
     # slime logs the mean of them.
-    means = [sum(values) / max(len(values), 1) for values in rollout_data["rewards"]]
-    rollout_data["rewards"] = means
+    rollout_data["rewards"] = [sum(row) / max(len(row), 1) for row in rollout_data["rewards"]]
 
 
 @cache

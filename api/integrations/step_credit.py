@@ -1,7 +1,8 @@
 """From the steps of a training batch to advantages, the same for every framework."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,20 @@ class StepCredit:
     """Least total reward of a trajectory that succeeded."""
     recorder: StepRecorder | None = None
     """Records every trajectory in a store, if given. One that is there already must be the same."""
+
+    @classmethod
+    def of_options(cls, estimator: str, options: Mapping[str, Any]) -> Self:
+        """Return what a framework's configuration says, whose options are named as here.
+
+        Raises:
+            OptionError: An option has no such name.
+        """
+        names = [each.name for each in fields(cls) if each.name not in ("estimator", "recorder")]
+        if unknown := [name for name in options if name not in names]:
+            raise OptionError(
+                f"options of StepCredit are {', '.join(names)}: got {', '.join(unknown)}"
+            )
+        return cls(estimator=estimator, **options)
 
     def advantages(self, rows: pl.DataFrame) -> NDArray[np.float64]:
         """Return the advantage of each step.

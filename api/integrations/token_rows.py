@@ -7,7 +7,7 @@ from typing import Any
 
 from graphcredit.collector.importers.messages.tokens import sampled_spans
 from graphcredit.integrations.step_credit import Episode, StepCredit
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, OptionError
 
 Decode = Callable[[list[int]], str]
 """Returns the text of tokens."""
@@ -28,7 +28,7 @@ class Row:
     reward: float
     """Of the whole trajectory; that of its last row counts."""
     states: Sequence[str] | None = None
-    """The state before each turn, where the rollout knows it."""
+    """The state before each turn, where the rollout knows it. A row without a turn needs none."""
 
 
 def token_advantages(
@@ -41,13 +41,20 @@ def token_advantages(
     of the row before; where it continues neither, the whole prompt.
 
     Raises:
+        OptionError: `StepCredit.state` is given.
         InputError: A mask or the states of a row do not fit it; or see `StepCredit`.
     """
+    credit = credit or StepCredit()
+    if credit.state != StepCredit().state:
+        raise OptionError(
+            f"StepCredit(state={credit.state}) is for messages, and this batch has tokens: let the "
+            "rollout say its states"
+        )
     spans = [_spans(row) for row in rows]
     of_trajectory: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
         of_trajectory.setdefault(row.trajectory_id, []).append(number)
-    values = (credit or StepCredit()).of_episodes(
+    values = credit.of_episodes(
         Episode(
             task_id=rows[numbers[0]].task_id,
             trajectory_id=name,
@@ -87,7 +94,7 @@ def _spans(row: Row) -> list[tuple[int, int]]:
             f"{len(row.response)} tokens: found {len(row.mask)}"
         )
     spans = list(sampled_spans(row.mask))
-    if row.states is not None and len(row.states) != len(spans):
+    if spans and row.states is not None and len(row.states) != len(spans):
         raise InputError(
             f"a row of trajectory {row.trajectory_id} must have a state for each of {len(spans)} "
             f"turns, which are the runs of 1 in its mask: found {len(row.states)}"
@@ -100,7 +107,7 @@ def _steps(
 ) -> list[tuple[str, str]]:
     """Return the state and the action of each turn of a row."""
     actions = [decode(list(row.response[start:stop])) for start, stop in spans]
-    if row.states is not None:
+    if actions and row.states is not None:
         return list(zip(row.states, actions, strict=True))
     between = [row.response[stop:start] for (_, stop), (start, _) in pairwise(spans)]
     seen = [_new(row, before), *between] if spans else []

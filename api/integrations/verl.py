@@ -74,7 +74,7 @@ def advantages(
         )
         for number in order
     ]
-    credit = StepCredit(estimator=estimator, **((config or {}).get("graphcredit") or {}))
+    credit = StepCredit.of_options(estimator, (config or {}).get("graphcredit") or {})
     values = token_advantages(rows, tokenizer.decode, credit)
     of_row = [value for _, value in sorted(zip(order, values, strict=True))]
     return (spread(of_row, token_level_rewards) * response_mask,) * 2

@@ -1,9 +1,7 @@
 # pyright: reportMissingImports=false
-"""Each adapter on its framework's current classes, where they are installed.
+"""Each adapter on its framework's current classes, where they are installed; the world of hall.py.
 
-Two rollouts of one task, x: hall -east-> kitchen -take-> worth 1, y: hall -west-> worth 0. By
-GiGPO x and y differ by one in their episode and at the hall, so each part is ±1/√2, and the
-kitchen, seen once, has the episode's part only.
+NeMo-RL has `test_nemo_rl.py`, slime `test_slime.py`, TRL `test_trl.py`.
 """
 
 import asyncio
@@ -16,30 +14,13 @@ from typing import Any
 import pytest
 import torch
 
-from graphcredit.integrations import StepCredit, art, nemo_rl, prime_rl, rllm, skyrl, slime, verl
+from graphcredit.integrations import art, prime_rl, rllm, skyrl, verl
 from graphcredit.store.errors import InputError, OptionError
+from tests.api.hall import EAST, GIGPO, TAKE, WEST, Tokenizer, ids
 
 pytestmark = [pytest.mark.integrations, pytest.mark.filterwarnings("ignore")]
 
 MODEL = Path(__file__).parent / "tiny_policy"
-HALF = 2**-0.5
-EAST, TAKE, WEST = 2 * HALF, HALF, -2 * HALF
-GIGPO = StepCredit(estimator="gigpo")
-
-WORDS = ["<pad>", "find", "hall", "east", "kitchen", "take", "west"]
-
-
-def ids(text: str) -> list[int]:
-    return [WORDS.index(word) for word in text.split()]
-
-
-class Tokenizer:
-    """A word is a token."""
-
-    pad_token_id = 0
-
-    def decode(self, tokens: list[int], **_: Any) -> str:
-        return " ".join(WORDS[token] for token in tokens)
 
 
 @pytest.fixture
@@ -48,6 +29,7 @@ def verl_trainer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     pytest.importorskip("verl.trainer.ppo.v1.trainer_base", reason="verl is not installed")
     from omegaconf import OmegaConf
     from verl.experimental.agent_loop.agent_loop import AgentLoopMetrics, AgentLoopOutput
+    from verl.trainer.ppo.padding_utils import construct_minimal_padding_template
     from verl.trainer.ppo.v1 import trainer_base
     from verl.trainer.ppo.v1.agent_loop_tq import list_of_dict_to_tensordict
 
@@ -66,6 +48,10 @@ def verl_trainer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
                 extra_fields=extra,
             )
             fields.append(output.as_dict() | {"uid": key.rsplit("_", 2)[0]})
+        # A batch is filled up by copies of its first row, whose mask and reward are 0.
+        fill, _ = construct_minimal_padding_template(fields[0], {}, eos_token_id=1)
+        fields.append({name: fill[name] for name in fields[0]} | {"uid": "pad9"})
+        keys = [*outputs, "pad9_0_0"]
         kept: dict[str, Any] = {}
 
         def kv_batch_put(keys: Any, partition_id: str, fields: Any) -> Any:
@@ -90,9 +76,12 @@ def verl_trainer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             {"algorithm": algorithm, "actor_rollout_ref": {"rollout": {"n": 2}}}
         )
         trainer.tokenizer = Tokenizer()
-        batch = KVBatchMeta(partition_id="train", keys=list(outputs), tags=[{}] * len(outputs))
+        batch = KVBatchMeta(partition_id="train", keys=keys, tags=[{}] * len(keys))
         trainer._compute_advantage(batch, metrics={})
-        return [row.tolist() for row in kept["advantages"].unbind()]
+        *rows, filled = [row.tolist() for row in kept["advantages"].unbind()]
+        assert filled == [0.0]
+        assert kept["advantages"].dtype == torch.float32
+        return rows
 
     return computed
 
@@ -117,6 +106,8 @@ def test_verl_takes_states_of_the_rollout_and_options(verl_trainer: Callable[...
     assert found == [pytest.approx([EAST] * 2, rel=1e-4), pytest.approx([WEST], rel=1e-4)]
     with pytest.raises(OptionError, match="--merge must be one of"):
         verl_trainer("graphcredit.gigpo", outputs, merge="nonsense")
+    with pytest.raises(OptionError, match=r"options of StepCredit are merge, state, .*: got merg$"):
+        verl_trainer("graphcredit.gigpo", outputs, merg="segments")
     with pytest.raises(InputError, match=r"set trainer.use_v1=True"):
         verl.advantages("reach", token_level_rewards=torch.ones(1, 1), response_mask=None)
 
@@ -248,93 +239,6 @@ def test_rllm():
         rllm.set_advantages(groups)
 
 
-def test_slime(monkeypatch: pytest.MonkeyPatch):
-    """Samples of one rollout are turns of one trajectory, or one sample has them all."""
-    pytest.importorskip("slime.utils.types", reason="slime is not installed")
-    from slime.utils.types import Sample
-
-    monkeypatch.setattr(slime, "_tokenizer", lambda path: Tokenizer())
-
-    def sample(index: int, prompt: str, response: str, reward: float, **more: Any) -> Any:
-        tokens = ids(prompt) + ids(response)
-        length = len(ids(response))
-        more = {"rollout_id": index, **more}
-        return Sample(
-            group_index=3, index=index, tokens=tokens, response_length=length, reward=reward, **more
-        )
-
-    args = SimpleNamespace(
-        custom_advantage_function_path="graphcredit.integrations.slime.advantages",
-        hf_checkpoint="m",
-        reward_key=None,
-    )
-    y = sample(1, "find hall", "west", 0.0)
-    turns = [
-        sample(0, "find hall", "east", 1.0),
-        sample(0, "find hall east kitchen", "take take", 1.0),
-        y,
-    ]
-    rewards, values = slime.post_process(args, turns, GIGPO)
-    assert rewards == [1.0, 1.0, 0.0]
-    expected = [[EAST], [TAKE, TAKE], [WEST]]
-    assert values == [pytest.approx(value, rel=1e-4) for value in expected]
-    x = sample(0, "find hall", "east kitchen take", 1.0, loss_mask=[1, 0, 1])
-    _, values = slime.post_process(args, [x, y], GIGPO)
-    assert values == [pytest.approx([EAST, 0, TAKE], rel=1e-4), pytest.approx([WEST], rel=1e-4)]
-    batch: dict[str, Any] = {"kl": [torch.zeros(3), torch.zeros(1)], "rewards": values}
-    slime.advantages(args, batch)
-    assert [row.tolist() for row in batch["returns"]] == [pytest.approx(v) for v in values]
-    assert batch["rewards"] == pytest.approx([(EAST + TAKE) / 3, WEST], rel=1e-4)
-    with pytest.raises(InputError, match=r"must have 3 tokens here.*: found 2"):
-        slime.advantages(args, {"kl": [torch.zeros(2)], "rewards": [values[0]]})
-    args.custom_advantage_function_path = None
-    with pytest.raises(InputError, match="slime must take advantages of tokens"):
-        slime.post_process(args, turns)
-
-
-def test_nemo_rl():
-    """The batch is as `grpo_train` at 7ea279a has it; NeMo-RL itself is not imported."""
-    made = SimpleNamespace(
-        _create_advantage_estimator=lambda config: "theirs",
-    )
-    nemo_rl.install(made)
-
-    def estimator(name: str) -> Any:
-        adv = SimpleNamespace(name=name)
-        return made._create_advantage_estimator(
-            SimpleNamespace(grpo=SimpleNamespace(adv_estimator=adv))
-        )
-
-    def log(messages: list[dict[str, str]]) -> list[dict[str, Any]]:
-        roles = {"user": "environment", "assistant": "assistant"}
-        return [
-            {
-                "role": roles[message["role"]] if number else "user",
-                "content": message["content"],
-                "token_ids": torch.tensor([1, 2]),
-            }
-            for number, message in enumerate(messages)
-        ]
-
-    assert estimator("grpo") == "theirs"
-    mask = torch.tensor([[0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]])
-    options = {
-        "prompt_ids": torch.tensor([[5, 6], [5, 6]]),
-        "rewards": torch.tensor([1.0, 0.0]),
-        "mask": mask,
-        "logprobs_policy": None,
-    }
-    found = estimator("graphcredit.gigpo").compute_advantage(
-        repeated_batch={"message_log": [log(X), log(Y)]}, **options
-    )
-    expected = torch.tensor([[0, 0, EAST, EAST, 0, 0, TAKE, TAKE], [0, 0, WEST, WEST, 0, 0, 0, 0]])
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
-    with pytest.raises(InputError, match=r"message_log.: found total_reward. grpo_train"):
-        estimator("graphcredit.reach").compute_advantage(
-            repeated_batch={"total_reward": 1}, **options
-        )
-
-
 def test_art():
     """ART's own tokeniser of groups; its sequences are packed with one advantage each."""
     pytest.importorskip("art.preprocessing.tokenize", reason="openpipe-art is not installed")
@@ -377,3 +281,6 @@ def test_art():
         masks = [part.assistant_mask for part in of_result]
         assert [sum(column) for column in zip(*masks, strict=True)] == result.assistant_mask
         assert {part.weight for part in of_result} == {result.weight}
+    told = Trajectory(messages_and_choices=[*Y], reward=0.0)
+    with pytest.raises(InputError, match="must be a choice with log-probabilities: found 0 of 0"):
+        list(tokenized(tokenizer, [TrajectoryGroup([told, told])], True, True))

@@ -68,11 +68,15 @@ def _gemini(answer: str) -> list[dict[str, Any]]:
 
 def _responses(answer: str) -> dict[str, Any]:
     call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at": 1}'}
-    said = {"type": "output_text", "text": answer}
+    wordless, said = (
+        {"role": "assistant", "content": [{"type": "output_text", "text": text}]}
+        for text in ("", answer)
+    )
     items = [
+        {"type": "message", **wordless},
         call,
         {"type": "function_call_output", "call_id": "c1", "output": SEEN},
-        {"type": "message", "role": "assistant", "content": [said]},
+        {"type": "message", **said},
     ]
     asked = [{"role": "system", "content": RULE}, {"role": "user", "content": ASKED}]
     return {"responses_create_params": {"input": asked}, "response": {"output": items}}

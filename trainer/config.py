@@ -66,11 +66,12 @@ class TrainConfig(
 
         Symbolic links are not resolved: the fingerprint has the hash of the model behind them.
         """
-        name, before = self.reference, self.continue_from
+        name, before, template = self.reference, self.continue_from, self.chat_template
         return self.changed(
             store=Path(os.path.abspath(self.store)),
             out=Path(os.path.abspath(self.out)),
             model=_absolute(self.model),
+            chat_template=None if template is None else Path(os.path.abspath(template)),
             reference=None if name is None else _absolute(name),
             continue_from=None if before is None else Path(os.path.abspath(before)),
         )

@@ -71,6 +71,9 @@ class JobOptions(TrainOptions):
     model: str
     """A Hugging Face causal LM, or a Qwen2-VL or Qwen2.5-VL: a path, or a name in the local
     cache."""
+    chat_template: PathOption | None = None
+    """A file with the chat template that makes tokens of messages, in place of the model's; the
+    new policy has it."""
     run: str | None = None
     """The run to train on; the only one by default."""
     iteration: int | None = None

@@ -102,7 +102,9 @@ def plan_training(
     config = effective_config(config)
     store = open_store(config.store)
     run_id, iteration = _which_iteration(store, config)
-    source = open_tokens(store.shards(run_id, iteration), config.model, on_progress)
+    source = open_tokens(
+        store.shards(run_id, iteration), config.model, on_progress, template=config.chat_template
+    )
     if not source.has_logprobs:
         config = _without_sampler(config)
     index, report = read_index(

@@ -1,5 +1,6 @@
 """`graphcredit export`: write steps and credit for other tools."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ from graphcredit.cli.options import Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, progress, say, tell
 from graphcredit.collector.exporters.tokens import MadeTokens, TokensReport, export_tokens
 from graphcredit.collector.exporters.turns import TurnsReport, export_turns
-from graphcredit.store.layout import Store, open_store
+from graphcredit.store.layout import Shard, open_store
 from graphcredit.store.parquet.export import ExportReport, export_store
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress
@@ -42,6 +43,13 @@ def export(
             show_default=False,
         ),
     ] = None,
+    chat_template: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --model, a file with a chat template in place of the model's.",
+            show_default=False,
+        ),
+    ] = None,
     estimator: Annotated[
         str | None,
         typer.Option("--estimator", "-e", help="Only this estimator's columns; by default all."),
@@ -65,13 +73,16 @@ def export(
     """
     if model is not None and to != "tokens":
         raise typer.BadParameter("--model goes with --to tokens only")
+    if chat_template is not None and model is None:
+        raise typer.BadParameter("--chat-template goes with --model only")
     opened = open_store(store)
     chosen: dict[str, Any] = {"run_id": run, "iteration": iteration, "estimator": estimator}
     with interruptible("nothing was exported"), progress("export") as show:
         if to == "parquet":
             report = export_store(opened, target, **chosen, on_progress=show)
         elif to == "tokens":
-            made = None if model is None else _made(opened, model, run, iteration, show)
+            shards = opened.shards(run, iteration)
+            made = None if model is None else _made(shards, model, chat_template, show)
             report = export_tokens(opened, target, made=made, **chosen, on_progress=show)
         else:
             report = export_turns(opened, target, **chosen, on_progress=show)
@@ -81,17 +92,16 @@ def export(
 
 
 def _made(
-    store: Store, model: str, run: str | None, iteration: int | None, show: OnProgress
+    shards: Sequence[Shard], model: str, template: Path | None, show: OnProgress
 ) -> MadeTokens:
     """Return the tokens that a model's chat template makes of the messages."""
     from graphcredit.trainer.data.token_source import logged_columns
     from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
     from graphcredit.trainer.model.source import find_model
 
-    shards = store.shards(run, iteration)
     if logged_columns(shard.path for shard in shards)[0]:
         raise typer.BadParameter("--model is for logs without token ids: leave it out here")
-    made = tokens_of_messages(shards, find_model(model), on_progress=show)
+    made = tokens_of_messages(shards, find_model(model), template=template, on_progress=show)
     for notice in made.notices:
         tell(f"notice: {notice}")
     return lambda path: prompts_and_answers(made, path)

@@ -200,7 +200,7 @@ MARK = "{% generation %}a{% endgeneration %}"
     [
         (HEADLESS, "its generation prompt must end with what begins all answers"),
         (f"{{% for m in messages %}}{MARK}b{MARK}{{% endfor %}}", "must mark each answer as one"),
-        (None, "has none. Add chat_template.jinja"),
+        (None, "has none. Name a file with one by --chat-template"),
     ],
 )
 def test_a_template_that_does_not_tell_the_answer_is_refused(

@@ -68,8 +68,9 @@ def signal_notices(advantage: Floats, column: str, *, teaches_without: str | Non
         return [f"{lack}: only {teaches_without} moves the policy"]
     raise NothingToTrainError(
         f"training needs steps with a signal, but {lack}: every gradient would be 0. Choose "
-        "another iteration or advantage; or let an entropy bonus or the divergence from another "
-        "--reference teach them"
+        "another iteration or advantage (where tasks have one rollout each, or all ended alike, "
+        "`graphcredit credit -e discounted` compares nothing); or let an entropy bonus or the "
+        "divergence from another --reference teach them"
     )
 
 

@@ -212,12 +212,12 @@ class TrainingEngine(Process):
                 "over a training of the same model with the same lora options"
             )
 
-    def save_pretrained(self, directory: Path) -> None:
+    def save_pretrained(self, directory: Path, chat_template: Path | None = None) -> None:
         """Write the model in the format of transformers and vLLM; see `save_model`."""
         model = self._scorer.model
         wholes = ((name, self._whole(tensor)) for name, tensor in distinct(model, self._tensors))
         if self.rank == 0:
-            save_model(directory, model, wholes, self._source)
+            save_model(directory, model, wholes, self._source, chat_template)
         else:
             # To gather takes every process.
             deque(wholes, maxlen=0)

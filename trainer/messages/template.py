@@ -23,8 +23,8 @@ _THINKING = re.compile(r"\s*(<think(ing)?>)?\s*(</think(ing)?>)?\s*")
 """What a template may begin every answer with: reasoning that is empty is the policy's, too."""
 
 REMEDY = (
-    "Put {% generation %} and {% endgeneration %} around the answer in the template "
-    "(chat_template.jinja of the model), or train on a log with token ids"
+    "Put {% generation %} and {% endgeneration %} around the answer in a copy of the template, and "
+    "name it by --chat-template, or train on a log with token ids"
 )
 
 
@@ -39,26 +39,36 @@ class Answered(NamedTuple):
 class ChatTemplate:
     """The tokenizer of a model, with its chat template."""
 
-    def __init__(self, directory: Path, day: date, *, calls_as_text: bool = False) -> None:
+    def __init__(
+        self, directory: Path, day: date, *, file: Path | None = None, calls_as_text: bool = False
+    ) -> None:
         """Open the tokenizer.
 
         Args:
             directory: The model.
             day: What a template that asks for the date is told, so that it is the same tomorrow.
+            file: A chat template in place of the model's.
             calls_as_text: Whether calls of tools are texts, even if the template takes calls.
 
         Raises:
-            InputError: There is none, it has no template, or no fast implementation.
+            InputError: There is none, it has no template, or no fast implementation, or the file
+                cannot be read.
         """
         self.directory, self._day = directory, day
+        self.name = f"the chat template {'of ' if file is None else ''}{file or directory}"
+        """What notices and errors call the template."""
         with library_errors(f"{directory} must hold a tokenizer that transformers knows"):
             self._tokenizer: Any = AutoTokenizer.from_pretrained(
                 directory, local_files_only=True, trust_remote_code=False
             )
+        if file is not None:
+            with library_errors("a chat template must be a file with a Jinja template"):
+                self._tokenizer.chat_template = file.read_text(encoding="utf-8")
         if not self._tokenizer.chat_template:
             raise InputError(
                 "steps without token ids are tokenised by the chat template of the model: "
-                f"{directory} has none. Add chat_template.jinja, or train on a log with token ids"
+                f"{file or directory} has none. Name a file with one by --chat-template, or train "
+                "on a log with token ids"
             )
         if not self._tokenizer.is_fast:
             raise InputError(
@@ -199,8 +209,8 @@ class ChatTemplate:
         gaps = [text[one[1] : two[0]] for one, two in pairwise(mine)]
         if not mine or any(gaps):
             raise InputError(
-                "a chat template with {% generation %} must mark each answer as one text: that of "
-                f"{self.directory} marks {len(mine)} in an answer. {REMEDY}"
+                "a chat template with {% generation %} must mark each answer as one text: "
+                f"{self.name} marks {len(mine)} in an answer. {REMEDY}"
             )
         return Answered(text[: mine[-1][1]], mine[0][0])
 
@@ -210,7 +220,7 @@ class ChatTemplate:
         text, _ = self._render(messages, tools)
         if not text.startswith(prompt):
             raise UnusableError(
-                f"the chat template of {self.directory} does not append their answer to its "
+                f"{self.name} does not append their answer to its "
                 "generation prompt (as where the prompt opens <think>, and the answer has no "
                 f"reasoning). {REMEDY}"
             )
@@ -249,7 +259,7 @@ class ChatTemplate:
         constant = one[len(prompt) : _num_common(one, other)]
         if one.startswith(prompt) and not _THINKING.fullmatch(constant):
             raise InputError(
-                f"the chat template of {self.directory} does not tell what of a text is the "
+                f"{self.name} does not tell what of a text is the "
                 "answer: its generation prompt must end with what begins all answers after a "
                 f"message of {role}, {constant!r}. {REMEDY}"
             )

@@ -82,24 +82,41 @@ def prompts_and_answers(
     ]
 
 
-def open_tokens(shards: Sequence[Shard], model: str, on_progress: OnProgress) -> TokenSource:
+def open_tokens(
+    shards: Sequence[Shard], model: str, on_progress: OnProgress, *, template: Path | None = None
+) -> TokenSource:
     """Return where the tokens are from; messages are tokenised now if no step has token ids.
 
     Raises:
-        InputError: No step can be tokenised.
+        InputError: No step can be tokenised, or there are token ids and a chat template.
         SchemaError: A shard cannot be read.
     """
     has_ids, has_logprobs = logged_columns(shard.path for shard in shards)
+    if has_ids and template is not None:
+        raise InputError(
+            f"a chat template ({template}) makes tokens of messages, but this log has token ids: "
+            "leave it out"
+        )
     if has_ids or not shards:
         return TokenSource(has_logprobs=has_logprobs or not shards)
-    made = tokens_of_messages(shards, find_model(model), on_progress=on_progress)
+    made = tokens_of_messages(shards, find_model(model), template=template, on_progress=on_progress)
     return TokenSource(made=made.of_rows, has_logprobs=False, notices=made.notices)
 
 
 def tokens_of_messages(
-    shards: Sequence[Shard], directory: Path, *, on_progress: OnProgress = silent
+    shards: Sequence[Shard],
+    directory: Path,
+    *,
+    template: Path | None = None,
+    on_progress: OnProgress = silent,
 ) -> MessageTokens:
     """Tokenise the steps of some shards by the chat template of a model.
+
+    Args:
+        shards: The steps.
+        directory: The model.
+        template: A file with another chat template.
+        on_progress: Is told how far it is.
 
     Raises:
         InputError: The model has no template, the template does not tell answers from the rest, or
@@ -107,14 +124,14 @@ def tokens_of_messages(
         SchemaError: A shard cannot be read.
     """
     day = _day(shards[0].path)
-    template = ChatTemplate(directory, day)
-    made, counts = _made(shards, template, on_progress)
-    if template.refuses_calls:
+    opened = ChatTemplate(directory, day, file=template)
+    made, counts = _made(shards, opened, on_progress)
+    if opened.refuses_calls:
         # All calls of a log are in one form.
-        other = ChatTemplate(directory, day, calls_as_text=True)
+        other = ChatTemplate(directory, day, file=template, calls_as_text=True)
         remade, recounted = _made(shards, other, on_progress)
         if _num_steps(remade) > _num_steps(made):
-            template, made, counts = other, remade, recounted
+            opened, made, counts = other, remade, recounted
     num_steps = _num_steps(made)
     num_sequences = sum(len(each.sequences) for each in made.values())
     num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
@@ -123,16 +140,16 @@ def tokens_of_messages(
     if not num_steps:
         raise InputError(
             "training needs token ids, or messages that the chat template of the model takes: "
-            f"{'; '.join(faults)}. Another template can stand in {directory}/chat_template.jinja"
+            f"{'; '.join(faults)}. --chat-template FILE takes another template than the model's"
         )
-    way = "by its marks of answers" if template.has_marks() else "answers by what they append"
+    way = "by its marks of answers" if opened.has_marks() else "answers by what they append"
     made_by = (
-        f"no step has token ids: the chat template of {directory} made {num_tokens:,} of the "
+        f"no step has token ids: {opened.name} made {num_tokens:,} of the "
         f"messages of {num_steps:,} steps, {way}, in {num_sequences:,} sequences"
     )
-    if num := template.num_without_reasoning:
+    if num := opened.num_without_reasoning:
         faults.append(f"the chat template leaves out the reasoning of {num:,} answers")
-    changes = [f"the chat template takes {what}" for what in template.changes]
+    changes = [f"the chat template takes {what}" for what in opened.changes]
     of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
     of_columns += "user says, and the action the answer"
     return MessageTokens(

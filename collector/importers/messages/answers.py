@@ -70,9 +70,14 @@ def _goes_on(
         return any(_id_of(m) != ids[0] for m in messages if m.role == ASSISTANT)
     stages, further = _stages(answer), _stages(message)
     num_parts = _is_part(answer) + _is_part(message)
-    if not (is_next and stages and further and num_parts):
+    if not (is_next and further and num_parts):
         return False
-    return stages[-1] < further[0] or (stages[-1] == further[0] != _SPOKEN and num_parts > 1)
+    # A message without a word begins the answer of the call that follows it.
+    return (
+        not stages
+        or stages[-1] < further[0]
+        or (stages[-1] == further[0] != _SPOKEN and num_parts > 1)
+    )
 
 
 def _are_parallel(answer: Message, message: Message, results: Container[str | None]) -> bool:

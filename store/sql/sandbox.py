@@ -8,7 +8,6 @@ import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from queue import Empty, SimpleQueue
 from signal import SIGALRM
 from typing import IO, Any, TypeAlias
 
@@ -88,8 +87,8 @@ def run_query(
         max_rows: Most rows to return; None for all that fit in memory.
         seconds: Time limit.
         memory: Most bytes that the query and its result may use.
-        keeps_ready: Whether to start a process for the next query with this argument, which then
-            need not wait for it. It too runs one query, and it ends with this process.
+        keeps_ready: Whether to start a process that waits for the next such query, and ends with
+            this one. It too runs a single query.
 
     Raises:
         QueryRefusedError: The statement is not allowed, fails, or exceeds a limit.
@@ -132,8 +131,8 @@ def _check_limits(max_rows: int | None, seconds: float, memory: int) -> None:
 _Child: TypeAlias = "tuple[subprocess.Popen[bytes], IO[bytes]]"
 """A process that waits for a request, runs its query and exits; and the file of its errors."""
 
-_ready: "SimpleQueue[_Child]" = SimpleQueue()
-"""The child that waits for the next query."""
+_ready: "list[_Child]" = []
+"""The child that waits for the next query, if there is one."""
 
 
 def _start() -> _Child:
@@ -141,24 +140,17 @@ def _start() -> _Child:
     errors = tempfile.TemporaryFile()  # noqa: SIM115  (whoever asks the child closes it)
     # -P: a module in the user's working directory must not shadow ours.
     command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_start"]
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        env=os.environ | _ENVIRONMENT,
-    )
+    pipe, environment = subprocess.PIPE, os.environ | _ENVIRONMENT
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, env=environment)
     return process, errors
 
 
 def _take_ready() -> _Child:
     """Return the child that waits, or a new one if there is none that lives."""
-    with suppress(Empty):
-        process, errors = _ready.get_nowait()
-        if process.poll() is None:
-            return process, errors
-        with process, errors:
-            pass  # their files are closed
+    with suppress(IndexError):
+        child = _ready.pop()
+        if child[0].poll() is None:
+            return child
     return _start()
 
 
@@ -177,8 +169,8 @@ def _ask(request: QueryRequest, *, keeps_ready: bool) -> tuple[dict[str, Any], p
         finally:
             clock.cancel()
         process.wait()
-        if keeps_ready and _ready.empty():
-            _ready.put(_start())
+        if keeps_ready and not _ready:
+            _ready.append(_start())
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - _LAST_BYTES))
         last_errors = errors.read()
     if process.returncode == 0 and answer:

@@ -6,7 +6,6 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -304,7 +303,7 @@ def test_a_ready_process_answers_one_query_and_then_another_one_waits(
             started.append(self.pid)
 
     monkeypatch.setattr(subprocess, "Popen", Noted)
-    monkeypatch.setattr(sandbox, "_ready", SimpleQueue())
+    monkeypatch.setattr(sandbox, "_ready", [])
     ask = partial(run_query, store, keeps_ready=True, memory=64 * MIB)
     for number in (1, 2):
         assert ask("SELECT 7 AS n").table.to_pydict() == {"n": [7]}
@@ -313,7 +312,7 @@ def test_a_ready_process_answers_one_query_and_then_another_one_waits(
     assert len(started) == 4, "whoever does not ask for it gets a process of its own"
     waiting, errors = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
     assert waiting.pid == started[2]
-    sandbox._ready.put((waiting, errors))  # pyright: ignore[reportPrivateUsage]
+    sandbox._ready.append((waiting, errors))  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(QueryRefusedError, match="more than 64 MiB of memory"):
         ask("SELECT list(i) FROM range(100000000) t(i)")
     with pytest.raises(QueryRefusedError):
@@ -321,7 +320,7 @@ def test_a_ready_process_answers_one_query_and_then_another_one_waits(
     last, errors = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
     last.kill()
     last.wait()
-    sandbox._ready.put((last, errors))  # pyright: ignore[reportPrivateUsage]
+    sandbox._ready.append((last, errors))  # pyright: ignore[reportPrivateUsage]
     assert ask("SELECT 7 AS n").table.to_pydict() == {"n": [7]}
     for process, errors in [sandbox._take_ready()]:  # pyright: ignore[reportPrivateUsage]
         with errors, process:

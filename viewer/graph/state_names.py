@@ -21,9 +21,8 @@ TITLE, TOLD = 22, 26
 
 _LOOKED_AT = 6000
 """Characters of a text that are looked at."""
-_CALL = re.compile(r"\s*([\w./:-]+)\((\{.*\})\)", re.DOTALL)
-_FENCED = re.compile(r"[^`]*```[\w-]*\n([^`]+)\n```[^`]*")
-"""Prose around one block of code, which is the action."""
+_CALL = re.compile(r"\s*([\w./:-]+)\((\{.*\})\)|[^`]*```[\w-]*\n([^`]+)\n```[^`]*$", re.DOTALL)
+"""A tool with its arguments, or prose around one block of code."""
 _FOLDERS = re.compile(r"\bcd \S+ && |(?<![\w:/])(?:[\w.~@+-]*/)+(?=[\w@+-]+\.\w)")
 """Where a command runs, and the folders of a file."""
 _TAGGED = re.compile(r"^<([\w-]+)>(?:([^<>\n]*)</\1>$)?|</[\w-]+>$", re.MULTILINE)
@@ -65,18 +64,18 @@ class StateName:
 def action_words(action: str, max_length: int = TITLE) -> str:
     """Return an action in short: of a call, the tool and the first values of its arguments."""
     call = _CALL.match(action)
-    arguments = None if call is None else _parsed(call[2])
+    arguments = None if call is None else _parsed(call[2] or "")
     if call is None or not isinstance(arguments, dict):
-        code = _FENCED.fullmatch(action)
-        return _fit(code[1] if code else action, max_length)
+        return _fit((call and call[3]) or action, max_length)
     tool, values = call[1], dict[str, str]()
     for name, value in cast("dict[str, Any]", arguments).items():
-        if isinstance(value, list) and all(
-            isinstance(end, int) for end in cast("list[Any]", value)
-        ):
-            values[name] = "-".join(map(str, cast("list[int]", value)))
-        elif _is_word(value):
-            values[name] = str(value)
+        match value:
+            case [int(first), int(last)]:
+                values[name] = f"{first}-{last}"
+            case _ if _is_word(value):
+                values[name] = str(value)
+            case _:
+                pass
     words = [tool, *[*values.values()][:2]]
     if not {"command", "code"}.isdisjoint(values) and len(" ".join(words)) > max_length:
         # A shell or an editor: its command tells more than its name.
@@ -88,10 +87,6 @@ def _fit(text: str, max_length: int) -> str:
     """Return text on one line, without folders if there is no room for them."""
     line = " ".join(visible(text[:_LOOKED_AT]).split())
     return one_line(line if len(line) <= max_length else _FOLDERS.sub("", line), max_length)
-
-
-def _is_call(action: str) -> bool:
-    return bool(_CALL.match(action) or _FENCED.fullmatch(action))
 
 
 @lru_cache(maxsize=4)
@@ -135,7 +130,7 @@ def _title(node: Node, action: str | None) -> str:
     first = visible(node.state[:_LOOKED_AT]).strip().partition("\n")[0]
     headline = first.strip("-=*#~ \t")
     is_place = _PLACE.match(first) or (_DECORATED.fullmatch(first) and _has_words(headline))
-    if action is not None and not is_place and _is_call(action):
+    if action is not None and not is_place and _CALL.match(action):
         return action_words(action)
     if not is_place and _is_data(node.state):
         return f"after {one_line(action, TITLE - 6)}" if action else "start"
@@ -168,7 +163,7 @@ def _told(
     for node, mine in zip(same, pieces, strict=True):
         apart = [piece for piece in mine if count[piece] < size]
         apart.sort(key=lambda piece: abs(2 * count[piece] - size))
-        if size == 1 and _is_call(came_by.get(node.state_id, "")):
+        if size == 1 and _CALL.match(came_by.get(node.state_id, "")):
             apart = mine[:3]
         apart = [piece for piece in apart if not piece.startswith(title.rstrip("…"))]
         words = [*filter(None, [carried[node.state_id]]), *apart]
@@ -176,11 +171,9 @@ def _told(
         if not words and lacking:
             words = [f"no {max(lacking, key=count.__getitem__)}"]
         told[node.state_id] = _joined(words)
-    groups: defaultdict[str, list[Node]] = defaultdict(list)
-    for node in same:
-        groups[told[node.state_id]].append(node)
-    for group in groups.values():
-        if 1 < len(group) < size:
+    for words, number in Counter(told.values()).items():
+        if 1 < number < size:
+            group = [node for node in same if told[node.state_id] == words]
             told |= _told(group, title, carried, came_by)
     return told
 
@@ -219,10 +212,9 @@ def _pieces(text: str) -> Iterator[str]:
     if isinstance(value, (dict, list)):
         yield from _values(value)
     else:
-        plain = _TAGGED.sub(
-            lambda tag: f"{tag[1]} {tag[2]}\n" if tag[2] else "\n", visible(text[:_LOOKED_AT])
-        )
-        for piece in _CUT.split(_ADVERB.sub("", plain)):
+        seen = visible(text[:_LOOKED_AT])
+        seen = _TAGGED.sub(lambda tag: f"{tag[1]} {tag[2]}\n" if tag[2] else "\n", seen)
+        for piece in _CUT.split(_ADVERB.sub("", seen)):
             plain = piece.strip("-=*#~ \t") if piece else ""
             if _WORD.search(plain):
                 yield plain

@@ -19,7 +19,8 @@ from graphcredit.viewer.widgets.colours import NEUTRAL, ink_on, sequential
 _COLUMN, _ROW = 240, 96
 _WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
-_INK = "#212529"
+_INKS = {False: ("white", "#212529"), True: ("#181817", "#b5bac5")}
+"""Ground and ink: on white paper, and about those of a dark page."""
 _MOST_WAYS = 4
 """Most ways from a state in the picture of a step."""
 
@@ -37,9 +38,7 @@ def draw(
     return _picture(graph, whole, shading, layers_of(whole), title=title)
 
 
-def draw_step(
-    whole: TaskGraph, shading: Shading, ends: Ends, *, ground: str = "white", ink: str = _INK
-) -> str:
+def draw_step(whole: TaskGraph, shading: Shading, ends: Ends, *, is_dark: bool = False) -> str:
     """Return the SVG of a state, of a step from there, and of the other ways taken most."""
     here, _ = ends
     ways = [edge for edge in whole.edges if edge.source == here]
@@ -49,7 +48,7 @@ def draw_step(
     of_state = {node.state_id: node for node in whole.nodes}
     part = TaskGraph(nodes=tuple(of_state[state] for state in drawn), edges=tuple(ways))
     layers = {state: state != here for state in drawn}
-    return _picture(part, whole, shading, layers, title="", ground=ground, ink=ink)
+    return _picture(part, whole, shading, layers, title="", is_dark=is_dark)
 
 
 def _picture(
@@ -59,8 +58,7 @@ def _picture(
     layers: Mapping[int, int],
     *,
     title: str,
-    ground: str = "white",
-    ink: str = _INK,
+    is_dark: bool = False,
 ) -> str:
     """Return the SVG; without a title it has no legend either."""
     layout = layout_of(graph, layers, column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT))
@@ -69,6 +67,7 @@ def _picture(
     points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
     height = max(y for _, y in points) + _HEIGHT + (_MARGIN if title else 0)
     names, scales = state_names(whole), Scales.of(whole, shading)
+    ground, ink = _INKS[is_dark]
     body = [
         *(_head(title, shading, scales) if title else ()),
         *(
@@ -84,7 +83,6 @@ def _picture(
                 names[node.state_id],
                 scales.shade(node),
                 *layout.places[node.state_id],
-                ground,
             )
         ),
         *_labels(graph, layout, shading, ground),
@@ -93,9 +91,8 @@ def _picture(
     size = f'width="{width:.0f}" height="{height:.0f}"'
     style = f'color="{ink}" font-family="DejaVu Sans, Verdana, sans-serif"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
-    if title:
-        body.insert(0, f'<rect width="100%" height="100%" fill="{ground}"/>')
-    return "\n".join([opening, *body, "</svg>"])
+    paper = '<rect width="100%" height="100%" fill="white"/>' if title else ""
+    return "\n".join([opening, paper, *body, "</svg>"])
 
 
 def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
@@ -115,10 +112,8 @@ def _head(title: str, shading: Shading, scales: Scales) -> Iterator[str]:
     yield _text(_MARGIN, 82, marks, 10, anchor="start")
 
 
-def _node(
-    node: Node, name: StateName, shade: float | None, x: float, y: float, ground: str
-) -> Iterator[str]:
-    fill, ink = (ground, "currentColor") if shade is None else (sequential(shade), ink_on(shade))
+def _node(node: Node, name: StateName, shade: float | None, x: float, y: float) -> Iterator[str]:
+    fill, ink = ("none", "currentColor") if shade is None else (sequential(shade), ink_on(shade))
     pen = f'fill="{fill}" stroke="currentColor" stroke-width="{3 if node.is_goal else 1.2}"'
     if node.goal_distance is None:
         pen += ' stroke-dasharray="4 3"'

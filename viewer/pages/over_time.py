@@ -75,30 +75,30 @@ def _live() -> None:
     )
     above = st.container()
     facts = per_run(store, runs, iteration_facts, "Some iterations")
+    points: list[pa.Table] = []
     with st.container(horizontal=True):
-        points = [_draw(facts, name, title) for name, title in _ROLLOUTS.items()]
+        for name, title in _ROLLOUTS.items():
+            points += _draw(facts, name, title)
         if estimator is not None:
             silent = per_run(store, runs, silent_shares, None, estimator=estimator)
-            points.append(_draw(silent, "silent_share", "steps without signal"))
+            points += _draw(silent, "silent_share", "steps without signal")
         entropies = per_run(store, runs, action_entropies, None)
-        points.append(_draw(entropies, "action_entropy", "action entropy"))
+        points += _draw(entropies, "action_entropy", "action entropy")
     points += _training(store, runs)
     with above:
-        _list([drawn for drawn in points if drawn is not None])
+        # Keys do not reach the points of a curve.
+        inside = opened("The points as a list", key="points") if points else None
+    if inside is not None:
+        with inside:
+            _list(pa.concat_tables(points))
 
 
-def _list(points: list[pa.Table]) -> None:
-    """Show what is drawn as a list too: keys do not reach the points of a curve."""
-    inside = opened("The points as a list", key="points") if points else None
-    if inside is None:
-        return
-    with inside:
-        rows = pa.concat_tables(points)
-        columns = ("curve", "line", "iteration", "value")
-        row = choose_row(rows, columns, key="points", title="Points of the curves")
+def _list(rows: pa.Table) -> None:
+    columns = ("curve", "line", "iteration", "value")
+    row = choose_row(rows, columns, key="points", title="Points of the curves")
     if row is not None:
-        point = rows.slice(row, 1).to_pylist()[0]
-        selection.open_page("tasks", run=point["run"], iteration=point["iteration"])
+        run, iteration = rows["run"][row].as_py(), rows["iteration"][row].as_py()
+        selection.open_page("tasks", run=run, iteration=iteration)
 
 
 def _estimators(runs: Sequence[str]) -> list[str]:
@@ -110,7 +110,7 @@ def _estimators(runs: Sequence[str]) -> list[str]:
     return most_telling_first(names)
 
 
-def _training(store: Store, runs: Sequence[str]) -> list[pa.Table | None]:
+def _training(store: Store, runs: Sequence[str]) -> list[pa.Table]:
     """Draw metrics of training; return their points."""
     st.subheader("Training")
     metrics = per_run(store, runs, training_facts, "Some metrics of training")
@@ -127,16 +127,17 @@ def _training(store: Store, runs: Sequence[str]) -> list[pa.Table | None]:
     lines: Any = pc.binary_join_element_wise(metrics["run"], metrics["training"], " · ")
     named = metrics.append_column("line", lines)
     with st.container(horizontal=True):
-        return [
-            _draw(named.filter(pc.equal(named["metric"], name)), "value", name.replace("_", " "))
-            for name in chosen
-        ]
+        points: list[pa.Table] = []
+        for name in chosen:
+            rows = named.filter(pc.equal(named["metric"], name))
+            points += _draw(rows, "value", name.replace("_", " "))
+    return points
 
 
-def _draw(rows: pa.Table | None, value: str, title: str) -> pa.Table | None:
+def _draw(rows: pa.Table | None, value: str, title: str) -> list[pa.Table]:
     """Draw a curve and return its points; a click on one leads to the tasks of its iteration."""
     if rows is None or rows[value].null_count == rows.num_rows:
-        return None
+        return []
     named = rows if "line" in rows.column_names else rows.append_column("line", rows["run"])
     drawn = named.select(["run", "iteration", "line", value])
     clicked = show_chart(
@@ -151,4 +152,4 @@ def _draw(rows: pa.Table | None, value: str, title: str) -> pa.Table | None:
         selection.open_page("tasks", run=point["run"], iteration=int(point["iteration"]))
     points = drawn.rename_columns(["run", "iteration", "line", "value"])
     points = points.set_column(3, "value", points["value"].cast(pa.float64()))
-    return points.append_column("curve", pa.repeat(title, points.num_rows))
+    return [points.append_column("curve", pa.repeat(title, points.num_rows))]

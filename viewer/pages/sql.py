@@ -135,13 +135,9 @@ def _help() -> None:
 def _ask(sql: str) -> _Answer:
     with st.spinner("Running the query …"):
         try:
+            store = viewed_store()
             result = run_query(
-                viewed_store(),
-                sql,
-                max_rows=_MAX_ROWS,
-                seconds=_SECONDS,
-                memory=_MEMORY,
-                keeps_ready=True,
+                store, sql, max_rows=_MAX_ROWS, seconds=_SECONDS, memory=_MEMORY, keeps_ready=True
             )
         except GraphcreditError as error:
             return _Answer(sql=sql, result=None, error=str(error))

@@ -3,7 +3,7 @@
 Vega draws text as text, so a log's words are safe in them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ def _steps_of(table: pa.Table) -> list[int]:
 def _axis_of(table: pa.Table) -> Spec:
     scale = {"type": "band", "domain": _steps_of(table), "paddingInner": 0.1, "paddingOuter": 0.05}
     axis = {"labelAngle": 0, "labelOverlap": True}
-    return field("step", "ordinal", title=None, axis=axis, scale=scale)
+    return field("step:O", title=None, axis=axis, scale=scale)
 
 
 _AXIS = {"minExtent": 48, "maxExtent": 48}
@@ -56,34 +56,36 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Spec
         }
         for index, row in enumerate(_told(table))
     ]
+    number = {"axis": _AXIS, "scale": _around_zero(1.25 * limit)}
     shared = {
         "x": _axis_of(table),
         "tooltip": [
-            field("step", "ordinal"),
-            field("action", "nominal"),
-            field("value", "quantitative", title="advantage", format="+.3f"),
-            field("reward", "quantitative"),
-            field("mark", "nominal", title="true progress: ✓ agrees, ✗ conflicts"),
+            *(field("step:O"), field("action:N"), field("reward:Q")),
+            field("value:Q", title="advantage", format="+.3f"),
+            field("mark:N", title="true progress: ✓ agrees, ✗ conflicts"),
         ],
     }
-    scale = _around_zero(1.25 * limit)
-    value = field("value", "quantitative", title="advantage", axis=_AXIS, scale=scale)
     # The click target has the full height: a bar near zero is too small to hit. It must not be
     # fully transparent, since transparent marks receive no clicks.
-    target = {
-        "mark": {"type": "rect", "color": NEUTRAL, "cursor": "pointer"},
-        "encoding": shared | {"opacity": field("tint", "quantitative", scale=None)},
-        "params": [{"name": "click", "select": {"type": "point", "fields": ["step"]}}],
-    }
+    tint = {"opacity": field("tint:Q", scale=None)}
+    click = {"name": "click", "select": {"type": "point", "fields": ["step"]}}
+    target = _layer("rect", shared | tint, color=NEUTRAL, cursor="pointer") | {"params": [click]}
     bar = {
-        "mark": {"type": "bar", "cursor": "pointer"},
-        "encoding": shared | {"y": value, "color": field("colour", "nominal", scale=None)},
+        "y": field("value:Q", title="advantage", **number),
+        "color": field("colour:N", scale=None),
     }
-    mark = {
-        "mark": {"type": "text", "fontSize": 12, "cursor": "pointer"},
-        "encoding": shared | {"y": {"value": 8}, "text": field("mark", "nominal")},
-    }
-    return {"data": {"values": rows}, "layer": [target, bar, _zero("y"), mark], "height": 150}
+    mark = {"y": {"value": 8}, "text": field("mark:N")}
+    layers = [
+        target,
+        _layer("bar", shared | bar, cursor="pointer"),
+        _zero("y"),
+        _layer("text", shared | mark, fontSize=12, cursor="pointer"),
+    ]
+    return {"data": {"values": rows}, "layer": layers, "height": 150}
+
+
+def _layer(mark: str, encoding: Spec, **look: Any) -> Spec:
+    return {"mark": {"type": mark, **look}, "encoding": encoding}
 
 
 def _told(table: pa.Table) -> list[dict[str, Any]]:
@@ -107,39 +109,25 @@ def distances(table: pa.Table, *, selected: int) -> Spec:
         for kind, distances in known.items()
         for index in _steps_of(table)
     ]
+    legend = {"orient": "top", "padding": 0, "offset": 2, "symbolDash": [1, 0]}
+    colour, dash, shape = (
+        {"domain": [*known], "range": [_LOOK[kind][part] for kind in known]} for part in range(3)
+    )
     shared = {
         "x": _axis_of(table),
-        "y": field("distance", "quantitative", title="to goal", axis=_AXIS, scale={"zero": True}),
-        "color": field(
-            "kind",
-            "nominal",
-            title=None,
-            scale=_looks(known, 0),
-            legend={"orient": "top", "padding": 0, "offset": 2, "symbolDash": [1, 0]},
-        ),
-        "tooltip": [
-            field("step", "ordinal"),
-            field("kind", "nominal"),
-            field("distance", "quantitative"),
-        ],
+        "y": field("distance:Q", title="to goal", axis=_AXIS, scale={"zero": True}),
+        "color": field("kind:N", title=None, scale=colour, legend=legend),
+        "tooltip": [field("step:O"), field("kind:N"), field("distance:Q")],
     }
-    dash = field("kind", "nominal", legend=None, scale=_looks(known, 1))
-    line = {"mark": {"type": "line"}, "encoding": shared | {"strokeDash": dash}}
+    line = {"strokeDash": field("kind:N", legend=None, scale=dash)}
     here = {"test": f"datum.step === {indices[selected]}", "value": 110}
-    points = {
-        "mark": {"type": "point", "filled": True, "opacity": 1},
-        "encoding": shared
-        | {
-            "shape": field("kind", "nominal", legend=None, scale=_looks(known, 2)),
-            "size": {"condition": here, "value": 30},
-        },
+    point = {
+        "shape": field("kind:N", legend=None, scale=shape),
+        "size": {"condition": here, "value": 30},
     }
-    return {"data": {"values": rows}, "layer": [line, points], "height": 130}
-
-
-def _looks(kinds: Iterable[str], part: int) -> Spec:
-    """Return the scale of a part of `_LOOK`."""
-    return {"domain": [*kinds], "range": [_LOOK[kind][part] for kind in kinds]}
+    points = _layer("point", shared | point, filled=True, opacity=1)
+    layers = [_layer("line", shared | line), points]
+    return {"data": {"values": rows}, "layer": layers, "height": 130}
 
 
 def credit(bars: Sequence[Bar], *, limit: float) -> Spec:
@@ -160,36 +148,28 @@ def credit(bars: Sequence[Bar], *, limit: float) -> Spec:
         for bar in bars
     ]
     axis = {"labelLimit": 220, "minExtent": 130, "labelFlush": False}
-    order = [bar.name for bar in bars]
     shared = {
-        "y": field("name", "nominal", sort=order, title=None, axis=axis),
+        "y": field("name:N", sort=[bar.name for bar in bars], title=None, axis=axis),
         # Room for the numbers at both ends.
-        "x": field("value", "quantitative", title=None, scale=_around_zero(1.6 * limit)),
+        "x": field("value:Q", title=None, scale=_around_zero(1.6 * limit)),
     }
-    bar = {
-        "mark": "bar",
-        "encoding": shared
-        | {
-            "color": field("colour", "nominal", scale=None),
-            "size": field("thick", "quantitative", scale=None),
-        },
-    }
-    below, above = (
-        {
-            "mark": {"type": "text", "fontSize": 11, "align": align, "dx": dx},
-            "transform": [{"filter": f"datum.value {side} 0"}],
-            "encoding": shared | {"text": field("text", "nominal")},
-        }
-        for side, align, dx in (("<", "right", -4), (">=", "left", 4))
-    )
-    layers = [bar, below, above, _zero("x")]
+    look = {"color": field("colour:N", scale=None), "size": field("thick:Q", scale=None)}
+    number = shared | {"text": field("text:N")}
+    below = _layer("text", number, fontSize=11, align="right", dx=-4)
+    above = _layer("text", number, fontSize=11, align="left", dx=4)
+    layers = [
+        _layer("bar", shared | look),
+        below | {"transform": [{"filter": "datum.value < 0"}]},
+        above | {"transform": [{"filter": "datum.value >= 0"}]},
+        _zero("x"),
+    ]
     return {"data": {"values": rows}, "layer": layers, "height": {"step": 20}}
 
 
 def _zero(axis: str) -> Spec:
     """Return a line at 0."""
-    mark = {"type": "rule", "color": NEUTRAL}
-    return {"data": {"values": [{}]}, "mark": mark, "encoding": {axis: {"datum": 0.0}}}
+    line = _layer("rule", {axis: {"datum": 0.0}}, color=NEUTRAL)
+    return line | {"data": {"values": [{}]}}
 
 
 def _around_zero(limit: float) -> Spec:

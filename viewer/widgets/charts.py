@@ -4,7 +4,7 @@ A chart is a specification of Vega-Lite. Altair would check each part of it agai
 takes longer than all queries of a page.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import streamlit as st
@@ -22,10 +22,13 @@ def show_chart(chart: Spec, **options: Any) -> Any:
     return st.vega_lite_chart(chart | {"config": config}, **options)
 
 
-def field(name: str, kind: Literal["nominal", "ordinal", "quantitative"], **options: Any) -> Spec:
-    """Return the encoding of a column."""
-    return {"field": name, "type": kind, **options}
+def field(column: str, **options: Any) -> Spec:
+    """Return the encoding of a column, which is followed by `:N`, `:O` or `:Q` for its kind."""
+    name, _, kind = column.rpartition(":")
+    return {"field": name, "type": _KINDS[kind], **options}
 
+
+_KINDS = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
 
 CLICK = "point"
 """Name of the selection by a click."""
@@ -45,47 +48,21 @@ def curve(rows: pa.Table, value: str, title: str) -> Spec:
         title: Title of the chart.
     """
     has_lines = len(set(rows["line"].to_pylist())) > 1
-    look = {"orient": "bottom", "title": None, "columns": 2}
-    legend = look | {"symbolType": "stroke", "symbolSize": 400} if has_lines else None
-    ticks = {"tickMinStep": 1, "format": "d"}
-    drawn = {
-        "mark": {"type": "line", "point": {"size": 40}},
-        "encoding": {
-            "color": field("line", "nominal", legend=legend, scale={"range": _COLOURS}),
-            # Not by colour alone.
-            "strokeDash": field("line", "nominal", legend=legend),
-        },
+    strokes = {"symbolType": "stroke", "symbolSize": 400}
+    legend = {"orient": "bottom", "title": None, "columns": 2, **strokes} if has_lines else None
+    number = {"axis": {"format": "~g", "tickCount": 5}, "scale": {"zero": False}}
+    line = {
+        "color": field("line:N", legend=legend, scale={"range": _COLOURS}),
+        # Not by colour alone.
+        "strokeDash": field("line:N", legend=legend),
     }
     # A point is too small to hit; a fully transparent mark would receive no clicks.
-    target = {
-        "mark": {
-            "type": "point",
-            "filled": True,
-            "size": 350,
-            "opacity": 0.01,
-            "cursor": "pointer",
-        },
-        "params": [{"name": CLICK, "select": {"type": "point", "fields": ["run", "iteration"]}}],
-    }
-    return {
-        "data": rows,
-        "title": title,
-        "width": _WIDTH,
-        "height": _HEIGHT + (50 if has_lines else 0),
-        "encoding": {
-            "x": field("iteration", "quantitative", title=None, axis=ticks),
-            "y": field(
-                value,
-                "quantitative",
-                title=None,
-                axis={"format": "~g", "tickCount": 5},
-                scale={"zero": False},
-            ),
-            "tooltip": [
-                field("line", "nominal", title="run"),
-                field("iteration", "quantitative"),
-                field(value, "quantitative", title=title),
-            ],
-        },
-        "layer": [drawn, target],
-    }
+    target = {"type": "point", "filled": True, "size": 350, "opacity": 0.01, "cursor": "pointer"}
+    click = {"name": CLICK, "select": {"type": "point", "fields": ["run", "iteration"]}}
+    tips = [field("line:N", title="run"), field("iteration:Q"), field(f"{value}:Q", title=title)]
+    x = field("iteration:Q", title=None, axis={"tickMinStep": 1, "format": "d"})
+    shared = {"x": x, "y": field(f"{value}:Q", title=None, **number), "tooltip": tips}
+    drawn = {"mark": {"type": "line", "point": {"size": 40}}, "encoding": line}
+    layers = [drawn, {"mark": target, "params": [click]}]
+    size = {"width": _WIDTH, "height": _HEIGHT + (50 if has_lines else 0)}
+    return {"data": rows, "title": title, **size, "encoding": shared, "layer": layers}

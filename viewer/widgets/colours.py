@@ -25,11 +25,6 @@ def ink(theme: str | None) -> str:
     return _INKS.get(theme or "light", _INKS["light"])
 
 
-def ground(theme: str | None) -> str:
-    """Return about the colour of the page in a theme, for what lies on it."""
-    return "#181817" if theme == "dark" else "#ffffff"
-
-
 def diverging(value: float, limit: float) -> str:
     """Return the colour of a value as `#rrggbb`: orange below zero, grey at it, blue above."""
     share = max(-1.0, min(1.0, value / limit)) if limit > 0 else 0.0

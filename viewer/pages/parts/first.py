@@ -24,7 +24,6 @@ from graphcredit.viewer.why.recurring import recurring
 from graphcredit.viewer.why.sentences import outcome, sentence, trust
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
-from graphcredit.viewer.widgets.colours import ground, ink
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.text import one_line, show_text
 
@@ -98,9 +97,7 @@ def _picture(each: Decision, here: Mapping[str, Any]) -> None:
     own = OwnStep(index=each.step_index, action=each.action, value=each.reach_advantage)
     shading = Shading(advantage="reach advantage", own={ends: [own]})
     alt = f"State {ends[0]}, and where the actions there led"
-    theme = st.context.theme.type
-    picture = draw_step(graph, shading, ends, ground=ground(theme), ink=ink(theme))
-    st.image(picture, alt=alt)
+    st.image(draw_step(graph, shading, ends, is_dark=st.context.theme.type == "dark"), alt=alt)
 
 
 def in_numbers(facts: pa.Table) -> str:

@@ -7,6 +7,7 @@ record; elsewhere the adapter gets the record.
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,8 @@ import pytest
 import torch
 import typing_extensions
 
-from graphcredit.integrations import nemo_rl
+import graphcredit
+from graphcredit.integrations import StepCredit, nemo_rl
 from graphcredit.store.errors import InputError, OptionError
 from tests.api.hall import EAST, TAKE, WEST, Tokenizer, check_record, ids, read_record, stand_ins
 
@@ -180,6 +182,18 @@ def test_the_record():
     found = credited(handed)
     assert (found.shape, found.dtype) == (handed["mask"].shape, handed["rewards"].dtype)
     torch.testing.assert_close(found, torch.tensor(EXPECTED), rtol=1e-4, atol=1e-6)
+
+
+def test_an_answer_in_the_prompt_is_no_step(tmp_path: Path):
+    with graphcredit.StepRecorder(
+        tmp_path / "s", run_id="r0", iteration=0, worker_id="w"
+    ) as recorder:
+        credit = nemo_rl.CreditEstimator(StepCredit(estimator="gigpo", recorder=recorder))
+        credit.compute_advantage(**read_record(RECORD))
+    steps = graphcredit.scan(tmp_path / "s", "steps").sort("trajectory_id", "step_index").collect()
+    start = "find\n\nfind\n\nhall"
+    assert steps["state"].to_list() == [start, "kitchen", start]
+    assert steps["action"].to_list() == ["east", "take", "west"]
 
 
 def test_a_sample_that_is_not_trained_still_counts():

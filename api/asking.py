@@ -31,7 +31,7 @@ class Decisions:
         return repr(self)
 
 
-def why(store: AnyStore, *, most: int = 10) -> Decisions:
+def why(store: AnyStore, *, trajectory_id: str | None = None, most: int = 10) -> Decisions:
     """Return the decisions that mattered most; `graphcredit why` says what to distrust, too.
 
     Example:
@@ -39,10 +39,11 @@ def why(store: AnyStore, *, most: int = 10) -> Decisions:
 
     Args:
         store: A store with credit by `reach`, or its path.
+        trajectory_id: Only the decisions of this trajectory.
         most: Most decisions to return.
 
     Raises:
-        InputError: There is no credit by `reach`.
+        InputError: There is no credit by `reach`, or no such trajectory.
     """
     opened = open_store(store)
     if not any(each.estimator == RECOMMENDED for each in credit_freshness(opened)):
@@ -50,7 +51,7 @@ def why(store: AnyStore, *, most: int = 10) -> Decisions:
             f"{opened.root} must have credit by {RECOMMENDED}: `graphcredit.assign(store, "
             f"estimators={RECOMMENDED!r})` makes it"
         )
-    return Decisions(tuple(decisions(opened, most=most)))
+    return Decisions(tuple(decisions(opened, trajectory_id=trajectory_id, most=most)))
 
 
 def evidence(

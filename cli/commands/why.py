@@ -35,6 +35,9 @@ def why(
         Path | None,
         typer.Option(help="Keep the store that is made of a log; by default it is thrown away."),
     ] = None,
+    trajectory: Annotated[
+        str | None, typer.Option(help="Only the decisions of this rollout.", show_default=False)
+    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Most decisions to show.")] = 10,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, for a chat or a pull request.")
@@ -57,11 +60,12 @@ def why(
         with interruptible("the same command again goes on"), progress("why") as show:
             _credit(store, show)
             report = audit(store, on_progress=show)
-        shown, again = decisions(store, most=most), recurring(store)
+        shown = decisions(store, trajectory_id=trajectory, most=most)
+        again = recurring(store)
         if as_json:
             print_json(_as_json(shown, again, report, unread))
             return
-        _show(shown, again, report, unread, markdown=markdown)
+        _show(shown, None if trajectory else again, report, unread, markdown=markdown)
         if not markdown:
             say()
             say(
@@ -150,7 +154,7 @@ def _as_json(
 
 def _show(
     shown: "list[Decision]",
-    again: "Recurring",
+    again: "Recurring | None",
     report: "AuditReport",
     unread: list[str],
     *,
@@ -169,8 +173,11 @@ def _show(
         say(
             "no decision can be compared: in no group did several rollouts visit a state, do "
             "different things there, and end differently"
+            if again
+            else "no decision of this rollout can be compared: in none of its states did another "
+            "rollout of its group do something else, and end differently"
         )
-    if again.num_failures:
+    if again and again.num_failures:
         say()
         say(f"{mark}What recurs in failures")
         say()

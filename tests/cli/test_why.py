@@ -27,6 +27,23 @@ def test_from_a_log_to_the_decisions_that_mattered(tmp_path: Path):
     assert repr(in_python).splitlines()[0] in shown.out
 
 
+def test_of_one_rollout(tmp_path: Path):
+    store = tmp_path / "store"
+    all_shown = json.loads(run("why", LOG, "--keep", store, "--json", "--most", 1000).out)
+    failed = next(each for each in all_shown["decisions"] if not each["won"])
+    name, step = failed["trajectory_id"], failed["step_index"]
+    shown = run("why", store, "--trajectory", name)
+    *_, told = shown.out.partition("What mattered most")
+    mattered, _, distrust = told.partition("What to distrust")
+    assert f"Step {step} of failed {name}, `" in mattered
+    assert all(f" of failed {name}, `" in line for line in mattered.splitlines() if "Step" in line)
+    assert "What recurs" not in mattered
+    assert "tell" in distrust
+    unknown = run("why", store, "--trajectory", "nobody")
+    assert unknown.exit_code == 2
+    assert "has no trajectory 'nobody'" in unknown.err
+
+
 def test_markdown_names_no_file_of_this_machine(tmp_path: Path):
     shown = run("why", LOG, "--markdown")
     assert shown.out.startswith("## What mattered most")

@@ -9,6 +9,7 @@ only where the outcomes say the same.
 from dataclasses import dataclass
 from typing import Any
 
+from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect
@@ -78,6 +79,22 @@ _MOST_IMPORTANT = _COMPARED.format(
     """,
 )
 
+_OF_A_TRAJECTORY = _COMPARED.format(
+    wanted="""
+        (run_id, iteration, task_id) IN (
+            SELECT (run_id, iteration, task_id) FROM trajectories WHERE trajectory_id = $2
+        )
+    """,
+    chosen="WHERE gain * (took - others) > 0",
+    shown="""
+        WHERE trajectory_id = $2
+        QUALIFY row_number() OVER (
+            PARTITION BY run_id, iteration, task_id, state_id, action ORDER BY step_index
+        ) = 1
+        ORDER BY weight DESC, run_id, iteration, task_id, step_index
+        LIMIT $1
+    """,
+)
 _OF_A_STEP = _COMPARED.format(
     wanted="task_id = $1", chosen="", shown="WHERE trajectory_id = $2 AND step_index = $3"
 )
@@ -127,14 +144,41 @@ class Decision:
 
 
 def decisions(
-    store: AnyStore, *, run_id: str | None = None, iteration: int | None = None, most: int = 10
+    store: AnyStore,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    trajectory_id: str | None = None,
+    most: int = 10,
 ) -> list[Decision]:
-    """Return the decisions of a store that mattered most, the most important first.
+    """Return the decisions that mattered most, the most important first.
+
+    They are of the whole store, each shown by one rollout; or those of one trajectory, each shown
+    by its first step with it.
 
     Raises:
+        InputError: There is no such trajectory.
         SchemaError: A file cannot be read.
     """
-    return _ask(open_store(store), _MOST_IMPORTANT, [most], run_id, iteration)
+    opened = open_store(store)
+    if trajectory_id is None:
+        return _ask(opened, _MOST_IMPORTANT, [most], run_id, iteration)
+    shown = _ask(opened, _OF_A_TRAJECTORY, [most, trajectory_id], run_id, iteration)
+    if not shown:
+        _refuse_unknown(opened, trajectory_id, run_id, iteration)
+    return shown
+
+
+def _refuse_unknown(
+    store: Store, trajectory_id: str, run_id: str | None, iteration: int | None
+) -> None:
+    with connect(store, run_id=run_id, iteration=iteration) as connection:
+        where = "FROM trajectories WHERE trajectory_id = $1 LIMIT 1"
+        if connection.execute(where, [trajectory_id]).fetchone() is None:
+            raise InputError(
+                f"{store.root} has no trajectory {trajectory_id!r}. `graphcredit sql {store.root} "
+                '"SELECT trajectory_id FROM trajectories WHERE NOT success"` lists failures'
+            )
 
 
 def decision_of(

@@ -144,4 +144,5 @@ def _afterwards(decision: Decision) -> str:
     gap = 0.0 if decision.others is None else decision.took - decision.others
     if decision.is_graded or not gap or (gap > 0) == decision.won:
         return ""
-    return f" This rollout {outcome(decision)} all the same."
+    end = "" if decision.won else f", ending at step {decision.num_steps - 1}"
+    return f" This rollout {outcome(decision)} all the same{end}."

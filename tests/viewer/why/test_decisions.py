@@ -73,7 +73,9 @@ def test_all_numbers_are_those_of_the_steps(tmp_path: Path):
 def test_a_good_step_is_shown_by_a_rollout_that_failed_all_the_same(tmp_path: Path):
     left = next(d for d in decisions(store_of(tmp_path / "store"), most=9) if d.action == "left")
     assert not left.won
-    assert sentence(left).endswith("This rollout failed all the same.")
+    assert sentence(left).endswith(
+        f"This rollout failed all the same, ending at step {left.num_steps - 1}."
+    )
 
 
 def test_a_mistake_is_shown_by_a_rollout_that_it_lost(tmp_path: Path):
@@ -171,7 +173,7 @@ def test_the_sentence_by_hand():
     assert sentence(EXAMPLE) == (
         "Step 26 of failed t:3, `take keycard`, 3 → 2 from the goal: 9 rollouts did so here and "
         "67% won, 23 did something else and 4% won (+56 ± 31 points). This rollout failed all "
-        "the same."
+        "the same, ending at step 41."
     )
     few = replace(EXAMPLE, num_took=1, took=1.0, num_others=1, others=0.0)
     assert "so it may be chance" in sentence(few)

@@ -30,6 +30,7 @@ _ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
+    "--process-per-site",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 
@@ -102,13 +103,15 @@ def watch() -> Watch:
     return Watch()
 
 
-# One context: its cache holds Streamlit's scripts, which take seconds to compile.
+# One context and one process, which ends with its last tab: Streamlit's scripts take seconds to
+# compile, and stay compiled.
 @pytest.fixture(scope="package")
 def context(browser: Browser, url: str) -> Iterator[BrowserContext]:
     """Return a window of the browser."""
     viewport = {"width": 1600, "height": 1000}
     with browser.new_context(base_url=url, viewport=viewport) as context:
         context.set_default_timeout(_PATIENCE)
+        context.new_page().goto("/_stcore/health")
         yield context
 
 

@@ -36,8 +36,7 @@ class Play:
 
     def __init__(self, name: str, *, reward: float) -> None:
         task: Any = vf.TraceTask(type="Mug", data=vf.TaskData(idx=0, prompt="hall"))
-        config = vf.AgentConfig.model_validate({})
-        agent: Any = vf.AgentInfo(name="policy", config=config)
+        agent: Any = vf.AgentInfo(name="policy", config=vf.AgentConfig())
         self.trace: Any = vf.Trace(id=name, task=task, agent=agent)
         self.prompt: list[Any] = list(START)
         self.num_tokens = 0

@@ -97,7 +97,7 @@ def _pieces_of_part(part: Mapping[str, Any]) -> Iterator[Piece]:
 def _others(part: Mapping[str, Any]) -> Iterator[Piece]:
     """Yield a text, what the one object within a part is, or a mark."""
     is_data = kind_of(part) in ("document", "text")
-    for name in (*_TEXTS, "data") if is_data else _TEXTS:
+    for name in (*_TEXTS, "data", "value") if is_data else _TEXTS:
         text = part.get(name)
         if isinstance(text, Mapping):
             text = cast("Mapping[str, Any]", text).get("value")

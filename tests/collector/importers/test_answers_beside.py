@@ -50,6 +50,15 @@ GONE: Steps = [("hall", "go", None), ("kitchen", "out", None)]
         ({"history": [["hall", "go"]], "prompt": "kitchen", "response": "out"}, GONE),
         ({"messages": HALL, "trajectory": WALK, "response": "out"}, GONE),
         ({"messages": [["human", "hall"], ["ai", "go"]]}, GONE[:1]),
+        (  # LLaMA-Factory's parts
+            {
+                "messages": [
+                    {"role": role, "content": [{"type": "text", "value": text}]}
+                    for role, text in (("user", "hall"), ("assistant", "go"))
+                ]
+            },
+            GONE[:1],
+        ),
         ({"my_chat": WALK}, GONE[:1]),
         ({"values": {"messages": WALK}}, GONE[:1]),
         (  # Agent-R1, with prompts that have what was before

@@ -148,9 +148,11 @@ def _start() -> _Child:
 def _take_ready() -> _Child:
     """Return the child that waits, or a new one if there is none that lives."""
     with suppress(IndexError):
-        child = _ready.pop()
-        if child[0].poll() is None:
-            return child
+        process, errors = _ready.pop()
+        if process.poll() is None:
+            return process, errors
+        with process, errors:
+            pass  # its pipes and the file are closed
     return _start()
 
 

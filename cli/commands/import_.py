@@ -8,7 +8,7 @@ import typer
 
 from graphcredit.cli.commands.evidence import recommended
 from graphcredit.cli.options import AsJson, given, takes
-from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.output.console import complain, interruptible, print_json, progress, say
 from graphcredit.cli.output.help import stands_alone
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.plural import counted
@@ -194,7 +194,7 @@ def _show_bad(rows: "list[BadRow]", number: int, what: str, noun: str, done: str
     shown = list(places.items())[:_SHOWN]
     for reason, where in shown:
         more = f" and {len(where) - 1:,} more" if len(where) > 1 else ""
-        tell(f"{what}: {where[0]}{more}: {reason}")
+        complain(f"{what}: {where[0]}{more}: {reason}")
     if number:
         unnamed = number - sum(len(where) for _, where in shown)
         more = f"; {unnamed:,} of them not named here: --json names 100" if unnamed else ""

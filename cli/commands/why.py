@@ -102,7 +102,8 @@ def _store(
 def _unread(report: "ImportReport") -> Iterator[str]:
     """Yield what of a log has no part in the credit, or is a guess; `import` says more of it."""
     if report.num_bad_rows:
-        yield f"{counted(report.num_bad_rows, 'bad row')}, such as {report.bad_rows[0].where}"
+        bad = report.bad_rows[0]
+        yield f"{counted(report.num_bad_rows, 'bad row')}, such as {bad.where}: {bad.reason}"
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())

@@ -44,6 +44,11 @@ def tell(line: str) -> None:
     talk.print(plain_text(line), **PLAIN)
 
 
+def complain(line: str) -> None:
+    """Print why something failed, on stderr; `--quiet` does not hide it."""
+    Console(stderr=True).print(plain_text(line), **PLAIN)
+
+
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print a result as JSON; names of files may have bytes that are not UTF-8."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)

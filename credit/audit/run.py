@@ -117,7 +117,7 @@ def audit(
         runs = ", ".join(store.runs()) or "none"
         wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
         raise InputError(
-            f"{store.root} must have step shards to audit: found none for {wanted} (runs: {runs})"
+            f"{store.root} must have step shards: found none for {wanted} (runs: {runs})"
         )
     with interrupts():
         return unchanged(

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import graphcredit
+from graphcredit.store.layout import create_store
 from tests.cli.in_process import run
 
 LOG = Path("examples/orders.jsonl")
@@ -57,6 +58,19 @@ def test_a_log_that_cannot_be_read_is_reported_as_by_import(tmp_path: Path):
     assert "0 trajectories imported" in shown.out or "log.jsonl" in shown.err
 
 
+def test_quiet_hides_no_reason(tmp_path: Path):
+    (tmp_path / "log.jsonl").write_text('{"messages": [')
+    shown = run("why", tmp_path / "log.jsonl", "--quiet")
+    assert shown.exit_code != 0
+    assert "line 1: it must be JSON" in shown.err
+
+
+def test_an_empty_store_is_said_to_be_empty(tmp_path: Path):
+    shown = run("why", create_store(tmp_path / "s").root)
+    assert shown.exit_code == 2
+    assert "must have step shards: found none" in shown.err
+
+
 def test_a_group_without_differences_has_nothing_to_compare(tmp_path: Path):
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
     line = json.dumps({"messages": messages, "task_id": "t", "reward": 1.0})
@@ -106,5 +120,6 @@ def test_what_of_the_log_has_no_credit_is_said(tmp_path: Path):
     text = "\n".join([*lines[1:], json.dumps(unjudged), "{"])
     (tmp_path / "log.jsonl").write_text(text, encoding="utf-8")
     shown = run("why", tmp_path / "log.jsonl").out
-    assert "- 1 bad row, such as" in shown
+    (bad,) = (line for line in shown.splitlines() if line.startswith("- 1 bad row, such as"))
+    assert ": it must be JSON" in bad
     assert "- 1 trajectory without a verdict" in shown

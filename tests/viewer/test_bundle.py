@@ -133,6 +133,8 @@ def test_tasks_are_chosen(
     found = [name for name in pages if name.count("-") == 2]
     assert [pages[name].text.split("<")[0].strip()[:2] for name in found] == tasks
     assert "A part of it: " in pages["index.html"].text
+    if "show" in choice:
+        assert f"tasks of the kind '{choice['show']}'" in pages["index.html"].text
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,6 @@ class BundleChoice(Options):
             f"iteration {self.iteration}" if self.iteration is not None else "",
             f"tasks {', '.join(self.tasks)}" if self.tasks else "",
             f"names that contain {self.find!r}" if self.find else "",
-            f"tasks that are {self.show}" if self.show != "all" else "",
+            f"tasks of the kind {self.show!r}" if self.show != "all" else "",
         )
         return ", ".join(filter(None, parts))

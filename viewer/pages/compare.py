@@ -116,9 +116,7 @@ def _against_truth(where: dict[str, Any], left: str, right: str) -> None:
 def _tasks(agreement: pa.Table) -> None:
     st.caption("Tasks with the most sign flips first. Click a row to see its graph.")
     columns = ("task_id", "num_steps", "correlation", "flip_share")
-    row = choose_row(
-        agreement, columns, key="compared_tasks", title="Agreement by task", height=330
-    )
+    row = choose_row(agreement, columns, key="compared_tasks", title="Agreement by task")
     if row is not None:
         selection.open_page("graph", task=agreement["task_id"][row].as_py())
 

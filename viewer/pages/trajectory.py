@@ -33,6 +33,7 @@ from graphcredit.viewer.steps.reasons import GroupSteps, reasons
 from graphcredit.viewer.why.decisions import decision_of
 from graphcredit.viewer.why.of_steps import why_of_task
 from graphcredit.viewer.why.sentences import sentence
+from graphcredit.viewer.why.side_by_side import winners
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.charts import show_chart
@@ -65,8 +66,11 @@ def show() -> None:
         _course(table, estimator, step)
     missing.doubtful_credit(**where)
     if estimator is not None:
-        missing.doubtful_group(ask(task_steps, **where, task_id=current().task))
-        beside_link("From this step: beside the nearest rollout that won", step=_index(table, step))
+        steps = ask(task_steps, **where, task_id=current().task)
+        missing.doubtful_group(steps)
+        if winners(steps, table["trajectory_id"][0].as_py()).num_rows:
+            words = "From this step: beside the nearest rollout that won"
+            beside_link(words, step=_index(table, step))
     _buttons(table, estimator, step)
     here = None if estimator is None else _here(table, estimator, step)
     if estimator is not None and here is not None:

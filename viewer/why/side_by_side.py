@@ -86,10 +86,15 @@ def fork_of(pairs: Sequence[Pair]) -> int | None:
     return shared[-1] if shared and pairs[shared[-1]].is_parting else None
 
 
+def winners(steps: pa.Table, trajectory_id: str) -> pa.Table:
+    """Return the steps of the other rollouts of a task that won."""
+    return steps.filter(pc.field("succeeded") & (pc.field("trajectory_id") != trajectory_id))
+
+
 def nearest_winner(steps: pa.Table, trajectory_id: str, step_index: int) -> Winner | None:
     """Return who won from a step's state soonest; if nobody did, from the last state before."""
     own = steps_of(steps, trajectory_id)
-    others = steps.filter(pc.field("succeeded") & (pc.field("trajectory_id") != trajectory_id))
+    others = winners(steps, trajectory_id)
     lengths: dict[str, int] = {}
     for name in others["trajectory_id"].to_pylist():
         lengths[name] = lengths.get(name, 0) + 1

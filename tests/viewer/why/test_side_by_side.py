@@ -11,7 +11,7 @@ from graphcredit.store import Store
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.why.side_by_side import aligned, fork_of, nearest_winner, steps_of
 from tests.viewer.browser import boxes, markdown_of, open_page
-from tests.viewer.stores import HOSTILE, credited, hostile
+from tests.viewer.stores import HOSTILE, Shared, credited, hostile, two_tasks
 from tests.worlds import trajectory
 
 HERE: dict[str, Any] = {"run_id": "r0", "iteration": 0, "task_id": "t0"}
@@ -114,6 +114,19 @@ def test_the_page_shows_the_fork_and_what_each_did_there(
         monkeypatch, store, "compare", compare="Two rollouts", trajectory="lost", other="gone"
     )
     assert app.query_params["other"] == "quick"
+
+
+@pytest.mark.parametrize("page", ["trajectory", "graph"])
+def test_a_winner_is_offered_where_another_rollout_won(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch, page: str
+):
+    store = shared(two_tasks, "reach")
+    offer = "eside the nearest rollout that won"
+    app = open_page(monkeypatch, store, page, task="t0", trajectory="y")
+    assert offer in markdown_of(app)
+    app = open_page(monkeypatch, store, page, task="t1", trajectory="p")
+    assert not app.exception
+    assert offer not in markdown_of(app)
 
 
 def test_the_fork_is_where_the_winner_was_sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -26,6 +26,7 @@ from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
+from graphcredit.viewer.why.side_by_side import winners
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import label, show_box, show_text
@@ -92,7 +93,8 @@ class Panel:
             else "Its steps, the most credited first"
         )
         selection.link("trajectory", "Step by step", trajectory=trajectory_id)
-        beside_link("Beside the nearest rollout that won", trajectory=trajectory_id)
+        if winners(self.steps, trajectory_id).num_rows:
+            beside_link("Beside the nearest rollout that won", trajectory=trajectory_id)
         with st.container(gap=None, height=_LIST_HEIGHT):
             for step in ranked_steps(self.steps, trajectory_id, SHOWN):
                 ends = step["state_id"], step["next_state_id"]

@@ -66,13 +66,12 @@ def why(
             print_json(_as_json(shown, again, report, unread))
             return
         _show(shown, None if trajectory else again, report, unread, markdown=markdown)
-        if not markdown:
-            say()
-            say(
-                f"`graphcredit view {store.root}` shows them in full"
-                if keep or store.root == source
-                else "--keep STORE keeps the store, for `graphcredit view STORE`"
-            )
+        say()
+        say(
+            "--keep STORE keeps the store, for `graphcredit view STORE`"
+            if not keep and store.root != source
+            else f"`graphcredit view {'STORE' if markdown else store.root}` shows them in full"
+        )
 
 
 @contextmanager
@@ -161,14 +160,17 @@ def _show(
     *,
     markdown: bool,
 ) -> None:
-    from graphcredit.viewer.why.sentences import sentence, short
+    from graphcredit.viewer.why.sentences import coded, link, sentence, short
 
     mark = "## " if markdown else ""
     say(f"{mark}What mattered most")
     say()
     for number, decision in enumerate(shown, start=1):
         say(f"{number}. {sentence(decision)}")
-        if not markdown:
+        if markdown:
+            step = f"[step {decision.step_index}](http://127.0.0.1:8501{link(decision)})"
+            say(f"   in: {coded(decision.state)}; in the viewer: {step}")
+        else:
             say(f"   in: {short(decision.state)}")
     if not shown:
         say(

@@ -46,9 +46,28 @@ def test_of_one_rollout(tmp_path: Path):
 
 
 def test_markdown_names_no_file_of_this_machine(tmp_path: Path):
-    shown = run("why", LOG, "--markdown")
-    assert shown.out.startswith("## What mattered most")
-    assert "view" not in shown.out
+    kept = run("why", LOG, "--markdown", "--keep", tmp_path / "store", "--most", 1)
+    for shown in (kept, run("why", LOG, "--markdown", "--most", 1)):
+        assert shown.out.startswith("## What mattered most")
+        assert "`graphcredit view STORE`" in shown.out
+        assert str(tmp_path) not in shown.out
+        assert "graphcredit-why-" not in shown.out
+
+
+def test_markdown_has_the_state_as_code_and_a_link(tmp_path: Path):
+    asked, answered = ({"role": role, "content": "![x](y) ` z"} for role in ("user", "assistant"))
+    lines = [
+        {"messages": [asked, answered | {"content": text}], "task_id": "a)b", "reward": score}
+        for text, score in (("a", 1.0), ("a", 1.0), ("b", 0.0), ("b", 0.0))
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    shown = run("why", tmp_path / "log.jsonl", "--markdown").out
+    told = next(line for line in shown.splitlines() if line.startswith("   in: "))
+    state, _, address = told.removeprefix("   in: ").partition("; in the viewer: ")
+    assert state.startswith("`` ")
+    assert state.endswith("![x](y) ` z ``")
+    assert address.startswith("[step 0](http://127.0.0.1:8501/trajectory?run=imported&iteration=0&")
+    assert "task=a%29b&" in address
 
 
 def test_a_log_that_cannot_be_read_is_reported_as_by_import(tmp_path: Path):

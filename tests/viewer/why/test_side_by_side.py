@@ -107,10 +107,9 @@ def test_the_page_shows_the_fork_and_what_each_did_there(
     assert not app.exception
     assert app.query_params["other"] == "quick"
     assert boxes(app) == ["x", "X", "c", "E"]
-    rows = app.dataframe[0].value
+    rows, narrow = (table.value.to_dict("list") for table in app.dataframe)
     assert list(rows["together"]) == ["≠ A", "", "fork: C", ""]
     assert list(rows["left_action"]) == ["a", "b", "x", "y"]
-    narrow = app.dataframe[1].value
     sides = [("left", row) for row in range(4)] + [("right", row) for row in range(4)]
     told = {
         f"{side} {rows[f'{side}_step'][row]}": (rows[f"{side}_action"][row], rows["together"][row])

@@ -203,8 +203,14 @@ def _show(
     told = report.numbers.get("states as logged", {})
     if told:
         beyond = told["evidence"] - told["evidence by chance"]
-        verdict = "tell" if beyond > told["two standard errors"] else "do not tell, beyond chance,"
+        verdict, remedy = "tell", "`graphcredit evidence` compares definitions"
+        if beyond <= told["two standard errors"]:
+            verdict = "do not tell, beyond chance,"
+            remedy = (
+                "`graphcredit import LOG --try 40` names the rule that tells most, and "
+                "`graphcredit why LOG --state RULE` takes it; of coding agents try `worktree`"
+            )
         say(
             f"- the states {verdict} how rollouts end: evidence {beyond:.2f} ± "
-            f"{told['two standard errors']:.2f}; `graphcredit evidence` compares definitions"
+            f"{told['two standard errors']:.2f}; {remedy}"
         )

@@ -133,6 +133,19 @@ def test_scores_are_no_failures_and_the_threshold_is_said(tmp_path: Path):
     assert "- 4 returns between 0 and 1 count as failures: --success median" in distrust
 
 
+def test_states_that_do_not_tell_have_a_remedy(tmp_path: Path):
+    asked, answered = ({"role": role, "content": "q"} for role in ("user", "assistant"))
+    lines = [
+        {"messages": [asked, answered | {"content": "a"}], "task_id": f"t{i // 4}", "reward": i % 2}
+        for i in range(16)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    shown = run("why", tmp_path / "log.jsonl").out
+    assert "the states do not tell, beyond chance, how rollouts end" in shown
+    assert "`graphcredit why LOG --state RULE` takes it" in shown
+    assert "--state RULE" not in run("why", LOG).out
+
+
 def test_what_of_the_log_has_no_credit_is_said(tmp_path: Path):
     lines = LOG.read_text(encoding="utf-8").splitlines()
     unjudged = json.loads(lines[0]) | {"reward": None, "success": None}

@@ -167,11 +167,8 @@ def _show(
     say()
     for number, decision in enumerate(shown, start=1):
         say(f"{number}. {sentence(decision)}")
-        if markdown:
-            step = f"[step {decision.step_index}](http://127.0.0.1:8501{link(decision)})"
-            say(f"   in: {coded(decision.state)}; in the viewer: {step}")
-        else:
-            say(f"   in: {short(decision.state)}")
+        place = f"{coded(decision.state)}; [in the viewer](http://127.0.0.1:8501{link(decision)})"
+        say(f"   in: {place if markdown else short(decision.state)}")
     if not shown:
         say(
             "no decision can be compared: in no group did several rollouts visit a state, do "

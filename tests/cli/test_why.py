@@ -63,10 +63,12 @@ def test_markdown_has_the_state_as_code_and_a_link(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     shown = run("why", tmp_path / "log.jsonl", "--markdown").out
     told = next(line for line in shown.splitlines() if line.startswith("   in: "))
-    state, _, address = told.removeprefix("   in: ").partition("; in the viewer: ")
+    state, _, address = told.removeprefix("   in: ").partition("; ")
     assert state.startswith("`` ")
     assert state.endswith("![x](y) ` z ``")
-    assert address.startswith("[step 0](http://127.0.0.1:8501/trajectory?run=imported&iteration=0&")
+    assert address.startswith(
+        "[in the viewer](http://127.0.0.1:8501/trajectory?run=imported&iteration=0&"
+    )
     assert "task=a%29b&" in address
 
 

@@ -170,11 +170,7 @@ def number(value: float | None) -> str:
 
 
 def are_graded(trajectories: pa.Table) -> bool:
-    """Return whether returns of a task are scores, as `why` has it: no threshold makes failures.
-
-    Args:
-        trajectories: Their `return` and `success`.
-    """
+    """Return whether returns of a task are scores, as `why` has it: no threshold makes failures."""
     ended = [row for row in trajectories.to_pylist() if row["success"] is not None]
     num_returns, num_outcomes = (len({row[key] for row in ended}) for key in ("return", "success"))
     return num_returns > 2 or (num_returns == 2 and num_outcomes == 1)
@@ -188,5 +184,6 @@ def ending(table: pa.Table, *, is_graded: bool = False) -> str:
 
 def outcome(success: bool | None, *, is_graded: bool = False) -> str:
     """Return the word for how a trajectory ended; of scores, none is a failure."""
-    failed = "ended" if is_graded else "failed"
-    return {True: "succeeded", False: failed, None: "unfinished"}[success]
+    return {True: "succeeded", False: "ended" if is_graded else "failed", None: "unfinished"}[
+        success
+    ]

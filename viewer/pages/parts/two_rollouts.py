@@ -160,8 +160,7 @@ def _all_steps(
         title="Two rollouts, aligned by state",
         config=config,
     )
-    places = [(row, side) for row in range(len(pairs)) for side in (0, 1)]
-    places = [(row, side) for row, side in places if getattr(pairs[row], _SIDES[side])]
+    places = [(at, s) for at, pair in enumerate(pairs) for s in (0, 1) if getattr(pair, _SIDES[s])]
     one = _one_by_one([(cells[row], _SIDES[side]) for row, side in places])
     if row is not None or one is not None:
         row, side = next(p for p in places if p[0] == row) if one is None else places[one]
@@ -170,28 +169,17 @@ def _all_steps(
 
 
 def _one_by_one(listed: Sequence[tuple[Mapping[str, str], str]]) -> int | None:
-    """Show the steps of both one under the other: in a narrow window, in place of the wide table.
-
-    The style sheet of `viewer/browser_fixes` shows one of the two.
-    """
-    rows = [
-        {"step": f"{side} {cells[f'{side}_step']}", "together": cells["together"]}
-        | {part: cells[f"{side}_{part}"] for part in ("action", "credit")}
-        for cells, side in listed
-    ]
-    text = st.column_config.TextColumn
-    return choose_row(
-        pa.Table.from_pylist(rows),
-        ["step", "action", "credit", "together"],
-        key="one_by_one",
-        title="Two rollouts, one under the other",
-        config={
-            "step": text("step", width=66),
-            "action": text("did", width=190),
-            "credit": text("credit", width=66),
-            "together": text("both are in", width=230),
-        },
+    """Show the steps of both in one column; `browser_fixes/fixes.css` shows this or the other."""
+    table = pa.Table.from_pylist(
+        [
+            {"step": f"{side} {cells[f'{side}_step']}", "together": cells["together"]}
+            | {part: cells[f"{side}_{part}"] for part in ("action", "credit")}
+            for cells, side in listed
+        ]
     )
+    widths = {"step": 66, "action": 190, "credit": 66, "together": 230}
+    config = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
+    return choose_row(table, [*widths], key="one_by_one", title="In one column", config=config)
 
 
 def _cells(pair: Pair, names: Mapping[int, str], column: str, *, is_fork: bool) -> dict[str, str]:

@@ -66,13 +66,12 @@ def why(
             print_json(_as_json(shown, again, report, unread))
             return
         _show(shown, None if trajectory else again, report, unread, markdown=markdown)
-        if not markdown:
-            say()
-            say(
-                f"`graphcredit view {store.root}` shows them in full"
-                if keep or store.root == source
-                else "--keep STORE keeps the store, for `graphcredit view STORE`"
-            )
+        say()
+        say(
+            "--keep STORE keeps the store, for `graphcredit view STORE`"
+            if not keep and store.root != source
+            else f"`graphcredit view {'STORE' if markdown else store.root}` shows them in full"
+        )
 
 
 @contextmanager
@@ -161,15 +160,15 @@ def _show(
     *,
     markdown: bool,
 ) -> None:
-    from graphcredit.viewer.why.sentences import sentence, short
+    from graphcredit.viewer.why.sentences import coded, link, sentence, short
 
     mark = "## " if markdown else ""
     say(f"{mark}What mattered most")
     say()
     for number, decision in enumerate(shown, start=1):
         say(f"{number}. {sentence(decision)}")
-        if not markdown:
-            say(f"   in: {short(decision.state)}")
+        place = f"{coded(decision.state)}; [in the viewer](http://127.0.0.1:8501{link(decision)})"
+        say(f"   in: {place if markdown else short(decision.state)}")
     if not shown:
         say(
             "no decision can be compared: in no group did several rollouts visit a state, do "
@@ -201,8 +200,14 @@ def _show(
     told = report.numbers.get("states as logged", {})
     if told:
         beyond = told["evidence"] - told["evidence by chance"]
-        verdict = "tell" if beyond > told["two standard errors"] else "do not tell, beyond chance,"
+        verdict, remedy = "tell", "`graphcredit evidence` compares definitions"
+        if beyond <= told["two standard errors"]:
+            verdict = "do not tell, beyond chance,"
+            remedy = (
+                "`graphcredit import LOG --try 40` names the rule that tells most, and "
+                "`graphcredit why LOG --state RULE` takes it; of coding agents try `worktree`"
+            )
         say(
             f"- the states {verdict} how rollouts end: evidence {beyond:.2f} ± "
-            f"{told['two standard errors']:.2f}; `graphcredit evidence` compares definitions"
+            f"{told['two standard errors']:.2f}; {remedy}"
         )

@@ -46,9 +46,30 @@ def test_of_one_rollout(tmp_path: Path):
 
 
 def test_markdown_names_no_file_of_this_machine(tmp_path: Path):
-    shown = run("why", LOG, "--markdown")
-    assert shown.out.startswith("## What mattered most")
-    assert "view" not in shown.out
+    kept = run("why", LOG, "--markdown", "--keep", tmp_path / "store", "--most", 1)
+    for shown in (kept, run("why", LOG, "--markdown", "--most", 1)):
+        assert shown.out.startswith("## What mattered most")
+        assert "`graphcredit view STORE`" in shown.out
+        assert str(tmp_path) not in shown.out
+        assert "graphcredit-why-" not in shown.out
+
+
+def test_markdown_has_the_state_as_code_and_a_link(tmp_path: Path):
+    asked, answered = ({"role": role, "content": "![x](y) ` z"} for role in ("user", "assistant"))
+    lines = [
+        {"messages": [asked, answered | {"content": text}], "task_id": "a)b", "reward": score}
+        for text, score in (("a", 1.0), ("a", 1.0), ("b", 0.0), ("b", 0.0))
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    shown = run("why", tmp_path / "log.jsonl", "--markdown").out
+    told = next(line for line in shown.splitlines() if line.startswith("   in: "))
+    state, _, address = told.removeprefix("   in: ").partition("; ")
+    assert state.startswith("`` ")
+    assert state.endswith("![x](y) ` z ``")
+    assert address.startswith(
+        "[in the viewer](http://127.0.0.1:8501/trajectory?run=imported&iteration=0&"
+    )
+    assert "task=a%29b&" in address
 
 
 def test_a_log_that_cannot_be_read_is_reported_as_by_import(tmp_path: Path):
@@ -112,6 +133,19 @@ def test_scores_are_no_failures_and_the_threshold_is_said(tmp_path: Path):
     assert "(earned 0.8), `a`: 2 rollouts did so here and earned 0.85 on average" in decisions
     assert "failed" not in decisions
     assert "- 4 returns between 0 and 1 count as failures: --success median" in distrust
+
+
+def test_states_that_do_not_tell_have_a_remedy(tmp_path: Path):
+    asked, answered = ({"role": role, "content": "q"} for role in ("user", "assistant"))
+    lines = [
+        {"messages": [asked, answered | {"content": "a"}], "task_id": f"t{i // 4}", "reward": i % 2}
+        for i in range(16)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    shown = run("why", tmp_path / "log.jsonl").out
+    assert "the states do not tell, beyond chance, how rollouts end" in shown
+    assert "`graphcredit why LOG --state RULE` takes it" in shown
+    assert "--state RULE" not in run("why", LOG).out
 
 
 def test_what_of_the_log_has_no_credit_is_said(tmp_path: Path):

@@ -17,7 +17,7 @@ from graphcredit.store.schema import REPLAY_COLUMNS
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.charts import course, distances
-from graphcredit.viewer.steps.facts import has_scores
+from graphcredit.viewer.steps.facts import are_graded, has_scores, outcome
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.store.whole_store import replay_key, replay_row, write_rows
 from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
@@ -69,7 +69,7 @@ def test_a_failed_trajectory_is_shown_first(shared: Shared, monkeypatch: pytest.
     assert not app.exception
     assert app.query_params["task"] == "t0"
     assert app.query_params["trajectory"] == "y"
-    assert "**failed, cut off** after 2 steps with return 0." in markdown_of(app)
+    assert "**ended, cut off** after 2 steps with return 0." in markdown_of(app)
     assert "Of its group of 3, 1 succeeded." in markdown_of(app)
     assert said(app) == ["A", "c", "C", "e", "D"]
 
@@ -344,6 +344,31 @@ def test_the_truth_is_marked_at_every_step_with_a_sign(
     assert "✗ The advantage conflicts with the true progress." in markdown_of(app)
     table = opened(app, "all_steps").dataframe[-1].value
     assert table["true distance"].to_list() == ["2 → 3", "3 → 2", "2 → 1", "1 → 0"]
+
+
+@pytest.mark.parametrize(
+    ("returns", "wins", "word"),
+    [
+        ((0.0, 0.4, 0.8), (False, False, True), "ended"),
+        ((0.4, 0.8, 0.8), (False, False, False), "ended"),
+        ((0.0, 0.0, 1.0), (False, False, True), "failed"),
+        ((0.0, 0.0, 0.0), (False, False, False), "failed"),
+        ((0.0, 1.0, 0.5), (False, True, None), "failed"),
+    ],
+)
+def test_a_score_is_no_failure(
+    returns: tuple[float, ...], wins: tuple[bool | None, ...], word: str
+):
+    group = pa.table({"return": returns, "success": wins})
+    assert outcome(False, is_graded=are_graded(group)) == word
+
+
+def test_the_page_calls_no_score_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    rows = [row for i in range(3) for row in trajectory(f"p{i}", "A a B", rewards=[i / 10])]
+    app = open_page(monkeypatch, credited(tmp_path / "s", rows), "trajectory", trajectory="p1")
+    assert "**ended, cut off** after 1 step with return 0.1." in markdown_of(app)
+    (titles,) = (box.options for box in app.selectbox if box.label == "Trajectory")
+    assert titles[1] == "ended, return 0.1, 1 step: p1"
 
 
 def test_the_most_of_a_trajectory_that_gets_only_blame_is_no_credit(

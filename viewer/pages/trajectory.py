@@ -144,7 +144,9 @@ def _step(table: pa.Table) -> int:
 def _headline(table: pa.Table, estimator: str | None, noted: NoteWords) -> None:
     rewards = step_facts.total(table)
     length = counted(table.num_rows, "step")
-    words = f"The trajectory **{step_facts.ending(table)}** after {length} with return {rewards}."
+    group = ask(queries.trajectories, **_place(), task_id=current().task)
+    ending = step_facts.ending(table, is_graded=step_facts.are_graded(group))
+    words = f"The trajectory **{ending}** after {length} with return {rewards}."
     rate = table["group_success_rate"][0].as_py()
     if rate is not None:
         size = table["group_size"][0].as_py()

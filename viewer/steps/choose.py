@@ -9,7 +9,7 @@ from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.queries.trajectory import places_of
-from graphcredit.viewer.steps.facts import outcome
+from graphcredit.viewer.steps.facts import are_graded, outcome
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.text import code_label
@@ -32,12 +32,13 @@ def choose_steps() -> pa.Table | None:
     if task is None:
         missing.no_steps(store)
         return None
-    trajectories = ask(queries.trajectories, **where, task_id=task).to_pylist()
-    rows = {row["trajectory_id"]: row for row in trajectories}
+    trajectories = ask(queries.trajectories, **where, task_id=task)
+    rows = {row["trajectory_id"]: row for row in trajectories.to_pylist()}
+    is_graded = are_graded(trajectories)
 
     def title(trajectory_id: str) -> str:
         row = rows[trajectory_id]
-        ending = outcome(row["success"])
+        ending = outcome(row["success"], is_graded=is_graded)
         total = "null" if row["return"] is None else f"{row['return']:g}"
         return f"{ending}, return {total}, {counted(row['num_steps'], 'step')}: {trajectory_id}"
 

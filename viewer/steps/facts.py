@@ -169,12 +169,21 @@ def number(value: float | None) -> str:
     return "null" if value is None else f"{value:g}"
 
 
-def ending(table: pa.Table) -> str:
+def are_graded(trajectories: pa.Table) -> bool:
+    """Return whether returns of a task are scores, as `why` has it: no threshold makes failures."""
+    ended = [row for row in trajectories.to_pylist() if row["success"] is not None]
+    num_returns, num_outcomes = (len({row[key] for row in ended}) for key in ("return", "success"))
+    return num_returns > 2 or (num_returns == 2 and num_outcomes == 1)
+
+
+def ending(table: pa.Table, *, is_graded: bool = False) -> str:
     """Return how a trajectory ended; one that was cut off did not lose by its last step."""
-    word = outcome(table["success"][-1].as_py())
+    word = outcome(table["success"][-1].as_py(), is_graded=is_graded)
     return f"{word}, cut off" if table["truncated"][-1].as_py() else word
 
 
-def outcome(success: bool | None) -> str:
-    """Return the word for how a trajectory ended."""
-    return {True: "succeeded", False: "failed", None: "unfinished"}[success]
+def outcome(success: bool | None, *, is_graded: bool = False) -> str:
+    """Return the word for how a trajectory ended; of scores, none is a failure."""
+    return {True: "succeeded", False: "ended" if is_graded else "failed", None: "unfinished"}[
+        success
+    ]

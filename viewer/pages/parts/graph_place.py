@@ -90,7 +90,7 @@ def choose_trajectory(steps: pa.Table) -> str | None:
 
     def show(trajectory: str) -> str:
         length, succeeded = lengths[trajectory]
-        return f"{trajectory} · {outcome(succeeded)} · {counted(length, 'step')}"
+        return f"{outcome(succeeded)} · {counted(length, 'step')} · {trajectory}"
 
     return selection.choose(
         "trajectory", "Trajectory laid over it", list(lengths), nothing="none", show=show, width=230

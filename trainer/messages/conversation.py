@@ -10,7 +10,7 @@ from graphcredit.store.files.parse import parse_object
 
 COLUMNS = (
     *("trajectory_id", "step_index", "state", "observation", "thought", "action"),
-    "extra",
+    *("extra", "images"),
 )
 """Step columns that are read."""
 
@@ -54,20 +54,31 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
         fault = "their trajectory begins in another shard"
         rows = ()
     extras = [parse_object(row["extra"]) for row in rows]
+    num_seen = 0
     for row, extra in zip(rows, extras, strict=True):
         try:
             turn = _turn(extra)
+            num_seen += sum(map(num_images, turn.seen)) if turn else 0
+            if num_seen != len(row.get("images") or ()):
+                raise UnusableError("some of their images are not kept, or stand in no message")
         except UnusableError as error:
             fault = str(error)
             break
         num_by_columns += turn is None
         turns.append(turn or _turn_of_columns(row))
+        num_seen += num_images(turns[-1].answer)
     return Conversation(
         tools=_tools(extras[0]) if extras else None,
         turns=tuple(turns),
         num_by_columns=num_by_columns,
         fault=fault,
     )
+
+
+def num_images(message: Mapping[str, Any]) -> int:
+    """Return how many images a chat message has."""
+    content = message["content"]
+    return 0 if isinstance(content, str) else sum(part["type"] == "image" for part in content)
 
 
 def _turn(extra: Mapping[str, Any]) -> ChatTurn | None:
@@ -80,7 +91,9 @@ def _turn(extra: Mapping[str, Any]) -> ChatTurn | None:
         for each in (*(extra.get("seen") or ()), message)
     ]
     if None in chat:
-        raise UnusableError("their messages have images, or parts of no dialect that is known")
+        raise UnusableError(
+            "their messages have parts of no dialect that is known, or images not kept"
+        )
     *seen, answer = cast("Chat", chat)
     if answer["role"] != "assistant":
         raise UnusableError("their answer is of another role than assistant")

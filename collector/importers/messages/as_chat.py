@@ -1,23 +1,28 @@
 """Messages of any dialect as OpenAI's, where the log has them otherwise: for chat templates."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, Turn
 from graphcredit.store.chat import Chat, call_arguments, openai_message
+
+if TYPE_CHECKING:
+    from graphcredit.collector.importers.images.kept import KeptImage
 
 
 def chat_of(turn: Turn) -> Chat | None:
     """Return what a step saw, and its answer, as chat messages.
 
-    None if the log has them as OpenAI's already, or they have images or parts that no reader knows.
+    None if the log has them as OpenAI's already, or they have parts that no reader knows, or images
+    that are not kept.
     """
     messages = (*turn.seen, turn.message)
     if not turn.message.source or _is_openai(messages):
         return None
-    if any(message.image_parts or message.num_unread for message in messages):
+    if any(m.num_unread or len(m.images) < len(m.image_parts) for m in messages):
         return None
-    return [_as_chat(message) for message in messages]
+    chat = [_as_chat(message) for message in messages]
+    return None if any(message["content"] is None for message in chat) else chat
 
 
 def _is_openai(messages: Sequence[Message]) -> bool:
@@ -38,7 +43,19 @@ def _as_chat(message: Message) -> dict[str, Any]:
     thought = message.thought if message.role == ASSISTANT else ""
     return {
         "role": message.role,
-        "content": text or "",
+        "content": _with_images(text or "", message.images),
         **({"reasoning_content": thought} if thought and thought not in (text or "") else {}),
         **({"tool_calls": calls} if calls else {}),
     }
+
+
+def _with_images(text: str, images: Sequence["KeptImage"]) -> str | Chat | None:
+    """Return a text as parts, images in the place of their marks; None if one has no mark."""
+    parts: Chat = []
+    for image in images:
+        before, mark, text = text.partition(image.mark)
+        if not mark:
+            return None
+        parts += [{"type": "text", "text": before}] if before else []
+        parts.append({"type": "image"})
+    return [*parts, *([{"type": "text", "text": text}] if text else [])] if parts else text

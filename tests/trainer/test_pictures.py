@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from safetensors.torch import load_file
 from transformers import AutoImageProcessor, AutoTokenizer
 from transformers.models.qwen2_5_vl import Qwen2_5_VLProcessor
 
@@ -89,13 +90,12 @@ def processed(model: str, messages: Sequence[dict[str, Any]]) -> list[int]:
                 part if part["type"] == "text" else {"type": "image", "image": opened(part)}
                 for part in message["content"]
             ]
-    processor = Processor(
-        AutoImageProcessor.from_pretrained(model), AutoTokenizer.from_pretrained(model)
+    tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    processor: Any = Processor(AutoImageProcessor.from_pretrained(model), tokenizer)
+    processed = processor.apply_chat_template(
+        shown, chat_template=tokenizer.chat_template, tokenize=True, return_dict=True
     )
-    ids = processor.apply_chat_template(
-        shown, chat_template=processor.tokenizer.chat_template, tokenize=True, return_dict=True
-    )["input_ids"]
-    return list(ids[0])
+    return list(processed["input_ids"][0])
 
 
 def opened(part: dict[str, Any]) -> Any:
@@ -142,6 +142,15 @@ def test_images_of_another_dialect_stand_where_it_has_them(tmp_path: Path):
     assert f"<tool_response>\nA\n{second}\n</tool_response>" in shown
 
 
+def test_a_placeholder_that_the_policy_said_is_text(tmp_path: Path):
+    model = save_chat_seer(tmp_path / "m")
+    _, found = made(imported(tmp_path, [chat(openai, "a <|image_pad|>")]), model)
+    decode = AutoTokenizer.from_pretrained(model).decode
+    assert found[2] is not None
+    assert decode(found[2][0]).count("<|image_pad|>") == 6 + 8 + 9
+    assert decode(found[2][1]) == "a <|image_pad|><|im_end|>"
+
+
 def test_steps_whose_images_have_no_place_are_left_out(tmp_path: Path):
     messages = chat(openai, "out")
     messages[1]["content"][0] = text("The token <|image_pad|> is")
@@ -152,7 +161,7 @@ def test_steps_whose_images_have_no_place_are_left_out(tmp_path: Path):
     tokens, found = made(store, save_chat_seer(tmp_path / "m"))
     assert sum(pair is not None for pair in found) == tokens.num_steps == 1
     assert any("1 steps" in n and "some of their images are not kept" in n for n in tokens.notices)
-    assert any("3 steps" in n and "as one <|image_pad|>" in n for n in tokens.notices)
+    assert any("3 steps" in n and "one <|image_pad|> for each image" in n for n in tokens.notices)
 
 
 def test_a_model_that_cannot_see_is_refused_by_what_helps(tmp_path: Path):
@@ -165,7 +174,6 @@ def test_a_model_that_cannot_see_is_refused_by_what_helps(tmp_path: Path):
     assert "--chat-template" not in refused.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_log_with_images_is_trained_on_in_three_commands(tmp_path: Path, kind: str):
     store = imported(tmp_path, [chat(openai, "out"), chat(openai, "in")])
@@ -176,3 +184,8 @@ def test_a_log_with_images_is_trained_on_in_three_commands(tmp_path: Path, kind:
     result = json.loads(trained.out)
     assert (result["num_steps"], result["num_kept"], result["dropped"]) == (6, 6, {})
     assert result["last"]["grad_norm"] > 0
+    old, new = (
+        load_file(folder / "model.safetensors")
+        for folder in (tmp_path / "m", tmp_path / "out/model")
+    )
+    assert any("visual" in name and not old[name].equal(new[name]) for name in old)

@@ -91,7 +91,8 @@ def save_chat_seer(directory: Path, kind: str = "qwen2_5_vl", template: str = SE
     """Write a tiny vision-language model whose tokenizer has a chat template; return its path."""
     tokenizer = chat_tokenizer(template)
     tokenizer.add_special_tokens({"additional_special_tokens": list(_NAMES)}, False)
-    image, video, begin, end = tokenizer.convert_tokens_to_ids(list(_NAMES))
+    ids: Any = tokenizer.convert_tokens_to_ids(list(_NAMES))
+    image, video, begin, end = ids
     tokens = {"image_token_id": image, "video_token_id": video}
     borders = {"vision_start_token_id": begin, "vision_end_token_id": end}
     sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": 1024}

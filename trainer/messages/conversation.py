@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from graphcredit.store.chat import Chat, openai_message
 from graphcredit.store.files.parse import parse_object
+from graphcredit.trainer.messages.pictures import num_images
 
 COLUMNS = (
     *("trajectory_id", "step_index", "state", "observation", "thought", "action"),
@@ -75,12 +76,6 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
     )
 
 
-def num_images(message: Mapping[str, Any]) -> int:
-    """Return how many images a chat message has."""
-    content = message["content"]
-    return 0 if isinstance(content, str) else sum(part["type"] == "image" for part in content)
-
-
 def _turn(extra: Mapping[str, Any]) -> ChatTurn | None:
     message = extra.get("message")
     if not isinstance(message, Mapping) or not message:
@@ -91,9 +86,7 @@ def _turn(extra: Mapping[str, Any]) -> ChatTurn | None:
         for each in (*(extra.get("seen") or ()), message)
     ]
     if None in chat:
-        raise UnusableError(
-            "their messages have parts of no dialect that is known, or images not kept"
-        )
+        raise UnusableError("their messages have images not kept, or parts of no known dialect")
     *seen, answer = cast("Chat", chat)
     if answer["role"] != "assistant":
         raise UnusableError("their answer is of another role than assistant")

@@ -3,32 +3,26 @@
 from collections.abc import Mapping
 from typing import Any
 
-from graphcredit.trainer.messages.conversation import UnusableError, num_images
+_PLACE = "\udfff"
+"""Stands for an image in a text: no text in UTF-8 has it."""
 
-_PLACE = "\ufdd0"
-"""Stands for an image in a text: a character that Unicode keeps out of texts."""
+
+def num_images(message: Mapping[str, Any]) -> int:
+    """Return how many images a chat message has."""
+    return flat(message)["content"].count(_PLACE)
 
 
 def flat(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message whose content is one text, with a place for each image.
-
-    Raises:
-        UnusableError: Its text has a place already.
-    """
-    content = message["content"]
-    if not isinstance(content, str):
-        content = "".join(part.get("text", _PLACE) for part in content)
-    if content.count(_PLACE) != num_images(message):
-        raise UnusableError("their messages have the character U+FDD0, which is of no text")
-    return {**message, "content": content}
+    """Return a message whose content is one text, with a place for each image."""
+    parts = message["content"]
+    texts = [parts] if isinstance(parts, str) else [part.get("text", _PLACE) for part in parts]
+    return {**message, "content": "".join(texts)}
 
 
-def with_parts(message: Mapping[str, Any]) -> dict[str, Any]:
+def with_parts(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a message with parts in place of a text with images."""
     first, *others = message["content"].split(_PLACE)
-    if not others:
-        return dict(message)
-    parts = [{"type": "text", "text": first}]
+    parts = [{"type": "text", "text": first}] if first else []
     for text in others:
-        parts += [{"type": "image"}, {"type": "text", "text": text}]
-    return {**message, "content": [part for part in parts if part.get("text") != ""]}
+        parts += [{"type": "image"}, *([{"type": "text", "text": text}] if text else [])]
+    return {**message, "content": parts} if others else message

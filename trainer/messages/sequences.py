@@ -30,11 +30,9 @@ class TokenSequence:
     """The answers in it, in order."""
 
     def expanded(self, token: int, num_vectors: Sequence[int]) -> "TokenSequence":
-        """Return it with a placeholder for each vector of an image, not one for each image.
+        """Return it with a placeholder `token` for each vector of an image, not for each image.
 
-        Args:
-            token: The placeholder. One in an answer is text.
-            num_vectors: Those of each image.
+        One in an answer is text.
         """
         is_place = self.ids == token
         for _, start, end in self.spans:

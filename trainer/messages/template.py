@@ -15,8 +15,8 @@ from transformers.utils.chat_template_utils import render_jinja_template
 
 from graphcredit.store.chat import Chat
 from graphcredit.store.errors import InputError, library_errors
-from graphcredit.trainer.messages.conversation import UnusableError, num_images
-from graphcredit.trainer.messages.pictures import flat, with_parts
+from graphcredit.trainer.messages.conversation import UnusableError
+from graphcredit.trainer.messages.pictures import flat, num_images, with_parts
 from graphcredit.trainer.messages.plain import CALLS, CHANGES
 from graphcredit.trainer.model.source import load_eyes
 from graphcredit.trainer.model.vision import FAMILIES, ImageReader
@@ -142,12 +142,9 @@ class ChatTemplate:
         read = self._marked if self.has_marks(tools) else self._compared
         answered = read(messages, tools)
         if num and self.eyes:
-            placeholder = self._tokenizer.convert_ids_to_tokens(self.eyes.token)
-            if answered.text[: answered.start].count(placeholder or "\0") != num:
-                raise UnusableError(
-                    "the chat template does not show each of their images as one "
-                    f"{placeholder or f'token {self.eyes.token}'}"
-                )
+            place = self._tokenizer.convert_ids_to_tokens(self.eyes.token) or "\0"
+            if answered.text[: answered.start].count(place) != num:
+                raise UnusableError(f"the chat template shows not one {place} for each image")
         answer, message = answered.text[answered.start :], messages[-1]
         _refuse_loss(message, answer)
         reasoning = str(message.get("reasoning_content") or message.get("reasoning") or "")

@@ -77,15 +77,14 @@ class ImageReader:
         """Return how many vectors each image makes, by the size in its file's head.
 
         Raises:
-            InputError: An image cannot be read.
-            MissingDependencyError: Pillow is not installed.
+            InputError, MissingDependencyError: As `check`.
         """
         counts: list[int] = []
         for image in images:
             with _opened(image, where) as opened:
                 width, height = opened.size
-            patches = self._processor.get_number_of_image_patches(height, width)
-            counts.append(int(patches) // self._merge**2)
+            patches = int(self._processor.get_number_of_image_patches(height, width))
+            counts.append(patches // self._merge**2)
         return counts
 
     def blank(self) -> Pictures:

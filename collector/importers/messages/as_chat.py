@@ -1,13 +1,10 @@
 """Messages of any dialect as OpenAI's, where the log has them otherwise: for chat templates."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, Turn
 from graphcredit.store.chat import Chat, call_arguments, openai_message
-
-if TYPE_CHECKING:
-    from graphcredit.collector.importers.images.kept import KeptImage
 
 
 def chat_of(turn: Turn) -> Chat | None:
@@ -43,18 +40,18 @@ def _as_chat(message: Message) -> dict[str, Any]:
     thought = message.thought if message.role == ASSISTANT else ""
     return {
         "role": message.role,
-        "content": _with_images(text or "", message.images),
+        "content": _with_images(text or "", [image.mark for image in message.images]),
         **({"reasoning_content": thought} if thought and thought not in (text or "") else {}),
         **({"tool_calls": calls} if calls else {}),
     }
 
 
-def _with_images(text: str, images: Sequence["KeptImage"]) -> str | Chat | None:
-    """Return a text as parts, images in the place of their marks; None if one has no mark."""
+def _with_images(text: str, marks: Sequence[str]) -> str | Chat | None:
+    """Return a text, as parts if some are images; None if it lacks the mark of one."""
     parts: Chat = []
-    for image in images:
-        before, mark, text = text.partition(image.mark)
-        if not mark:
+    for mark in marks:
+        before, found, text = text.partition(mark)
+        if not found:
             return None
         parts += [{"type": "text", "text": before}] if before else []
         parts.append({"type": "image"})

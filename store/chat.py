@@ -6,7 +6,10 @@ from typing import Any, TypeAlias, cast
 from graphcredit.store.files.parse import parse_json
 
 Chat: TypeAlias = list[dict[str, Any]]
-"""Messages with `role` and `content`, and `tool_calls` whose arguments are objects."""
+"""Messages with `role` and `content`, and `tool_calls` whose arguments are objects.
+
+A content with images is a list of parts, `{"type": "text", "text": …}` and `{"type": "image"}`.
+"""
 
 _ROLES = {
     "system": "system",
@@ -17,6 +20,7 @@ _ROLES = {
     "function": "tool",
 }
 _TEXTS = ("text", "input_text", "output_text")
+_IMAGES = ("image", "image_url", "input_image")
 _KEPT = ("name", "tool_call_id", "reasoning_content", "reasoning", "thinking")
 _KNOWN = {"role", "content", "tool_calls", *_KEPT}
 
@@ -24,13 +28,13 @@ _KNOWN = {"role", "content", "tool_calls", *_KEPT}
 def openai_message(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a message of OpenAI's shape, as a chat template takes it.
 
-    None if it is of another shape, or has parts that are no text: nothing of it is left out.
+    None if it is of another shape, or has parts but texts and images: nothing of it is left out.
 
     Args:
         raw: The message as a log has it. Names and numbers beside its fields are no part of it.
     """
     role = _ROLES.get(str(raw.get("role")))
-    text, calls = _text(raw.get("content")), _calls(raw.get("tool_calls"))
+    text, calls = _content(raw.get("content")), _calls(raw.get("tool_calls"))
     others = [value for name, value in raw.items() if name not in _KNOWN and value is not None]
     if role is None or text is None or calls is None:
         return None
@@ -44,18 +48,22 @@ def openai_message(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"role": role, "content": text, **kept, **({"tool_calls": calls} if calls else {})}
 
 
-def _text(content: Any) -> str | None:
-    """Return the text of a content; None if it has parts of other kinds."""
+def _content(content: Any) -> str | Chat | None:
+    """Return the text of a content, or its parts if some are images; None if others are."""
     if content is None or isinstance(content, str):
         return content or ""
-    texts: list[str] = []
+    parts: Chat = []
     for part in cast("list[Any]", content) if isinstance(content, list) else [None]:
         fields = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
         text = fields.get("text")
-        if fields.get("type") not in _TEXTS or not isinstance(text, str):
+        if fields.get("type") in _IMAGES:
+            parts.append({"type": "image"})
+        elif fields.get("type") in _TEXTS and isinstance(text, str):
+            parts.append({"type": "text", "text": text})
+        else:
             return None
-        texts.append(text)
-    return "".join(texts)
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    return "".join(texts) if len(texts) == len(parts) else parts
 
 
 def _calls(raw: Any) -> Chat | None:

@@ -135,8 +135,8 @@ STRICT = "{% for m in messages if m.content == 'sin' %}{{ raise_exception('no si
 @pytest.mark.parametrize(
     ("seen", "why"),
     [
-        (PICTURE, "images, or parts of no dialect"),
-        (said("user", "", error={"code": 7}), "images, or parts of no dialect"),
+        (PICTURE, "some of their images are not kept"),
+        (said("user", "", error={"code": 7}), "parts of no known dialect"),
         (said("user", "sin"), "the chat template refuses their messages (no sin)"),
     ],
 )

@@ -11,7 +11,7 @@ from PIL import Image
 from transformers import AutoConfig, AutoModelForImageTextToText
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
-from tests.trainer.models import NUM_TOKENS, tiny_tokenizer
+from tests.trainer.models import NUM_TOKENS, chat_tokenizer, tiny_tokenizer
 
 IMAGE, VIDEO, BEGIN, END = 93, 94, 95, 96
 """Special tokens."""
@@ -53,16 +53,15 @@ def save_tiny_seer(
 ) -> str:
     """Write a tiny vision-language model, its tokenizer and its processor; return its path."""
     shape = {"patch_size": PATCH, "spatial_merge_size": MERGE, "initializer_range": 0.2}
-    config = AutoConfig.for_model(
-        kind,
-        text_config=_TEXT,
-        vision_config={**_VISION[kind], **shape},
-        image_token_id=IMAGE,
-        video_token_id=VIDEO,
-        vision_start_token_id=BEGIN,
-        vision_end_token_id=END,
-        **changes,
-    )
+    settings: dict[str, Any] = {
+        "text_config": _TEXT,
+        "vision_config": {**_VISION[kind], **shape},
+        "image_token_id": IMAGE,
+        "video_token_id": VIDEO,
+        "vision_start_token_id": BEGIN,
+        "vision_end_token_id": END,
+    }
+    config = AutoConfig.for_model(kind, **settings | changes)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
@@ -74,6 +73,31 @@ def save_tiny_seer(
     size = {"shortest_edge": SIDE**2, "longest_edge": 64 * SIDE**2}
     processor = Qwen2VLImageProcessorPil(patch_size=PATCH, merge_size=MERGE, size=size)
     processor.save_pretrained(directory)
+    return str(directory)
+
+
+SEEN = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}"
+    "{% else %}{% for part in m.content %}{% if part.type == 'image' %}"
+    "<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}"
+    "{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% endif %}"
+)
+"""A chat template that shows images as Qwen2.5-VL's does."""
+_NAMES = ("<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>")
+
+
+def save_chat_seer(directory: Path, kind: str = "qwen2_5_vl", template: str = SEEN) -> str:
+    """Write a tiny vision-language model whose tokenizer has a chat template; return its path."""
+    tokenizer = chat_tokenizer(template)
+    tokenizer.add_special_tokens({"additional_special_tokens": list(_NAMES)}, False)
+    ids: Any = tokenizer.convert_tokens_to_ids(list(_NAMES))
+    image, video, begin, end = ids
+    tokens = {"image_token_id": image, "video_token_id": video}
+    borders = {"vision_start_token_id": begin, "vision_end_token_id": end}
+    sizes = {"vocab_size": len(tokenizer), "max_position_embeddings": 1024}
+    save_tiny_seer(directory, kind, text_config=_TEXT | sizes, **tokens, **borders)
+    tokenizer.save_pretrained(directory)
     return str(directory)
 
 

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 from graphcredit.store.chat import Chat, openai_message
 from graphcredit.store.files.parse import parse_object
+from graphcredit.trainer.messages.pictures import num_images
 
 COLUMNS = (
     *("trajectory_id", "step_index", "state", "observation", "thought", "action"),
-    "extra",
+    *("extra", "images"),
 )
 """Step columns that are read."""
 
@@ -54,14 +55,19 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
         fault = "their trajectory begins in another shard"
         rows = ()
     extras = [parse_object(row["extra"]) for row in rows]
+    num_seen = 0
     for row, extra in zip(rows, extras, strict=True):
         try:
             turn = _turn(extra)
+            num_seen += sum(map(num_images, turn.seen)) if turn else 0
+            if num_seen != len(row.get("images") or ()):
+                raise UnusableError("some of their images are not kept, or stand in no message")
         except UnusableError as error:
             fault = str(error)
             break
         num_by_columns += turn is None
         turns.append(turn or _turn_of_columns(row))
+        num_seen += num_images(turns[-1].answer)
     return Conversation(
         tools=_tools(extras[0]) if extras else None,
         turns=tuple(turns),
@@ -80,7 +86,7 @@ def _turn(extra: Mapping[str, Any]) -> ChatTurn | None:
         for each in (*(extra.get("seen") or ()), message)
     ]
     if None in chat:
-        raise UnusableError("their messages have images, or parts of no dialect that is known")
+        raise UnusableError("their messages have images not kept, or parts of no known dialect")
     *seen, answer = cast("Chat", chat)
     if answer["role"] != "assistant":
         raise UnusableError("their answer is of another role than assistant")

@@ -29,6 +29,20 @@ class TokenSequence:
     spans: tuple[Span, ...]
     """The answers in it, in order."""
 
+    def expanded(self, token: int, num_vectors: Sequence[int]) -> "TokenSequence":
+        """Return it with a placeholder `token` for each vector of an image, not for each image.
+
+        One in an answer is text.
+        """
+        is_place = self.ids == token
+        for _, start, end in self.spans:
+            is_place[start:end] = False
+        repeats = np.ones(len(self.ids), np.int64)
+        repeats[is_place] = num_vectors
+        place = np.concatenate([[0], np.cumsum(repeats)]).tolist()
+        spans = (Span(step, place[start], place[end]) for step, start, end in self.spans)
+        return TokenSequence(ids=np.repeat(self.ids, repeats), spans=tuple(spans))
+
 
 @dataclass(slots=True)
 class _Open:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -15,7 +16,10 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from graphcredit.store.chat import Chat
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import UnusableError
+from graphcredit.trainer.messages.pictures import flat, num_images, with_parts
 from graphcredit.trainer.messages.plain import CALLS, CHANGES
+from graphcredit.trainer.model.source import load_eyes
+from graphcredit.trainer.model.vision import FAMILIES, ImageReader
 
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
 _CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
@@ -25,6 +29,11 @@ _THINKING = re.compile(r"\s*(<think(ing)?>)?\s*(</think(ing)?>)?\s*")
 REMEDY = (
     "Put {% generation %} and {% endgeneration %} around the answer in a copy of the template, and "
     "name it by --chat-template, or train on a log with token ids"
+)
+
+BLIND = (
+    "their messages have images, for which --model must be a vision-language model of the families "
+    f"{', '.join(sorted(FAMILIES))}"
 )
 
 
@@ -90,6 +99,11 @@ class ChatTemplate:
         self.num_without_reasoning = 0
         """Answers whose reasoning the template has left out."""
 
+    @cached_property
+    def eyes(self) -> ImageReader | None:
+        """Return the eyes of the model; None if it has none."""
+        return load_eyes(str(self.directory))
+
     def has_marks(self, tools: Chat | None = None) -> bool:
         """Return whether the template marks answers by {% generation %}."""
         return bool(_MARK.search(self._template(tools)))
@@ -113,6 +127,12 @@ class ChatTemplate:
             raise
 
     def _answered(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> Answered:
+        num = sum(map(num_images, messages))
+        if num and self.eyes is None:
+            raise UnusableError(BLIND)
+        if num_images(messages[-1]):
+            raise UnusableError("their answer has images")
+        messages = [flat(message) for message in messages]
         for what, change in self._lacking.items():
             changed = change.apply(messages, tools)
             if changed != messages:
@@ -121,6 +141,10 @@ class ChatTemplate:
             tools = None if what == CALLS else tools
         read = self._marked if self.has_marks(tools) else self._compared
         answered = read(messages, tools)
+        if num and self.eyes:
+            place = self._tokenizer.convert_ids_to_tokens(self.eyes.token) or "\0"
+            if answered.text[: answered.start].count(place) != num:
+                raise UnusableError(f"the chat template shows not one {place} for each image")
         answer, message = answered.text[answered.start :], messages[-1]
         _refuse_loss(message, answer)
         reasoning = str(message.get("reasoning_content") or message.get("reasoning") or "")
@@ -191,7 +215,7 @@ class ChatTemplate:
         """Return the text of messages, and the spans that are marked in it."""
         try:
             texts, spans = cast("Any", render_jinja_template)(
-                conversations=[list(messages)],
+                conversations=[[with_parts(message) for message in messages]],
                 tools=tools,
                 chat_template=self._template(tools),
                 **options,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphcredit.store.errors import InputError
+from graphcredit.store.images import image_bytes
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.progress import OnProgress, silent
@@ -20,7 +21,7 @@ from graphcredit.trainer.data.step_columns import TokenColumns
 from graphcredit.trainer.data.token_source import TokenSource, logged_columns
 from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
 from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
-from graphcredit.trainer.messages.template import ChatTemplate
+from graphcredit.trainer.messages.template import BLIND, ChatTemplate
 from graphcredit.trainer.model.source import find_model
 
 
@@ -137,6 +138,8 @@ def tokens_of_messages(
     num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
     by_columns = counts.pop(_BY_COLUMNS, 0)
     faults = [f"{count:,} steps cannot be tokenised: {why}" for why, count in counts.items()]
+    if not num_steps and counts.keys() == {BLIND}:
+        raise InputError(f"{directory} takes none of the {counts[BLIND]:,} steps: {BLIND}")
     if not num_steps:
         raise InputError(
             "training needs token ids, or messages that the chat template of the model takes: "
@@ -169,7 +172,7 @@ def _made(
     made: dict[Path, _ShardTokens] = {}
     counts: Counter[str] = Counter()
     for number, shard in enumerate(shards):
-        made[shard.path] = _shard_tokens(shard.path, template, counts)
+        made[shard.path] = _shard_tokens(shard, template, counts)
         on_progress("tokenise the messages", number + 1, len(shards))
     return made, counts
 
@@ -178,8 +181,8 @@ def _num_steps(made: Mapping[Path, _ShardTokens]) -> int:
     return sum(int((each.sequence >= 0).sum()) for each in made.values())
 
 
-def _shard_tokens(path: Path, template: ChatTemplate, counts: Counter[str]) -> _ShardTokens:
-    rows = _rows(path)
+def _shard_tokens(shard: Shard, template: ChatTemplate, counts: Counter[str]) -> _ShardTokens:
+    rows = _rows(shard.path)
     of_trajectory: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
         of_trajectory.setdefault(row["trajectory_id"], []).append(number)
@@ -191,6 +194,12 @@ def _shard_tokens(path: Path, template: ChatTemplate, counts: Counter[str]) -> _
         answered = partial(template.answered, tools=conversation.tools)
         each, faults = sequences_of(conversation, answered, template.encode)
         for sequence in each:
+            last = numbers[sequence.spans[-1].step]
+            images, where = rows[last]["images"], f"{shard.path}, row {last}"
+            if images and template.eyes:
+                contents = (image_bytes(shard.root, image, where) for image in images)
+                vectors = template.eyes.num_vectors(contents, where)
+                sequence = sequence.expanded(template.eyes.token, vectors)
             for step, start, end in sequence.spans:
                 place[:, numbers[step]] = len(sequences), start, end
             sequences.append(sequence)

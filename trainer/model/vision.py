@@ -52,7 +52,7 @@ class ImageReader:
             self._compare(sample, [], where)
             return sample
         patches, grids = self._read(sample.images, where)
-        self._compare(sample, grids.prod(1), where)
+        self._compare(sample, grids.prod(1) // self._merge**2, where)
         is_image = self._is_image(sample)
         return sample._replace(
             pictures=Pictures(patches=patches, grids=grids, places=np.flatnonzero(is_image)),
@@ -66,12 +66,26 @@ class ImageReader:
             InputError: They do not fit, there are tokens of a video, or an image cannot be read.
             MissingDependencyError: Pillow is not installed.
         """
+        self._compare(sample, self.num_vectors(sample.images, where), where)
+
+    @property
+    def token(self) -> int:
+        """Return the placeholder of a vector."""
+        return self._config.image_token_id
+
+    def num_vectors(self, images: Iterable[bytes], where: str) -> list[int]:
+        """Return how many vectors each image makes, by the size in its file's head.
+
+        Raises:
+            InputError, MissingDependencyError: As `check`.
+        """
         counts: list[int] = []
-        for image in sample.images:
+        for image in images:
             with _opened(image, where) as opened:
                 width, height = opened.size
-            counts.append(self._processor.get_number_of_image_patches(height, width))
-        self._compare(sample, counts, where)
+            patches = int(self._processor.get_number_of_image_patches(height, width))
+            counts.append(patches // self._merge**2)
+        return counts
 
     def blank(self) -> Pictures:
         """Return the smallest image."""
@@ -89,8 +103,8 @@ class ImageReader:
         is_image[len(sample.prompt) :] = False
         return is_image
 
-    def _compare(self, sample: Sample, num_patches: Iterable[int], where: str) -> None:
-        """Compare the placeholders of a step with the patches of its images."""
+    def _compare(self, sample: Sample, num_vectors: Iterable[int], where: str) -> None:
+        """Compare the placeholders of a step with the vectors of its images."""
         image, video = self._config.image_token_id, self._config.video_token_id
         if (sample.prompt == video).any():
             raise InputError(
@@ -98,7 +112,7 @@ class ImageReader:
                 f"{video}, which stand for one"
             )
         runs = [stop - start for start, stop in _runs(self._is_image(sample))]
-        expected = [int(count) // self._merge**2 for count in num_patches]
+        expected = [int(count) for count in num_vectors]
         if runs != expected:
             raise InputError(
                 f"prompt_ids must have a token {image} for each vector of an image, the images "

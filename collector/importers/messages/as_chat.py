@@ -10,14 +10,16 @@ from graphcredit.store.chat import Chat, call_arguments, openai_message
 def chat_of(turn: Turn) -> Chat | None:
     """Return what a step saw, and its answer, as chat messages.
 
-    None if the log has them as OpenAI's already, or they have images or parts that no reader knows.
+    None if the log has them as OpenAI's already, or they have parts that no reader knows, or images
+    that are not kept.
     """
     messages = (*turn.seen, turn.message)
     if not turn.message.source or _is_openai(messages):
         return None
-    if any(message.image_parts or message.num_unread for message in messages):
+    if any(m.num_unread or len(m.images) < len(m.image_parts) for m in messages):
         return None
-    return [_as_chat(message) for message in messages]
+    chat = [_as_chat(message) for message in messages]
+    return None if any(message["content"] is None for message in chat) else chat
 
 
 def _is_openai(messages: Sequence[Message]) -> bool:
@@ -38,7 +40,19 @@ def _as_chat(message: Message) -> dict[str, Any]:
     thought = message.thought if message.role == ASSISTANT else ""
     return {
         "role": message.role,
-        "content": text or "",
+        "content": _with_images(text or "", [image.mark for image in message.images]),
         **({"reasoning_content": thought} if thought and thought not in (text or "") else {}),
         **({"tool_calls": calls} if calls else {}),
     }
+
+
+def _with_images(text: str, marks: Sequence[str]) -> str | Chat | None:
+    """Return a text, as parts if some are images; None if it lacks the mark of one."""
+    parts: Chat = []
+    for mark in marks:
+        before, found, text = text.partition(mark)
+        if not found:
+            return None
+        parts += [{"type": "text", "text": before}] if before else []
+        parts.append({"type": "image"})
+    return [*parts, *([{"type": "text", "text": text}] if text else [])] if parts else text

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -166,7 +166,9 @@ def _show(
     say(f"{mark}What mattered most")
     say()
     for number, decision in enumerate(shown, start=1):
-        say(f"{number}. {sentence(decision)}")
+        # A log's name of a rollout is no Markdown.
+        named = replace(decision, trajectory_id=coded(decision.trajectory_id))
+        say(f"{number}. {sentence(named if markdown else decision)}")
         place = f"{coded(decision.state)}; [in the viewer](http://127.0.0.1:8501{link(decision)})"
         say(f"   in: {place if markdown else short(decision.state)}")
     if not shown:
@@ -174,8 +176,8 @@ def _show(
             "no decision can be compared: in no group did several rollouts visit a state, do "
             "different things there, and end differently"
             if again
-            else "no decision of this rollout can be compared: in none of its states did another "
-            "rollout of its group do something else, and end differently"
+            else "no decision of this rollout can be compared: it has no credit, or in none of its "
+            "states did another rollout of its group do something else, and end as credit says"
         )
     if again and again.num_failures:
         say()
@@ -183,7 +185,8 @@ def _show(
         say()
         for cluster in again.clusters[:_CLUSTERS]:
             first = cluster.members[0]
-            say(f"- {cluster.sentence} Such as {first.trajectory_id}, step {first.step_index}.")
+            name = coded(first.trajectory_id) if markdown else first.trajectory_id
+            say(f"- {cluster.sentence} Such as {name}, step {first.step_index}.")
         left_out = len(again.clusters) - _CLUSTERS
         more = f" Not listed: {counted(left_out, 'smaller cluster')}." if left_out > 0 else ""
         say(f"- {again.summary}{more}")

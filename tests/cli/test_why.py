@@ -70,6 +70,8 @@ def test_markdown_has_the_state_as_code_and_a_link(tmp_path: Path):
         "[in the viewer](http://127.0.0.1:8501/trajectory?run=imported&iteration=0&"
     )
     assert "task=a%29b&" in address
+    assert "\n1. Step 0 of won `a)b-" in shown
+    assert " Such as `a)b-" in shown
 
 
 def test_a_log_that_cannot_be_read_is_reported_as_by_import(tmp_path: Path):

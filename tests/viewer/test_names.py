@@ -122,6 +122,12 @@ def test_states_of_one_tool_are_told_apart_by_file_lines_exit_code_and_result():
     ]
 
 
+def test_what_all_carry_leaves_room_for_what_sets_them_apart():
+    kitchen = "Kitchen\nYou are carrying a long wooden ladder and rope.\nThe fridge is"
+    names = _named([f"{kitchen} open.", f"{kitchen} closed.", "Hall"])
+    assert names == ["Kitchen · fridge is open", "Kitchen · fridge is closed", "Hall"]
+
+
 def test_equal_texts_have_nothing_to_tell():
     assert _named(["Bar", "Bar"]) == ["Bar", "Bar"]
     assert _named(["", ""], {"0 1": ""}) == ["start", "start"]

@@ -145,11 +145,11 @@ def _slots(
 
 
 @lru_cache(maxsize=16)
-def _across(columns: tuple[int, ...], pairs: tuple[tuple[int, int], ...]) -> list[float]:
+def _across(columns: tuple[int, ...], pairs: tuple[tuple[int, int], ...]) -> tuple[float, ...]:
     """Return the place of each vertex in its column; kept, since a click draws the graph again."""
     graph = igraph.Graph(len(columns), pairs, directed=True)
     sugiyama: Any = graph.layout_sugiyama(layers=columns)
-    return [across for across, _ in sugiyama.coords]
+    return tuple(across for across, _ in sugiyama.coords)
 
 
 def _controls(points: list[Point], apart: float, box_width: float, row: float) -> list[Point]:

@@ -158,7 +158,7 @@ def _told(
     # As they will be shown: what differs in parts that are cut off tells nothing.
     pieces = [list(dict.fromkeys(map(_short, _pieces(node.state)))) for node in same]
     count = Counter(piece for each in pieces for piece in each)
-    size = len(same)
+    size, held = len(same), {carried[node.state_id] for node in same}
     told: dict[int, str] = {}
     for node, mine in zip(same, pieces, strict=True):
         apart = [piece for piece in mine if count[piece] < size]
@@ -166,7 +166,9 @@ def _told(
         if size == 1 and _CALL.match(came_by.get(node.state_id, "")):
             apart = mine[:3]
         apart = [piece for piece in apart if not piece.startswith(title.rstrip("…"))]
-        words = [*filter(None, [carried[node.state_id]]), *apart]
+        # What all of them carry must not take the room of what sets them apart.
+        own = [carried[node.state_id]]
+        words = [*filter(None, [*own, *apart] if len(held) > 1 else [*apart, *own])]
         lacking = [piece for piece in count if piece not in mine]
         if not words and lacking:
             words = [f"no {max(lacking, key=count.__getitem__)}"]

@@ -173,7 +173,7 @@ def _refuse_unknown(
     store: Store, trajectory_id: str, run_id: str | None, iteration: int | None
 ) -> None:
     with connect(store, run_id=run_id, iteration=iteration) as connection:
-        where = "FROM trajectories WHERE trajectory_id = $1 LIMIT 1"
+        where = "SELECT 1 FROM trajectories WHERE trajectory_id = $1 LIMIT 1"
         if connection.execute(where, [trajectory_id]).fetchone() is None:
             raise InputError(
                 f"{store.root} has no trajectory {trajectory_id!r}. `graphcredit sql {store.root} "

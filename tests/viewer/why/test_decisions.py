@@ -10,7 +10,7 @@ import pytest
 
 import graphcredit
 from graphcredit.store.layout import Store
-from graphcredit.viewer.why.decisions import Decision, decision_of, decisions
+from graphcredit.viewer.why.decisions import Decision, decision_of, decisions, decisions_of_task
 from graphcredit.viewer.why.sentences import coded, gap_of, link, sentence, trust
 from tests.cli.in_process import run
 
@@ -88,6 +88,14 @@ def test_a_good_end_is_shown_by_a_rollout_that_won_with_it(tmp_path: Path):
     walks = [("hall open", True)] * 3 + [("hall open", False)] + [("hall wait", False)] * 3
     opened = next(d for d in decisions(store_of(tmp_path / "store", walks)) if d.action == "open")
     assert (opened.gain > 0, opened.took, opened.won) == (True, 0.75, True)
+
+
+def test_a_rollout_without_a_decision_is_known(tmp_path: Path):
+    store = store_of(tmp_path / "store", [("hall open", True), ("attic wait", False)])
+    place: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t"}
+    names = [row.trajectory_id for row in decisions_of_task(store, **place)]
+    assert names
+    assert decisions(store, trajectory_id=names[0]) == []
 
 
 def test_every_step_has_its_decision(tmp_path: Path):

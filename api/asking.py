@@ -10,7 +10,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.provenance.freshness import credit_freshness
 from graphcredit.viewer.why.decisions import Decision, decisions
-from graphcredit.viewer.why.sentences import sentence
+from graphcredit.viewer.why.sentences import in_markdown, sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Decisions:
         return "\n".join(f"{number}. {each}" for number, each in enumerate(self.sentences, 1))
 
     def _repr_markdown_(self) -> str:
-        return repr(self)
+        lines = map(in_markdown, self.decisions)
+        return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
 def why(store: AnyStore, *, trajectory_id: str | None = None, most: int = 10) -> Decisions:

@@ -81,7 +81,7 @@ class TrainingRun:
         nothing = _why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
         on_progress("save the policy")
-        engine.save_pretrained(self.output.model_dir, self.config.chat_template)
+        engine.save_pretrained(self.output.model_dir, self.plan.index.source.chat_template)
         result = self._result(log.rows, nothing)
         if engine.rank == 0:
             self.output.write_result(result)
@@ -136,7 +136,8 @@ class TrainingRun:
 
     def _evaluation(self, command: str) -> float | None:
         """Return what a command says of the present policy; None, with a notice, if it fails."""
-        self.engine.save_pretrained(self.output.evaluated_dir, self.config.chat_template)
+        template = self.plan.index.source.chat_template
+        self.engine.save_pretrained(self.output.evaluated_dir, template)
         value = None
         if self.engine.rank == 0:
             try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 _CLUSTERS = 5
 """Most clusters of failures to print; `--json` has all."""
+
+_NONE_OF_ALL = (
+    "in no group did several rollouts visit a state, do different things there, and end differently"
+)
+_NONE_OF_ONE = (
+    "it has no credit, or in none of its states did another rollout of its group do something "
+    "else, and end as credit says"
+)
 
 
 @takes({"What to make of a log": ImportOptions}, omit=("try_",))
@@ -61,11 +69,14 @@ def why(
             _credit(store, show)
             report = audit(store, on_progress=show)
         shown = decisions(store, trajectory_id=trajectory, most=most)
-        again = recurring(store)
+        again = recurring(store) if trajectory is None else None
         if as_json:
             print_json(_as_json(shown, again, report, unread))
             return
-        _show(shown, None if trajectory else again, report, unread, markdown=markdown)
+        _show_decisions(shown, _NONE_OF_ALL if again else _NONE_OF_ONE, markdown=markdown)
+        if again and again.num_failures:
+            _show_recurring(again, markdown=markdown)
+        _show_doubts(report, unread, markdown=markdown)
         say()
         say(
             "--keep STORE keeps the store, for `graphcredit view STORE`"
@@ -140,59 +151,47 @@ def _credit(store: Store, show: OnProgress) -> None:
 
 
 def _as_json(
-    shown: "list[Decision]", again: "Recurring", report: "AuditReport", unread: list[str]
+    shown: "list[Decision]", again: "Recurring | None", report: "AuditReport", unread: list[str]
 ) -> dict[str, Any]:
     from graphcredit.viewer.why.sentences import link, sentence
 
     return {
         "decisions": [{**asdict(d), "sentence": sentence(d), "link": link(d)} for d in shown],
-        "recurring": [asdict(cluster) for cluster in again.clusters],
+        "recurring": [asdict(cluster) for cluster in again.clusters] if again else [],
         "numbers": report.numbers,
         "distrust": [*unread, *(finding.message for finding in report.worth_a_warning)],
     }
 
 
-def _show(
-    shown: "list[Decision]",
-    again: "Recurring | None",
-    report: "AuditReport",
-    unread: list[str],
-    *,
-    markdown: bool,
-) -> None:
-    from graphcredit.viewer.why.sentences import coded, link, sentence, short
+def _show_decisions(shown: "list[Decision]", why_none: str, *, markdown: bool) -> None:
+    from graphcredit.viewer.why.sentences import coded, in_markdown, link, sentence, short
 
-    mark = "## " if markdown else ""
-    say(f"{mark}What mattered most")
-    say()
+    _head("What mattered most", markdown=markdown)
     for number, decision in enumerate(shown, start=1):
-        # A log's name of a rollout is no Markdown.
-        named = replace(decision, trajectory_id=coded(decision.trajectory_id))
-        say(f"{number}. {sentence(named if markdown else decision)}")
+        say(f"{number}. {in_markdown(decision) if markdown else sentence(decision)}")
         place = f"{coded(decision.state)}; [in the viewer](http://127.0.0.1:8501{link(decision)})"
         say(f"   in: {place if markdown else short(decision.state)}")
     if not shown:
-        say(
-            "no decision can be compared: in no group did several rollouts visit a state, do "
-            "different things there, and end differently"
-            if again
-            else "no decision of this rollout can be compared: it has no credit, or in none of its "
-            "states did another rollout of its group do something else, and end as credit says"
-        )
-    if again and again.num_failures:
-        say()
-        say(f"{mark}What recurs in failures")
-        say()
-        for cluster in again.clusters[:_CLUSTERS]:
-            first = cluster.members[0]
-            name = coded(first.trajectory_id) if markdown else first.trajectory_id
-            say(f"- {cluster.sentence} Such as {name}, step {first.step_index}.")
-        left_out = len(again.clusters) - _CLUSTERS
-        more = f" Not listed: {counted(left_out, 'smaller cluster')}." if left_out > 0 else ""
-        say(f"- {again.summary}{more}")
+        say(f"no decision can be compared: {why_none}")
+
+
+def _show_recurring(again: "Recurring", *, markdown: bool) -> None:
+    from graphcredit.viewer.why.sentences import coded
+
     say()
-    say(f"{mark}What to distrust")
+    _head("What recurs in failures", markdown=markdown)
+    for cluster in again.clusters[:_CLUSTERS]:
+        first = cluster.members[0]
+        name = coded(first.trajectory_id) if markdown else first.trajectory_id
+        say(f"- {cluster.sentence} Such as {name}, step {first.step_index}.")
+    left_out = len(again.clusters) - _CLUSTERS
+    more = f" Not listed: {counted(left_out, 'smaller cluster')}." if left_out > 0 else ""
+    say(f"- {again.summary}{more}")
+
+
+def _show_doubts(report: "AuditReport", unread: list[str], *, markdown: bool) -> None:
     say()
+    _head("What to distrust", markdown=markdown)
     for line in unread:
         say(f"- {line}")
     findings = report.worth_a_warning
@@ -214,3 +213,8 @@ def _show(
             f"- the states {verdict} how rollouts end: evidence {beyond:.2f} ± "
             f"{told['two standard errors']:.2f}; {remedy}"
         )
+
+
+def _head(title: str, *, markdown: bool) -> None:
+    say(f"{'## ' if markdown else ''}{title}")
+    say()

@@ -172,7 +172,8 @@ def _ask(request: QueryRequest, *, keeps_ready: bool) -> tuple[dict[str, Any], p
             clock.cancel()
         process.wait()
         if keeps_ready and not _ready:
-            _ready.append(_start())
+            with suppress(OSError):  # this query has its answer; the next one tries again
+                _ready.append(_start())
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - _LAST_BYTES))
         last_errors = errors.read()
     if process.returncode == 0 and answer:

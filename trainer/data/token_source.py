@@ -25,6 +25,8 @@ class TokenSource:
     has_logprobs: bool = True
     """Whether the log has log-probabilities of its sampler. Without them, 0 stands for each, and
     nobody may look at it."""
+    chat_template: str | None = None
+    """The template that made them in place of the model's, if one did."""
     notices: tuple[str, ...] = ()
     """How tokens were made, and which steps have none."""
 

@@ -212,7 +212,7 @@ class TrainingEngine(Process):
                 "over a training of the same model with the same lora options"
             )
 
-    def save_pretrained(self, directory: Path, chat_template: Path | None = None) -> None:
+    def save_pretrained(self, directory: Path, chat_template: str | None = None) -> None:
         """Write the model in the format of transformers and vLLM; see `save_model`."""
         model = self._scorer.model
         wholes = ((name, self._whole(tensor)) for name, tensor in distinct(model, self._tensors))

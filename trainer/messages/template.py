@@ -70,9 +70,11 @@ class ChatTemplate:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(
                 directory, local_files_only=True, trust_remote_code=False
             )
+        self.text: str | None = None
+        """The template of the file, if there is one."""
         if file is not None:
             with library_errors("a chat template must be a file with a Jinja template"):
-                self._tokenizer.chat_template = file.read_text(encoding="utf-8")
+                self.text = self._tokenizer.chat_template = file.read_text(encoding="utf-8")
         if not self._tokenizer.chat_template:
             raise InputError(
                 "steps without token ids are tokenised by the chat template of the model: "

@@ -46,6 +46,8 @@ class MessageTokens:
     shards: Mapping[Path, _ShardTokens]
     num_steps: int
     """Steps that were tokenised."""
+    chat_template: str | None
+    """The template that made them in place of the model's, if one did."""
     notices: tuple[str, ...]
     """How it was done, and what could not be."""
 
@@ -101,7 +103,12 @@ def open_tokens(
     if has_ids or not shards:
         return TokenSource(has_logprobs=has_logprobs or not shards)
     made = tokens_of_messages(shards, find_model(model), template=template, on_progress=on_progress)
-    return TokenSource(made=made.of_rows, has_logprobs=False, notices=made.notices)
+    return TokenSource(
+        made=made.of_rows,
+        has_logprobs=False,
+        chat_template=made.chat_template,
+        notices=made.notices,
+    )
 
 
 def tokens_of_messages(
@@ -158,6 +165,7 @@ def tokens_of_messages(
     return MessageTokens(
         shards=made,
         num_steps=num_steps,
+        chat_template=opened.text,
         notices=(made_by, *changes, *faults, *([of_columns] if by_columns else [])),
     )
 

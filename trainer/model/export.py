@@ -31,7 +31,7 @@ Named = Iterable[tuple[str, Tensor]]
 
 
 def save_model(
-    out: Path, model: Any, weights: Named, source: Path, chat_template: Path | None = None
+    out: Path, model: Any, weights: Named, source: Path, chat_template: str | None = None
 ) -> None:
     """Write a directory that `from_pretrained` and vLLM load; it appears whole or not at all.
 
@@ -44,7 +44,7 @@ def save_model(
         weights: Name in `model` and value of all of them, in the order of `distinct`, each asked
             for once and kept for one file.
         source: The model it was made from, whose tokenizer's files are copied.
-        chat_template: The file that it was trained with in place of that of its tokenizer.
+        chat_template: The one that it was trained with in place of that of its tokenizer.
     """
     with atomic_directory(out) as directory:
         if isinstance(model, PeftModel):
@@ -56,7 +56,7 @@ def save_model(
         for path in tokenizer_files(source):
             shutil.copyfile(path, directory / path.name)
         if chat_template is not None:
-            shutil.copyfile(chat_template, directory / "chat_template.jinja")
+            (directory / "chat_template.jinja").write_text(chat_template, encoding="utf-8")
         # Safetensors writes files that only their owner may read: a server may be another user.
         for path in directory.rglob("*.safetensors"):
             path.chmod(directory.stat().st_mode & 0o666)

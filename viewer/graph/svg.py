@@ -14,13 +14,13 @@ from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph
 from graphcredit.viewer.graph.words import box_label
-from graphcredit.viewer.widgets.colours import NEUTRAL, ink_on, sequential
+from graphcredit.viewer.widgets.colours import NEUTRAL, ink, ink_on, sequential
 
 _COLUMN, _ROW = 240, 96
 _WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
-_INKS = {False: ("white", "#212529"), True: ("#181817", "#b5bac5")}
-"""Ground and ink: on white paper, and about those of a dark page."""
+_INKS = {False: ("white", "#212529"), True: ("#181817", ink("dark"))}
+"""Ground and ink: on white paper, and those of a dark page."""
 _MOST_WAYS = 4
 """Most ways from a state in the picture of a step."""
 

@@ -173,7 +173,7 @@ def are_graded(trajectories: pa.Table) -> bool:
     """Return whether returns of a task are scores, as `why` has it: no threshold makes failures."""
     ended = [row for row in trajectories.to_pylist() if row["success"] is not None]
     num_returns, num_outcomes = (len({row[key] for row in ended}) for key in ("return", "success"))
-    return num_returns > 2 or (num_returns == 2 and num_outcomes == 1)
+    return num_returns > (1 if num_outcomes == 1 else 2)
 
 
 def ending(table: pa.Table, *, is_graded: bool = False) -> str:

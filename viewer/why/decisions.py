@@ -20,8 +20,9 @@ _OF_ONE_GROUP = 3
 _COMPARED = """
     WITH judged AS (
         SELECT run_id, iteration, task_id, trajectory_id, num_steps, "return", success AS won,
-            count(DISTINCT "return") OVER here > 2
-                OR (bool_and(success) OVER here = bool_or(success) OVER here) AS is_graded
+            count(DISTINCT "return") OVER here > (
+                if(bool_and(success) OVER here = bool_or(success) OVER here, 1, 2)
+            ) AS is_graded
         FROM trajectories WHERE is_complete AND {wanted}
         WINDOW here AS (PARTITION BY run_id, iteration, task_id)
     ), credited AS MATERIALIZED (

@@ -1,6 +1,7 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
 import re
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from graphcredit.store.plural import counted
@@ -17,6 +18,11 @@ def sentence(decision: Decision) -> str:
         f"{coded(decision.action)}{_distance(decision)}: {_counterfactual(decision)}"
         f"{_doubt(decision)}.{_afterwards(decision)}"
     )
+
+
+def in_markdown(decision: Decision) -> str:
+    """Return its sentence, in which the name of the rollout is code too."""
+    return sentence(replace(decision, trajectory_id=coded(decision.trajectory_id)))
 
 
 def short(text: str) -> str:

@@ -49,8 +49,8 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
         st.info("This task has one complete rollout: there is none to stand beside it.")
         return
     missing.doubtful_group(steps)
-    chosen, meeting = chosen[:2], chosen[2]
-    pairs = aligned(*(steps_of(steps, name) for name in chosen), meeting=meeting)
+    left, right, meeting = chosen
+    pairs = aligned(steps_of(steps, left), steps_of(steps, right), meeting)
     column = f"{estimator}_advantage"
     graph = ask(read_task_graph, **here, task_id=task, column=column)
     names = {state: name.line for state, name in state_names(graph).items()}
@@ -59,8 +59,8 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
     if fork is None:
         st.caption(f"They never part for good; {counted(num_shared, 'step')} start in one state.")
     else:
-        _fork(pairs[fork], chosen, here, names, column)
-    _all_steps(pairs, fork, chosen, names, column)
+        _fork(pairs[fork], (left, right), here, names, column)
+    _all_steps(pairs, fork, (left, right), names, column)
 
 
 def _choose(steps: pa.Table) -> tuple[str, str, tuple[int, int] | None] | None:

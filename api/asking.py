@@ -9,7 +9,7 @@ from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.provenance.freshness import credit_freshness
-from graphcredit.viewer.why.decisions import Decision, decisions
+from graphcredit.viewer.why.decisions import ComparedDecision, decisions
 from graphcredit.viewer.why.sentences import in_markdown, sentence
 
 
@@ -17,7 +17,7 @@ from graphcredit.viewer.why.sentences import in_markdown, sentence
 class Decisions:
     """Decisions, the most important one first; printed, each is a sentence."""
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[ComparedDecision, ...]
 
     @property
     def sentences(self) -> list[str]:

@@ -21,7 +21,7 @@ from graphcredit.store.provenance.freshness import credit_freshness
 if TYPE_CHECKING:
     from graphcredit.collector.importers.report import ImportReport
     from graphcredit.credit.audit.run import AuditReport
-    from graphcredit.viewer.why.decisions import Decision
+    from graphcredit.viewer.why.decisions import ComparedDecision
     from graphcredit.viewer.why.recurring import Recurring
 
 _CLUSTERS = 5
@@ -151,7 +151,10 @@ def _credit(store: Store, show: OnProgress) -> None:
 
 
 def _as_json(
-    shown: "list[Decision]", again: "Recurring | None", report: "AuditReport", unread: list[str]
+    shown: "list[ComparedDecision]",
+    again: "Recurring | None",
+    report: "AuditReport",
+    unread: list[str],
 ) -> dict[str, Any]:
     from graphcredit.viewer.why.sentences import link, sentence
 
@@ -163,7 +166,7 @@ def _as_json(
     }
 
 
-def _show_decisions(shown: "list[Decision]", why_none: str, *, markdown: bool) -> None:
+def _show_decisions(shown: "list[ComparedDecision]", why_none: str, *, markdown: bool) -> None:
     from graphcredit.viewer.why.sentences import coded, in_markdown, link, sentence, short
 
     _head("What mattered most", markdown=markdown)

@@ -40,6 +40,9 @@ def test_of_one_rollout(tmp_path: Path):
     assert all(f" of failed {name}, `" in line for line in mattered.splitlines() if "Step" in line)
     assert "What recurs" not in mattered
     assert "tell" in distrust
+    as_json = json.loads(run("why", store, "--trajectory", name, "--json").out)
+    assert as_json["recurring"] == []
+    assert {each["trajectory_id"] for each in as_json["decisions"]} == {name}
     unknown = run("why", store, "--trajectory", "nobody")
     assert unknown.exit_code == 2
     assert "has no trajectory 'nobody'" in unknown.err

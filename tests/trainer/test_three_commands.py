@@ -195,6 +195,21 @@ def test_the_new_policy_has_the_template_and_another_is_refused(tmp_path: Path):
     assert (refused.exit_code, "of the plan that is given now" in refused.err) == (2, True)
 
 
+@pytest.mark.slow
+def test_a_template_that_is_gone_by_the_end_is_saved_all_the_same(tmp_path: Path):
+    log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
+    assert run("import", log, store).exit_code == 0
+    assert run("credit", store, "-e", "grpo").exit_code == 0
+    file.write_text(CHATML, encoding="utf-8")
+    model = save_chat_model(tmp_path / "m", HEADLESS)
+    asked = ("train", store, "--model", model, "--chat-template", file, "--advantage", "grpo")
+    removes = f"rm -f '{file}'; echo 0.5"
+    trained = run(*asked, "--out", tmp_path / "out", "--evaluate-with", removes)
+    assert trained.exit_code == 0, trained.err
+    assert not file.exists()
+    assert AutoTokenizer.from_pretrained(tmp_path / "out" / "model").chat_template == CHATML
+
+
 def test_a_log_with_token_ids_takes_no_template(tmp_path: Path):
     log, store, file = tmp_path / "log.jsonl", tmp_path / "s", tmp_path / "t.jinja"
     answer = {"role": "assistant", "content": "go", "response_ids": [5], "prompt_ids": [4]}

@@ -105,7 +105,7 @@ _OF_A_TASK = _COMPARED.format(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Decision:
+class ComparedDecision:
     """An action in a state, what others did there, and the step of one rollout that shows it.
 
     Of the rollouts with the step, it is one that ended worst: what lost it, or what was good in it.
@@ -151,7 +151,7 @@ def decisions(
     iteration: int | None = None,
     trajectory_id: str | None = None,
     most: int = 10,
-) -> list[Decision]:
+) -> list[ComparedDecision]:
     """Return the decisions that mattered most, the most important first.
 
     They are of the whole store, each shown by one rollout; or those of one trajectory, each shown
@@ -190,7 +190,7 @@ def decision_of(
     task_id: str,
     trajectory_id: str,
     step_index: int,
-) -> Decision | None:
+) -> ComparedDecision | None:
     """Return the decision of a step, shown by this step; None if it has no credit by `reach`."""
     asked = [task_id, trajectory_id, step_index]
     return next(iter(_ask(open_store(store), _OF_A_STEP, asked, run_id, iteration)), None)
@@ -198,19 +198,21 @@ def decision_of(
 
 def decisions_of_task(
     store: AnyStore, *, run_id: str, iteration: int, task_id: str
-) -> list[Decision]:
+) -> list[ComparedDecision]:
     """Return the decision of every step of a task that has credit by `reach`."""
     return _ask(open_store(store), _OF_A_TASK, [task_id], run_id, iteration)
 
 
 def _ask(
     store: Store, sql: str, asked: list[Any], run_id: str | None, iteration: int | None
-) -> list[Decision]:
-    def ask() -> list[Decision]:
+) -> list[ComparedDecision]:
+    def ask() -> list[ComparedDecision]:
         views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
         with views as connection:
             answer = connection.execute(sql, asked)
             names = [column[0] for column in answer.description]
-            return [Decision(**dict(zip(names, row, strict=True))) for row in answer.fetchall()]
+            return [
+                ComparedDecision(**dict(zip(names, row, strict=True))) for row in answer.fetchall()
+            ]
 
     return unchanged(store, ask, run_id=run_id, iteration=iteration)

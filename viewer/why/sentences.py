@@ -5,13 +5,13 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.why.decisions import Decision
+from graphcredit.viewer.why.decisions import ComparedDecision
 
 _WORDS = 80
 """Characters of an action or a state."""
 
 
-def sentence(decision: Decision) -> str:
+def sentence(decision: ComparedDecision) -> str:
     """Return what a decision was, with its counterfactual and how sure that is."""
     return (
         f"Step {decision.step_index} of {_rollout(decision)}, "
@@ -20,7 +20,7 @@ def sentence(decision: Decision) -> str:
     )
 
 
-def in_markdown(decision: Decision) -> str:
+def in_markdown(decision: ComparedDecision) -> str:
     """Return its sentence, in which the name of the rollout is code too."""
     return sentence(replace(decision, trajectory_id=coded(decision.trajectory_id)))
 
@@ -39,7 +39,7 @@ def coded(text: str) -> str:
     return f"{ticks}{space}{line}{space}{ticks}"
 
 
-def link(decision: Decision) -> str:
+def link(decision: ComparedDecision) -> str:
     """Return where the viewer shows the step, after its address."""
     selected = {
         "run": decision.run_id,
@@ -52,21 +52,21 @@ def link(decision: Decision) -> str:
     return f"/trajectory?{urlencode(selected)}"
 
 
-def _rollout(decision: Decision) -> str:
+def _rollout(decision: ComparedDecision) -> str:
     """Return the rollout with its outcome; of returns, no threshold makes some of them failures."""
     if decision.is_graded:
         return f"{decision.trajectory_id} ({outcome(decision)})"
     return f"{outcome(decision)} {decision.trajectory_id}"
 
 
-def outcome(decision: Decision) -> str:
+def outcome(decision: ComparedDecision) -> str:
     """Return how the rollout ended, as it is compared with others."""
     if decision.is_graded:
         return f"{'won, ' if decision.won else ''}earned {decision.outcome:.3g}"
     return "won" if decision.won else "failed"
 
 
-def _distance(decision: Decision) -> str:
+def _distance(decision: ComparedDecision) -> str:
     """Return from where to where it led, counted in steps to the goal."""
     before, after = decision.goal_distance, decision.next_goal_distance
     if before is None:
@@ -78,7 +78,7 @@ def _distance(decision: Decision) -> str:
     return f", {before:.3g} → {after:.3g} from the goal"
 
 
-def _counterfactual(decision: Decision) -> str:
+def _counterfactual(decision: ComparedDecision) -> str:
     took = counted(decision.num_took, "rollout")
     if decision.others is None and decision.num_took == 1:
         return "no other rollout was here: nothing to compare it with"
@@ -99,7 +99,7 @@ def _share(share: float) -> str:
     return "all" if share == 1 else "none" if share == 0 else f"{share:.0%}"
 
 
-def trust(decision: Decision) -> str:
+def trust(decision: ComparedDecision) -> str:
     """Return how far a decision can be relied on, in a few words after a sign."""
     if decision.others is None:
         return "⚠ nothing to compare it with"
@@ -108,7 +108,7 @@ def trust(decision: Decision) -> str:
     return "✓ beyond chance" if _is_beyond_chance(decision) else "⚠ may be chance"
 
 
-def _doubt(decision: Decision) -> str:
+def _doubt(decision: ComparedDecision) -> str:
     """Return the interval of a difference of wins; of returns, only that there are few."""
     if decision.others is None:
         return ""
@@ -119,16 +119,16 @@ def _doubt(decision: Decision) -> str:
     return f" ({100 * gap:+.0f} ± {200 * error:.0f} points{sure})"
 
 
-def _is_of_few(decision: Decision) -> bool:
+def _is_of_few(decision: ComparedDecision) -> bool:
     return min(decision.num_took, decision.num_others) < 3
 
 
-def _is_beyond_chance(decision: Decision) -> bool:
+def _is_beyond_chance(decision: ComparedDecision) -> bool:
     gap, error = gap_of(decision)
     return abs(gap) > 2 * error
 
 
-def gap_of(decision: Decision) -> tuple[float, float]:
+def gap_of(decision: ComparedDecision) -> tuple[float, float]:
     """Return the difference of the shares of wins, and its standard error.
 
     A win and a failure are added to each side (Agresti and Caffo 2000): none or all of a few is no
@@ -145,7 +145,7 @@ def gap_of(decision: Decision) -> tuple[float, float]:
     return gap, variance**0.5
 
 
-def _afterwards(decision: Decision) -> str:
+def _afterwards(decision: ComparedDecision) -> str:
     """Return that the rollout ended against what the sentence says; returns stand at its name."""
     gap = 0.0 if decision.others is None else decision.took - decision.others
     if decision.is_graded or not gap or (gap > 0) == decision.won:

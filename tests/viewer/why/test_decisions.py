@@ -6,11 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import graphcredit
+from graphcredit.asking import Decisions
 from graphcredit.store.layout import Store
-from graphcredit.viewer.why.decisions import Decision, decision_of, decisions, decisions_of_task
+from graphcredit.viewer.steps.facts import are_graded
+from graphcredit.viewer.why.decisions import (
+    ComparedDecision,
+    decision_of,
+    decisions,
+    decisions_of_task,
+)
 from graphcredit.viewer.why.sentences import coded, gap_of, link, sentence, trust
 from tests.cli.in_process import run
 
@@ -98,6 +106,22 @@ def test_a_rollout_without_a_decision_is_known(tmp_path: Path):
     assert decisions(store, trajectory_id=names[0]) == []
 
 
+def test_equal_returns_are_no_scores(tmp_path: Path):
+    """Where all failed, or all won, with one return, the viewer's header and `why` say the same."""
+    store = store_of(tmp_path / "store", [("hall open", False), ("hall wait", False)])
+    place: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t"}
+    told = decisions_of_task(store, **place)
+    assert told
+    assert not any(each.is_graded for each in told)
+    rows = [{"return": each.outcome, "success": each.won} for each in told]
+    assert not are_graded(pa.Table.from_pylist(rows))
+
+
+def test_a_notebook_shows_ids_as_code():
+    told = Decisions((replace(EXAMPLE, trajectory_id="![x](y) <img>"),))
+    assert told._repr_markdown_().startswith("1. Step 26 of failed `![x](y) <img>`, `take")
+
+
 def test_every_step_has_its_decision(tmp_path: Path):
     store = store_of(tmp_path / "store")
     where: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t"}
@@ -133,7 +157,7 @@ def test_scores_are_compared_as_means(tmp_path: Path):
     assert "earned 0.7 on average, 3 did something else and earned 0.2" in sentence(first)
 
 
-EXAMPLE = Decision(
+EXAMPLE = ComparedDecision(
     run_id="games",
     iteration=3,
     task_id="t",

@@ -19,7 +19,7 @@ from graphcredit.viewer.graph.svg import draw_step
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.why.decisions import Decision, decisions
+from graphcredit.viewer.why.decisions import ComparedDecision, decisions
 from graphcredit.viewer.why.recurring import recurring
 from graphcredit.viewer.why.sentences import outcome, sentence, trust
 from graphcredit.viewer.widgets import selection
@@ -65,7 +65,7 @@ def show_first(run: str, iteration: int, facts: pa.Table) -> None:
             )
 
 
-def _words(each: Decision, task: Mapping[str, Any], *, doubt: str | None) -> None:
+def _words(each: ComparedDecision, task: Mapping[str, Any], *, doubt: str | None) -> None:
     """Show a decision in words: its step, what the task asks for, outcome, trust, sentence."""
     selection.link(
         "trajectory",
@@ -88,7 +88,7 @@ def _words(each: Decision, task: Mapping[str, Any], *, doubt: str | None) -> Non
     show_text(sentence(each))
 
 
-def _picture(each: Decision, here: Mapping[str, Any]) -> None:
+def _picture(each: ComparedDecision, here: Mapping[str, Any]) -> None:
     """Show the state of a decision with the ways from there."""
     steps = ask(task_steps, **here, task_id=each.task_id)
     ends = step_ends(steps, each.trajectory_id, each.step_index)

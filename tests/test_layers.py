@@ -95,7 +95,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "policies",
             "playing",
             "collection",
-            "replaying",
         ),
     ),
     "credit": (

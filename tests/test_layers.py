@@ -74,7 +74,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *(
             "images",
             "parquet",
-            "copying",
             "state_rules",
             "provenance",
             "sql",

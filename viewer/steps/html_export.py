@@ -10,7 +10,7 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.runs import Run, runs_of
 from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import facts
-from graphcredit.viewer.why.of_steps import Why
+from graphcredit.viewer.steps.why_of_task import Why
 from graphcredit.viewer.widgets.note_words import NoteWords
 from graphcredit.viewer.widgets.text import one_line, visible
 

@@ -74,7 +74,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *(
             "images",
             "parquet",
-            "copying",
             "state_rules",
             "provenance",
             "sql",
@@ -95,7 +94,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "policies",
             "playing",
             "collection",
-            "replaying",
         ),
     ),
     "credit": (

@@ -9,6 +9,7 @@ from typing import Any
 
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
 from graphcredit.collector.importers.messages.as_chat import chat_of
+from graphcredit.collector.importers.messages.cut import cuts_of
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
@@ -212,12 +213,14 @@ def _columns(
 def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
     """Return the messages of each step as the log has them, and as a chat, as JSON."""
     extras: list[dict[str, Any]] = []
-    for turn in turns.turns:
+    for turn, is_cut in zip(turns.turns, cuts_of(rollout, turns), strict=True):
         extra: dict[str, Any] = {"message": turn.message.source}
         if seen := [message.source for message in turn.seen if message.source]:
             extra["seen"] = seen
         if (chat := chat_of(turn)) is not None:
             extra["chat"] = chat
+        if is_cut:
+            extra["cut"] = True
         extras.append(extra)
     if rollout.info:
         extras[0]["log"] = rollout.info

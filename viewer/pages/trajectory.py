@@ -92,8 +92,6 @@ def show() -> None:
         _state(table, step)
     with credit:
         _numbers(table, estimator, step)
-        for line in step_facts.replay_lines(_replays(table), _index(table, step)):
-            show_text(line)
         show_notes(table, step, notes)
     if here is not None:
         show_others(here, table, step)
@@ -104,12 +102,6 @@ def _place() -> dict[str, Any]:
     """Return the run and the iteration that were chosen."""
     chosen = current()
     return {"run_id": chosen.run, "iteration": chosen.iteration}
-
-
-def _replays(table: pa.Table) -> pa.Table:
-    """Return the replays of the trajectory's decisions."""
-    name = table["trajectory_id"][0].as_py()
-    return ask(queries.replays, **_place(), trajectory_id=name)
 
 
 def _index(table: pa.Table, step: int) -> int:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 
@@ -114,24 +113,6 @@ def with_parts(drawn: Sequence[Bar]) -> list[tuple[Bar, list[Bar]]]:
 def value_of(table: pa.Table, name: str, step: int) -> float | None:
     """Return a cell; None if it is null or the table has no such column."""
     return table[name][step].as_py() if name in table.column_names else None
-
-
-def replay_lines(replays: pa.Table, index: int) -> list[str]:
-    """Return a line for each replay of a decision: what it was worth, or why nobody knows."""
-    return [_replay_line(row) for row in replays.to_pylist() if row["step_index"] == index]
-
-
-def _replay_line(row: dict[str, Any]) -> str:
-    who = f"Replayed by {row['policy']}"
-    if row["is_acting_policy"] is not True:
-        is_other = row["is_acting_policy"] is False
-        who += " (which did not act here)" if is_other else " (who acted is not known)"
-    if row["failure"] is not None:
-        return f"{who}: not reproducible, {row['failure']}"
-    return (
-        f"{who}, {row['v_plays']} plays: Q {row['q']:.2f} - V {row['v']:.2f} = "
-        f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f} (standard error)"
-    )
 
 
 def largest(table: pa.Table, names: list[str]) -> float:

@@ -188,7 +188,7 @@ def _calls_of(row: Row) -> tuple[ToolCall, ...]:
     """Return the call of a row whose action is the name of a tool, with its arguments beside it."""
     name, arguments = part(row, "action"), part(row, "arguments")
     is_call = isinstance(name, str) and arguments is not None
-    return (ToolCall(name, text_of_value(arguments), None),) if is_call else ()
+    return (ToolCall(name, text_of_value(arguments), None, arguments),) if is_call else ()
 
 
 def _sampling(row: Row) -> LoggedSampling:

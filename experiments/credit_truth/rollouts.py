@@ -70,7 +70,7 @@ def _draw(probability: Floats, rng: np.random.Generator) -> Ints:
 
 
 def step_table(world: World, rollouts: Rollouts, *, lists: Lists) -> pa.Table:
-    """Return the steps as a collector would log them; the state is the view, a group is a task.
+    """Return the steps as a collector would log them; a group is a task.
 
     Args:
         world: Where they were played.
@@ -78,14 +78,14 @@ def step_table(world: World, rollouts: Rollouts, *, lists: Lists) -> pa.Table:
         lists: How the admissible actions are logged.
     """
     num_steps, target = len(rollouts.state), rollouts.target
-    views, words = pa.array(world.views), pa.array(world.actions)
+    texts, words = pa.array(world.texts), pa.array(world.actions)
     ended = world.is_over[target] & rollouts.is_last
     columns = {
         "task_id": _numbered("task", rollouts.episode // GROUP_SIZE),
         "trajectory_id": _numbered("episode", rollouts.episode),
         "step_index": pa.array(rollouts.time, pa.int32()),
-        "state": views.take(pa.array(world.view[rollouts.state])),
-        "next_state": views.take(pa.array(world.view[target])),
+        "state": texts.take(pa.array(world.text[rollouts.state])),
+        "next_state": texts.take(pa.array(world.text[target])),
         "action": words.take(pa.array(rollouts.action)),
         "admissible_actions": _as_lists(_listed(world, rollouts, lists), words, num_steps),
         "is_action_valid": pa.array(world.admissible[rollouts.state, rollouts.action]),

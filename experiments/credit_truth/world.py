@@ -1,4 +1,8 @@
-"""A small world as arrays: every state that its rules can reach, with all transitions."""
+"""A small world as arrays: every state that its rules can reach, with all transitions.
+
+The policy reads the *view* of a state. What is logged is its *text*: the view, unless a world says
+more, such as what only this rollout has seen.
+"""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +33,10 @@ class World:
     """[num_views] what the player reads."""
     view: Ints
     """[num_states] view of each state."""
+    texts: tuple[str, ...]
+    """[num_texts] what is logged."""
+    text: Ints
+    """[num_states] text of each state."""
     start: Floats
     """[num_states] probability of the first state."""
     target: Ints
@@ -69,6 +77,7 @@ def enumerate_world(
     view: Callable[[State], str],
     end: Callable[[State], bool | None],
     score: Callable[[State], float] | None = None,
+    text: Callable[[State], str] | None = None,
 ) -> World:
     """Return the world of some rules, with the states that can be reached from a start.
 
@@ -81,6 +90,7 @@ def enumerate_world(
         view: Returns what the player sees.
         end: Returns whether the episode is won; None while it goes on.
         score: Returns the reward of an episode that ends in a state; by default whether it is won.
+        text: Returns what is logged of a state; by default the view.
 
     Raises:
         ValueError: There are more than `MAX_STATES` states.
@@ -97,9 +107,8 @@ def enumerate_world(
         if len(states) > MAX_STATES:
             raise ValueError(f"{name}: a world has at most {MAX_STATES} states; found more")
     target, probability = _transitions(rows, number)
-    texts = [view(state) for state in states]
-    views = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    view_of_state = np.array([views[text] for text in texts])
+    views, view_of_state = _numbered([view(state) for state in states])
+    texts, text_of_state = _numbered([(text or view)(state) for state in states])
     admissible = np.array([[bool(outcome) for outcome in row] for row in rows])
     ends = [end(state) for state in states]
     is_won = np.array([won is True for won in ends])
@@ -108,8 +117,10 @@ def enumerate_world(
         name=name,
         horizon=horizon,
         actions=tuple(actions),
-        views=tuple(views),
+        views=views,
         view=view_of_state,
+        texts=texts,
+        text=text_of_state,
         start=np.array([starts.get(state, 0.0) for state in states]),
         target=target,
         probability=probability,
@@ -119,6 +130,12 @@ def enumerate_world(
         is_over=np.array([won is not None for won in ends]),
         score=graded.astype(np.float64),
     )
+
+
+def _numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return the different texts in order of appearance, and the number of each text."""
+    number = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return tuple(number), np.array([number[text] for text in texts])
 
 
 def _playable(view: Ints, admissible: Bools, num_views: int) -> Bools:

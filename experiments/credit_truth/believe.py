@@ -4,9 +4,9 @@
     python -m experiments.credit_truth.believe --design --only "waits 3" --by-world
     python -m experiments.credit_truth.believe --judging --out results       # all that is published
 
-Kinds of worlds: the old ones, those with scores, the old ones with 3, 9 or 30 waits after each step,
-and long ones. Without `--out` nothing is kept; with it, what is finished there is skipped: after a change of
-code, delete the folder.
+Kinds of worlds: the old ones, those with scores, the old ones with 3, 9 or 30 waits after each
+step, and long ones. Without `--out` nothing is kept; with it, what is finished there is skipped:
+after a change of code, delete the folder.
 """
 
 import argparse

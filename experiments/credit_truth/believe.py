@@ -4,9 +4,9 @@
     python -m experiments.credit_truth.believe --design --only "waits 3" --by-world
     python -m experiments.credit_truth.believe --judging --out results       # all that is published
 
-Kinds of worlds: the old ones, those with scores, and the old ones with 3, 9 or 30 waits after each
-step. Without `--out` nothing is kept; with it, what is finished there is skipped: after a change of
-code, delete the folder.
+Kinds of worlds: the old ones, those with scores, the old ones with 3, 9 or 30 waits after each
+step, and long ones. Without `--out` nothing is kept; with it, what is finished there is skipped:
+after a change of code, delete the folder.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from experiments.credit_truth.believe_report import tables
 from experiments.credit_truth.credit import OF_VIEW, judged
 from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
 from experiments.credit_truth.policies import LONG_POLICIES, POLICIES
-from experiments.credit_truth.worlds.table import DESIGN_WORLDS, GRADED_WORLDS, WORLDS
+from experiments.credit_truth.worlds.table import DESIGN_LONG, DESIGN_WORLDS, GRADED_WORLDS, WORLDS
 from experiments.episodes import Floats, credit_of
 from experiments.jobs import made
 from experiments.report import publish
@@ -76,6 +76,7 @@ def kinds_of(*, design: bool) -> dict[str, list[str]]:
         "old": old,
         "graded": list(GRADED_WORLDS),
         **{f"waits {number}": old for number in WAITS},
+        "long": list(DESIGN_LONG) if design else [],
     }
 
 

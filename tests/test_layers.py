@@ -109,7 +109,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "why",
             "iteration",
             "stage",
-            "watch",
         ),
     ),
     "trainer": (

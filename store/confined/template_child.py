@@ -31,7 +31,7 @@ def main() -> None:
 
     Exit with `TOO_LARGE` if memory runs out.
     """
-    vars(chat_template_utils)["datetime"] = _Clock
+    chat_template_utils.__dict__["datetime"] = _Clock
     limit_process(MEMORY)
     for line in sys.stdin.buffer:
         seconds, day, request = json.loads(line)

@@ -39,7 +39,7 @@ from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps_of_task
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.html_export import trajectory_page
-from graphcredit.viewer.why.of_steps import why_of_task
+from graphcredit.viewer.steps.why_of_task import why_of_task
 from graphcredit.viewer.widgets.note_words import words_of_trajectory
 from graphcredit.viewer.widgets.text import one_line
 

@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.credit.why.decisions import decision_of
+from graphcredit.credit.why.sentences import sentence
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import folded
 from graphcredit.viewer.chat.component import show_chat
@@ -30,10 +32,8 @@ from graphcredit.viewer.steps.chat_data import drawn_messages
 from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.reasons import GroupSteps, reasons
-from graphcredit.viewer.why.decisions import decision_of
-from graphcredit.viewer.why.of_steps import why_of_task
-from graphcredit.viewer.why.sentences import sentence
-from graphcredit.viewer.why.side_by_side import winners
+from graphcredit.viewer.steps.side_by_side import winners
+from graphcredit.viewer.steps.why_of_task import why_of_task
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.charts import show_chart
@@ -92,8 +92,6 @@ def show() -> None:
         _state(table, step)
     with credit:
         _numbers(table, estimator, step)
-        for line in step_facts.replay_lines(_replays(table), _index(table, step)):
-            show_text(line)
         show_notes(table, step, notes)
     if here is not None:
         show_others(here, table, step)
@@ -104,12 +102,6 @@ def _place() -> dict[str, Any]:
     """Return the run and the iteration that were chosen."""
     chosen = current()
     return {"run_id": chosen.run, "iteration": chosen.iteration}
-
-
-def _replays(table: pa.Table) -> pa.Table:
-    """Return the replays of the trajectory's decisions."""
-    name = table["trajectory_id"][0].as_py()
-    return ask(queries.replays, **_place(), trajectory_id=name)
 
 
 def _index(table: pa.Table, step: int) -> int:
@@ -265,9 +257,7 @@ def _state(table: pa.Table, step: int) -> None:
 
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
-    facts = [f"{name} {step_facts.number(row[name])}" for name in ("reward", "cost")]
-    if row["score"] is not None:
-        facts.append(f"score {step_facts.number(row['score'])}")
+    facts = step_facts.shown_values(row)
     if (seen := seen_change(row)) is not None:
         facts.append(f"seen distance {seen}")
     if (true := true_change(row)) is not None:

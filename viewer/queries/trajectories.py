@@ -10,7 +10,6 @@ from graphcredit.store.sql.views import quoted
 from graphcredit.viewer.queries.advantages import by_trajectory
 from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.rollouts import TRAJECTORIES
-from graphcredit.viewer.queries.truth import REPLAYED
 from graphcredit.viewer.queries.views import answer
 
 MOST_TRAJECTORIES = 2000
@@ -131,8 +130,7 @@ def against_outcome(
 
     Returns:
         `task_id, trajectory_id, step_index, action, advantage, goal_distance, next_goal_distance,
-        oracle_distance, next_oracle_distance, q_minus_v`, the greatest advantage first. The last
-        one is null unless the step was replayed.
+        oracle_distance, next_oracle_distance`, the greatest advantage first.
     """
     sign = "-" if success else ""
     advantage = f"{sign}{column(estimator, 'advantage')}::DOUBLE"
@@ -164,9 +162,8 @@ def against_outcome(
             SELECT
                 task_id, trajectory_id, step_index, action,
                 {sign}size AS advantage, goal_distance, next_goal_distance,
-                oracle_distance, next_oracle_distance, q_minus_v
+                oracle_distance, next_oracle_distance
             FROM step JOIN steps USING (trajectory_id, step_index)
-            LEFT JOIN ({REPLAYED}) USING (task_id, trajectory_id, step_index, action)
             ORDER BY size DESC, trajectory_id
         """
 

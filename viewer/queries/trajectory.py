@@ -93,24 +93,6 @@ def steps_of_task(store: Store, *, run_id: str, iteration: int, task_id: str) ->
     return answer(store, sql, [task_id], run_id=run_id, iteration=iteration)
 
 
-def replays(store: Store, *, run_id: str, iteration: int, trajectory_id: str) -> pa.Table:
-    """Return the replays of a trajectory's decisions, by step, policy and settings.
-
-    Returns:
-        `step_index, policy, settings, is_acting_policy, failure, q, v, v_plays, advantage,
-        advantage_se`; a replay of another action than the step's is left out.
-    """
-    sql = """
-        SELECT
-            step_index, policy, settings, is_acting_policy, failure, q, v, v_plays, advantage,
-            advantage_se
-        FROM (FROM replay WHERE trajectory_id = $1)
-        SEMI JOIN (FROM steps WHERE trajectory_id = $1) USING (task_id, step_index, action)
-        ORDER BY step_index, policy, settings
-    """
-    return answer(store, sql, [trajectory_id], run_id=run_id, iteration=iteration)
-
-
 def outcomes_here(
     store: Store, *, run_id: str, iteration: int, task_id: str, state_id: int, estimator: str
 ) -> pa.Table:

@@ -1,6 +1,6 @@
 """Numbers and words about a trajectory's steps, for the page and the exported file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,9 +11,11 @@ from graphcredit.store.schema import (
     ESTIMATOR_PARTS,
     LARGEST_NUMBER,
     SMALLEST_COST,
+    STEP_COLUMNS,
     split_estimator_column,
 )
 from graphcredit.viewer.queries.estimators import most_telling_first
+from graphcredit.viewer.widgets.text import label
 
 PART_NAMES: dict[str, str] = {
     "advantage": "",
@@ -59,6 +61,15 @@ def estimators(table: pa.Table) -> list[str]:
         for estimator, part in splits
         if part == "advantage" and (c := table[f"{estimator}_{part}"]).null_count < len(c)
     )
+
+
+def shown_values(row: Mapping[str, Any]) -> list[str]:
+    """Return the words for the values of a step that the schema says how to show."""
+    return [
+        column.shown.format(label(value) if isinstance(value, str) else number(value))
+        for column in STEP_COLUMNS
+        if column.shown and ((value := row[column.name]) is not None or not column.nullable)
+    ]
 
 
 def has_values(table: pa.Table) -> bool:
@@ -114,24 +125,6 @@ def with_parts(drawn: Sequence[Bar]) -> list[tuple[Bar, list[Bar]]]:
 def value_of(table: pa.Table, name: str, step: int) -> float | None:
     """Return a cell; None if it is null or the table has no such column."""
     return table[name][step].as_py() if name in table.column_names else None
-
-
-def replay_lines(replays: pa.Table, index: int) -> list[str]:
-    """Return a line for each replay of a decision: what it was worth, or why nobody knows."""
-    return [_replay_line(row) for row in replays.to_pylist() if row["step_index"] == index]
-
-
-def _replay_line(row: dict[str, Any]) -> str:
-    who = f"Replayed by {row['policy']}"
-    if row["is_acting_policy"] is not True:
-        is_other = row["is_acting_policy"] is False
-        who += " (which did not act here)" if is_other else " (who acted is not known)"
-    if row["failure"] is not None:
-        return f"{who}: not reproducible, {row['failure']}"
-    return (
-        f"{who}, {row['v_plays']} plays: Q {row['q']:.2f} - V {row['v']:.2f} = "
-        f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f} (standard error)"
-    )
 
 
 def largest(table: pa.Table, names: list[str]) -> float:

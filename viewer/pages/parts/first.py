@@ -10,6 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from graphcredit.credit.why.decisions import ComparedDecision, decisions
+from graphcredit.credit.why.recurring import recurring
+from graphcredit.credit.why.sentences import outcome, sentence, trust
 from graphcredit.store.plural import counted
 from graphcredit.viewer.browser_fixes import opened
 from graphcredit.viewer.graph.facts import step_ends
@@ -19,9 +22,6 @@ from graphcredit.viewer.graph.svg import draw_step
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.why.decisions import ComparedDecision, decisions
-from graphcredit.viewer.why.recurring import recurring
-from graphcredit.viewer.why.sentences import outcome, sentence, trust
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.doubts import doubts_of_facts

@@ -26,7 +26,7 @@ from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import outcome
-from graphcredit.viewer.why.side_by_side import winners
+from graphcredit.viewer.steps.side_by_side import winners
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import label, show_box, show_text

@@ -33,7 +33,7 @@ _TRAJECTORIES = (
     *("least", "tags"),
 )
 _STEPS = (
-    *("action", "advantage", "truth", "seen", "true", "q_minus_v"),
+    *("action", "advantage", "truth", "seen", "true"),
     *("task_id", "trajectory_id", "step_index"),
 )
 _OUTCOMES = {"credit in failures": False, "blame in successes": True}

@@ -13,7 +13,7 @@ from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.facts import outcome
-from graphcredit.viewer.why.side_by_side import (
+from graphcredit.viewer.steps.side_by_side import (
     Pair,
     Step,
     aligned,

@@ -180,6 +180,20 @@ def test_a_template_of_a_file_stands_for_that_of_the_model(tmp_path: Path, own: 
     assert (missing.exit_code, "must be a file with a Jinja template" in missing.err) == (2, True)
 
 
+def test_a_hostile_template_is_one_line_and_exit_code_2(tmp_path: Path):
+    log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
+    assert run("import", log, store).exit_code == 0
+    asked = ("--to", "tokens", "--model", save_chat_model(tmp_path / "m"), "--chat-template", file)
+    for template, reason in {
+        "{{ 1 // 0 }}": "division",
+        "{{ 'x' * 6000000000 }}": "memory",
+    }.items():
+        file.write_text(template, encoding="utf-8")
+        ended = run("export", store, tmp_path / "t.parquet", *asked)
+        assert (ended.exit_code, ended.err.count("\n"), reason in ended.err) == (2, 1, True)
+        assert not (tmp_path / "t.parquet").exists()
+
+
 @pytest.mark.slow
 def test_the_new_policy_has_the_template_and_another_is_refused(tmp_path: Path):
     log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"

@@ -327,7 +327,6 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("clipped_high", "share of tokens clipped from above"),
     metric_column("clipped_low", "share clipped from below"),
     metric_column("dual_clipped", "share clipped by the dual clip"),
-    metric_column("gate_mean", "mean weight that the gate of soft-gate left a token"),
     metric_column("approx_kl", "mean of r - 1 - log r against the old policy"),
     metric_column(
         "mismatch_mean",
@@ -351,7 +350,6 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("tokens_per_second", "num_tokens / seconds"),
     metric_column("mfu", "share of the device's peak arithmetic; null where the peak is unknown"),
     metric_column("peak_memory", "bytes on the device; null without one"),
-    metric_column("evaluation", "number that `--evaluate-with` printed; null between checkpoints"),
 )
 """One row per optimizer step, in `training/`. Files may have more metrics: those that an objective
 adds (such as `dual_clipped`) need not be listed here."""

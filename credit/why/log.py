@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect
 
@@ -117,19 +118,19 @@ def _log(rollouts: pa.Table, steps: pa.Table) -> Log:
     names = rollouts.select(["run_id", "iteration", "task_id", "trajectory_id"])
     keys = list(zip(*(names[name].to_pylist() for name in names.column_names[:3]), strict=True))
     is_first = np.array([one != other for one, other in zip(keys[1:], keys, strict=False)])
-    won = _numpy(rollouts["success"]).astype(bool)
-    is_graded = bool(len(won) and _numpy(rollouts["is_graded"]).mean() > 0.5)
+    won = numpy_of(rollouts["success"]).astype(bool)
+    is_graded = bool(len(won) and numpy_of(rollouts["is_graded"]).mean() > 0.5)
     action, actions = _codes(steps["action"])
     told, answers = _codes(steps["told"])
     return Log(
         names=names,
         group=np.concatenate([np.zeros(min(1, len(keys)), int), np.cumsum(is_first, dtype=int)]),
         won=won,
-        outcome=_numpy(rollouts["return"]) if is_graded else won.astype(float),
+        outcome=numpy_of(rollouts["return"]) if is_graded else won.astype(float),
         is_graded=is_graded,
-        truncated=_numpy(rollouts["truncated"]).astype(bool),
-        rollout=_numpy(steps["rollout"]).astype(int),
-        index=_numpy(steps["step_index"]).astype(int),
+        truncated=numpy_of(rollouts["truncated"]).astype(bool),
+        rollout=numpy_of(steps["rollout"]).astype(int),
+        index=numpy_of(steps["step_index"]).astype(int),
         action=action,
         actions=actions,
         told=told,
@@ -137,12 +138,8 @@ def _log(rollouts: pa.Table, steps: pa.Table) -> Log:
     )
 
 
-def _numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    return column.to_numpy(zero_copy_only=False)
-
-
 def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     """Return which of the distinct texts each row has; -1 for null."""
     coded = column.combine_chunks().dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = numpy_of(coded.indices, null=-1)
     return codes.astype(int), coded.dictionary.to_pylist()

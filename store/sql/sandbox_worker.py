@@ -28,10 +28,11 @@ from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormat
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.provenance.freshness import (
+    FRESHNESS_SCHEMA,
     CreditFreshness,
     credit_freshness,
     doubts,
-    freshness_table,
+    freshness_rows,
 )
 from graphcredit.store.schema import arrow_schema
 from graphcredit.store.sql.sandbox import ROWS, QueryRequest
@@ -149,7 +150,8 @@ def _open_locked(
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {sql}")
     for name, sql in DERIVED_VIEWS.items():
         connection.execute(f"CREATE TEMP VIEW {name} AS {sql}")
-    connection.register(CREDIT_STATE, freshness_table(states))
+    rows = freshness_rows(states)
+    connection.register(CREDIT_STATE, pa.Table.from_pylist(rows, schema=FRESHNESS_SCHEMA))
     return connection
 
 

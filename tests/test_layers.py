@@ -113,14 +113,14 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "trainer": (
         *("options", "config", "fingerprint", "data", "batching"),
-        *("model", "messages", "loss", "engine", "cloning", "output"),
+        *("model", "messages", "loss", "engine", "output"),
         *("training_run", "training", "preview"),
     ),
     "viewer": (
         *("config", "sitemap", "origin", "queries", "browser_fixes", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
-    "loop": ("evidence_states", "config", "summary", "layout", "advice", "open", "run", "warmup"),
+    "loop": ("evidence_states", "config", "summary", "layout", "advice", "open", "run"),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),

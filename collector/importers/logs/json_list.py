@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, too_long
+from graphcredit.collector.importers.logs.json_text import refuse_repeated_keys
+from graphcredit.store.files.parse import MAX_DEPTH, refuse_deep
 
 _CHUNK = 4 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -85,11 +87,15 @@ class _Text:
             except json.JSONDecodeError as error:
                 if self._is_whole or not self._is_cut(error):
                     raise self._error(error.msg, error.pos) from None
+            except RecursionError:
+                raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
             else:
                 # `1.` at the end of what is in memory may be a part of `1.5`.
                 behind = self._text[end : end + 3]
                 if self._is_whole or len(behind) == 3 or _NUMBER.sub("", behind):
-                    self._at = end
+                    text, self._at = self._text[self._at : end], end
+                    refuse_deep(value)
+                    refuse_repeated_keys(text.encode("utf-8", "surrogatepass"), value)
                     return value
             self._read_on()
 

@@ -1,15 +1,11 @@
 """Verdicts in another file: `--verdicts`, a report of SWE-bench or a table of ids and scores."""
 
-import json
-import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.files import LINES, decompressed, kind_of
 from graphcredit.collector.importers.logs.records import sound_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.messages.values import (
@@ -41,7 +37,6 @@ NAME = "verdict"
 _MOST_IDS = 1_000_000
 """Each process that reads a log has them in memory, by about 200 bytes each."""
 
-_NOT_SPACE = re.compile(r"\S")
 _NESTED = ("info", "metadata", "meta", "instance", "extra_info")
 _REPORTS = ("report", "test_result")
 _FAILED = ("unresolved_ids", "unresolved", "empty_patch_ids", "no_generation")
@@ -105,35 +100,12 @@ def verdicts_of(path: Path) -> Verdicts:
                     )
         except RecordError as error:
             raise InputError(f"{record.where}: {error}") from None
-        except RecursionError:
-            raise InputError(f"{record.where}: it must be nested less deep") from None
-    _refuse_named_twice(path)
     if not by_id:
         raise InputError(
             f"{path} must have verdicts: resolved_ids, an object of ids and scores, or rows with "
             f"an id ({', '.join(IDS)}) and a score ({', '.join(SCORES)})"
         )
     return Verdicts(by_id)
-
-
-def _refuse_named_twice(path: Path) -> None:
-    """Raise InputError if an object of a JSON file has two values of one name: readers keep one."""
-    if kind_of(path) not in (".json", *LINES):
-        return
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        for name, value in pairs:
-            if fields.setdefault(name, value) != value:
-                raise InputError(f"{path}: {name} must have one value in an object: it has two")
-        return fields
-
-    with path.open("rb") as raw:
-        text = decompressed(raw, path).read().decode(errors="replace").lstrip("\ufeff")
-    decoder, at = json.JSONDecoder(object_pairs_hook=once), 0
-    with suppress(json.JSONDecodeError):  # A reader takes other texts than JSON too.
-        while (begin := _NOT_SPACE.search(text, at)) is not None:
-            at = decoder.raw_decode(text, begin.start())[1]
 
 
 def _of_value(value: object) -> Iterator[tuple[str, bool | float]]:

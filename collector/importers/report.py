@@ -116,6 +116,12 @@ class Tally:
     judged: Judged = field(default_factory=Judged)
     columns: set[str] = field(default_factory=set[str])
     """Fields that `--columns` names and some record had."""
+    beside: tuple[str, ...] = ()
+    """Names of files beside the log that have verdicts."""
+    num_equal: int = 0
+    """Trajectories that are equal to one of another file, and count."""
+    used: set[str] = field(default_factory=set[str])
+    """Those of which a trajectory has its verdict."""
     shown: Callable[[str], str] = str
     """Returns a message with the names of files that users know."""
 
@@ -170,6 +176,8 @@ class Tally:
         self.observed.add(made)
         if self.options.verdicts is not None:
             self.judged.add(made)
+        elif made.verdict.judged_as is not None:
+            self.used.add(made.verdict.judged_as[0])
 
     def differ(self, made: ImportedTrajectory, columns: tuple[str, ...], how: str) -> None:
         """Count a trajectory that the store has with other values.
@@ -255,6 +263,18 @@ class Tally:
     def _warnings(self) -> list[str]:
         counts = self.counts
         notes: list[str] = []
+        if unused := [name for name in self.beside if name not in self.used]:
+            more = f" and {len(unused) - _SHOWN_FIELDS:,} more" * (len(unused) > _SHOWN_FIELDS)
+            notes.append(
+                f"not used: verdicts in {', '.join(unused[:_SHOWN_FIELDS])}{more} beside the log. "
+                "It has its own, another file has them, or they name none of its trajectories; "
+                "--verdicts FILE takes them"
+            )
+        if self.num_equal:
+            notes.append(
+                f"{counted(self.num_equal, 'trajectory')} equal to one of another file: they count "
+                "as attempts of their own. --drop-equal takes them for copies"
+            )
         if counts["missed"]:
             notes.append(
                 f"{self.options.state} found nothing in {counted(counts['missed'], 'state')} of "

@@ -1,10 +1,18 @@
 """The files of a log."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.files import SUFFIXES, log_files
+from graphcredit.collector.importers.logs.files import SUFFIXES, log_files, stem_of
+from graphcredit.collector.importers.logs.places import (
+    NOWHERE,
+    Place,
+    is_path_term,
+    path_rule,
+    task_term,
+)
 from graphcredit.collector.importers.logs.unpacking import UnpackedArchives, is_archive
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import Tally
@@ -30,6 +38,7 @@ class LogFile:
     """Bytes."""
     num_bytes_before: int
     """Bytes of the files before."""
+    place: Place = NOWHERE
 
     def num_bytes_read(self, share: float) -> float:
         """Return the bytes of the log up to a share of this file."""
@@ -48,6 +57,8 @@ class LogSource:
     files: tuple[LogFile, ...]
     unreadable: tuple[tuple[str, str], ...]
     """Folders and archives in it that cannot be read, and why."""
+    beside: tuple[str, ...] = ()
+    """Names of the files beside it that have verdicts."""
     unpacked: UnpackedArchives | None = None
     """Keeps the files of its archives."""
 
@@ -76,6 +87,8 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         check_name("run_id", options.run)
     if options.format is not None:
         format_named(options.format)
+    for field in filter(is_path_term, options.names.values()):
+        path_rule(field)
     files, unreadable = log_files(source)
     root = source if source.is_dir() else source.parent
     unpacked = UnpackedArchives() if any(map(is_archive, files)) else None
@@ -93,7 +106,7 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         options=options,
         names=options.names,
         is_folder=source.is_dir() or unpacked is not None,
-        files=tuple(_numbered(with_roots)),
+        files=tuple(_placed(list(_numbered(with_roots)))),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
         unpacked=unpacked,
     )
@@ -106,6 +119,25 @@ def _numbered(paths: Iterable[tuple[Path, Path]]) -> Iterator[LogFile]:
         size = path.stat().st_size
         yield LogFile(number=number, path=path, root=root, size=size, num_bytes_before=num_bytes)
         num_bytes += size
+
+
+def _placed(files: Sequence[LogFile]) -> Iterator[LogFile]:
+    """Yield files with their places: what the names of files and folders say."""
+    bare = [file.path.relative_to(file.root).with_name(stem_of(file.path)) for file in files]
+    counts, kinds = Counter(bare), Counter(file.path.suffix for file in files)
+    most = next(iter(kinds.most_common(1)), ("", 0))[0]
+    paths = [b.as_posix() for b, file in zip(bare, files, strict=True) if file.path.suffix == most]
+    term = task_term(paths)
+    for file, name in zip(files, bare, strict=True):
+        is_unique = counts[name] == 1
+        place = Place(
+            path=(name if is_unique else file.path.relative_to(file.root)).as_posix(),
+            absolute=file.path.absolute().as_posix(),
+            is_one_of_several=len(files) > 1,
+            task=path_rule(term)(name.as_posix()) if term else None,
+            task_by=term or "",
+        )
+        yield replace(file, place=place)
 
 
 def refuse_no_log(log: LogSource, tally: Tally) -> None:

@@ -47,15 +47,18 @@ def trajectory_of(
     turns = turns_of(rollout.messages)
     if not turns.turns:
         return None
-    judged_as = None
-    if rules.verdicts is not None:
-        rollout, judged_as = rules.verdicts.judged(rollout)
+    rollout, judged_as = rules.judged(rollout)
     states = rules.state(turns.turns)
     final = _final_state(rollout, turns, rules)
     rewards = rules.reward(rollout, turns)
-    if rules.is_reward_chosen or (rollout.reward is None and any(rewards)):
+    if judged_as is not None and not any(rewards):  # the rows of a log of steps may all have 0
+        rewards[-1] = rollout.reward or 0.0
+    has_turns = rules.is_by_turns and rollout.reward is None  # 0 in each turn is a return, too
+    if rules.is_reward_chosen or has_turns or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
     verdict = replace(rules.success(rollout), judged_as=judged_as)
+    if judged_as is not None and rules.verdicts is None:
+        verdict = replace(verdict, by=f"{judged_as[0]} beside the log")
     scores = rules.score(rollout, turns)
     for name, values in (("reward", rewards), ("score", scores.of_turns)):
         for value in values:
@@ -77,13 +80,21 @@ def trajectory_of(
         columns["score"] = scores.of_turns
     if final is not None:
         columns["next_state"][-1] = clean(final)
+    is_by_file, made_id, content = _is_by_file(rollout), "", b""
+    if rollout.trajectory_id:
+        content = _content(task_id, columns)
+    else:
+        made_id = _id_by_content(rollout)
+        if is_by_file:
+            made_id, content = rollout.place.path, made_id.encode()
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
         task_id=task_id,
-        trajectory_id=clean(rollout.trajectory_id or _id_by_content(rollout)),
+        trajectory_id=clean(rollout.trajectory_id or made_id),
         has_own_id=bool(rollout.trajectory_id),
-        content=_content(task_id, columns) if rollout.trajectory_id else b"",
+        is_by_file=is_by_file,
+        content=content,
         num_steps=len(turns.turns),
         verdict=verdict,
         candidates=()
@@ -168,6 +179,12 @@ def _has_other_rewards(messages: list[Message], scores: Sequence[float | None]) 
 def _run_name(run: str | None) -> str:
     """Return the log's name of the run, as it may stand in a path."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", run or "").lstrip(".-_")[:128]
+
+
+def _is_by_file(rollout: LoggedRollout) -> bool:
+    """Return whether the path of its file is the id of a rollout: nothing else but a task is."""
+    is_nameless = not rollout.trajectory_id and rollout.label in ("", rollout.task)
+    return is_nameless and rollout.place.is_only and rollout.place.is_one_of_several
 
 
 def _id_by_content(rollout: LoggedRollout) -> str:

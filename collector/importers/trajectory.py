@@ -48,8 +48,10 @@ class ImportedTrajectory:
     trajectory_id: str
     has_own_id: bool
     """Whether the log has an id for it; otherwise the id is made of its content."""
+    is_by_file: bool
+    """Whether its id is the path of its file, which has no other."""
     content: bytes
-    """A digest of its steps, where the log has an id for it."""
+    """A digest of its steps, where the log has an id for it; of its record, where it is by file."""
     num_steps: int
     verdict: Verdict
     candidates: tuple[str, ...]

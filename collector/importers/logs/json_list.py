@@ -1,9 +1,9 @@
 """Read a long JSON text value by value, so that one value and a few megabytes are in memory."""
 
 import codecs
-import json
 import re
 from collections.abc import Callable, Iterator
+from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, too_long
@@ -11,20 +11,23 @@ from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, too_lon
 _CHUNK = 4 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"[-+.eE0-9]+")
-_decode = json.JSONDecoder().raw_decode
+DECODER = JSONDecoder()
 
 
-def list_items(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Any]:
+def list_items(
+    read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, decoder: JSONDecoder = DECODER
+) -> Iterator[Any]:
     """Yield the items of a JSON list.
 
     Args:
         read: Returns at most so many bytes of the text, none at its end.
         limit: Most characters of one item.
+        decoder: Makes values of the text.
 
     Raises:
         ValueError: It is no JSON from here on, or the item is too long.
     """
-    text = _Text(read, limit)
+    text = _Text(read, limit, decoder)
     text.take("[")
     if text.next_character() == "]":
         return
@@ -35,17 +38,20 @@ def list_items(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> I
     text.take("]")
 
 
-def values(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Any]:
+def values(
+    read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, decoder: JSONDecoder = DECODER
+) -> Iterator[Any]:
     """Yield JSON values that follow one another, with white space or nothing between.
 
     Args:
         read: As for `list_items`.
         limit: Most characters of one value.
+        decoder: As for `list_items`.
 
     Raises:
         ValueError: As `list_items`.
     """
-    text = _Text(read, limit)
+    text = _Text(read, limit, decoder)
     while text.next_character():
         yield text.take_value()
 
@@ -53,7 +59,8 @@ def values(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Itera
 class _Text:
     """A JSON text, of which the part that is read and not taken is in memory."""
 
-    def __init__(self, read: Callable[[int], bytes], limit: int) -> None:
+    def __init__(self, read: Callable[[int], bytes], limit: int, decoder: JSONDecoder) -> None:
+        self._decode = decoder.raw_decode
         self._read = read
         self._limit = limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
@@ -81,8 +88,8 @@ class _Text:
         self.next_character()
         while True:
             try:
-                value, end = _decode(self._text, self._at)
-            except json.JSONDecodeError as error:
+                value, end = self._decode(self._text, self._at)
+            except JSONDecodeError as error:
                 if self._is_whole or not self._is_cut(error):
                     raise self._error(error.msg, error.pos) from None
             else:
@@ -93,7 +100,7 @@ class _Text:
                     return value
             self._read_on()
 
-    def _is_cut(self, error: json.JSONDecodeError) -> bool:
+    def _is_cut(self, error: JSONDecodeError) -> bool:
         """Return whether the end of what is in memory may be why a value cannot be read."""
         is_near_end = error.pos > len(self._text) - 16
         return is_near_end or error.msg.startswith("Unterminated string")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from graphcredit.collector.importers.logs.places import NOWHERE, Place
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
@@ -158,6 +159,8 @@ class LoggedRollout:
     is_steps: bool = False
     """Whether the log is one of steps: each has its own reward, and messages after the last one
     show the state that it led to."""
+    place: Place = NOWHERE
+    """Where it was read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from graphcredit.collector.importers.logs.files import kind_of, stem_of
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.recognition import recognised
 from graphcredit.collector.importers.rules.verdicts import SUFFIXES, TEXTS, verdicts_of
-from graphcredit.collector.importers.sources import LogFile, LogSource
+from graphcredit.collector.importers.sources import LogFile, LogSource, placed
 from graphcredit.store.errors import InputError
 
 _NAMES = re.compile(
@@ -35,7 +35,7 @@ def with_verdicts(log: LogSource) -> LogSource:
     found = {path: _judged(path.parent) for path in _candidates(log.source) if _is_plain(path, log)}
     if not found:
         return log
-    files = [file for file in log.files if file.path not in found]
+    files = list(placed([file for file in log.files if file.path not in found]))
     numbers = Counter(folder for file in files for folder in file.path.parents)
     by_folder: defaultdict[Path, list[Path]] = defaultdict(list)
     for path, folder in found.items():

@@ -71,9 +71,9 @@ class Copies:
                 f"the id of a trajectory must be unique: {made.trajectory_id!r} is that of an "
                 "earlier one with other steps, and neither goes on from the other"
             )
-        if self._in_file[key] <= self._more[key] + 1:  # others were read from other files
-            if self._drop_equal or any(map(_is_marked, texts())):
-                return None
+        may_be_copy = self._in_file[key] <= self._more[key] + 1  # of one in another file
+        if may_be_copy and (self._drop_equal or any(map(_is_marked, texts()))):
+            return None
         self._more[key] += 1
         self.num_equal += made.origin.file != self._known[key]
         if made.is_by_file:
@@ -84,8 +84,10 @@ class Copies:
 _PAIR = re.compile(
     r'(?i)(?<!\\)"([\w.-]*(?:id|time|stamp|date|created|created_?at|ts))": ?"?([^",\\}\]]{8,})'
 )
-_COMMON = ("task", "instance", "group", "problem", "question", "example", "prompt", "model")
-_COMMON += ("item", "data", "env", "game", "scenario", "user", "agent", "parent", "seed", "valid")
+_COMMON = (
+    *("task", "instance", "group", "problem", "question", "example", "prompt", "model", "item"),
+    *("data", "env", "game", "scenario", "user", "agent", "parent", "seed", "valid"),
+)
 """How the names of fields begin that rollouts of a task have in common."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|1\d{9}")

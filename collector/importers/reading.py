@@ -14,7 +14,12 @@ from graphcredit.collector.importers.logs.names import named, names_in_path
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
-from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, joined
+from graphcredit.collector.importers.messages.values import (
+    MALFORMED,
+    RecordError,
+    is_unique,
+    joined,
+)
 from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
@@ -141,7 +146,8 @@ def rollouts_of_record(
                 rollouts.append(_in_file(in_trial(item, file.path, file.root), file, rules))
     if rollouts:
         tally.cover(row, record.value, rollouts)
-    return rollouts
+    is_one = len(rollouts) == 1
+    return [with_own_names(each, is_one=is_one) if row.is_loose else each for each in rollouts]
 
 
 def trajectory_of_rollout(
@@ -173,6 +179,26 @@ def _in_file(rollout: LoggedRollout, file: LogFile, rules: Rules) -> LoggedRollo
     if trajectory is not None:
         rollout = replace(rollout, label=joined(task, trajectory))
     return replace(rollout, place=file.place)
+
+
+def with_own_names(rollout: LoggedRollout, *, is_one: bool) -> LoggedRollout:
+    """Return a rollout with the run, iteration and id that its record names as a store does.
+
+    Its id is one only beside a run or an iteration: other programs count from 0 for each task.
+    """
+    run, iteration, own = map(rollout.record.get, ("run_id", "iteration", "trajectory_id"))
+    if rollout.is_steps or (run is None and iteration is None and own is None):
+        return rollout
+    if rollout.run is None and isinstance(run, str) and not is_unique(run):
+        rollout = replace(rollout, run=run)
+    if rollout.iteration is None and type(iteration) is int:
+        rollout = replace(rollout, iteration=iteration)
+    if rollout.trajectory_id is None and isinstance(own, str) and is_one:
+        if run is not None or iteration is not None:
+            return replace(rollout, trajectory_id=own)
+        if rollout.label in ("", rollout.task):
+            return replace(rollout, label=joined(rollout.task, own))
+    return rollout
 
 
 def _items(record: Record, row: LogFormat) -> Rollouts:

@@ -11,6 +11,7 @@ from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omis
 from graphcredit.collector.importers.messages.tokens import WITHOUT_TOKENS
 from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.prompts import OUTCOMES
 from graphcredit.collector.importers.rules.judged import Judged
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
@@ -287,10 +288,13 @@ class Tally:
             )
         if counts["unjudged"]:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
+            like = next((n for n in self.candidates if any(w in n.lower() for w in OUTCOMES)), None)
+            hint = "" if like is None else f". --columns reward={like} takes {like}"
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "
-                f"--verdicts a file with them; numbers and flags of these records: {numbers}"
+                f"--verdicts a file with them; numbers and flags of these records: "
+                f"{numbers}{hint}"
             )
         if counts["reward_of_success"]:
             notes.append(

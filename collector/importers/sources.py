@@ -15,6 +15,7 @@ from graphcredit.collector.importers.logs.places import (
 )
 from graphcredit.collector.importers.logs.unpacking import UnpackedArchives, is_archive
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.prompts import Prompts
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.table import format_named
@@ -106,7 +107,7 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         options=options,
         names=options.names,
         is_folder=source.is_dir() or unpacked is not None,
-        files=tuple(_placed(list(_numbered(with_roots)))),
+        files=tuple(placed(list(_numbered(with_roots)))),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
         unpacked=unpacked,
     )
@@ -121,7 +122,7 @@ def _numbered(paths: Iterable[tuple[Path, Path]]) -> Iterator[LogFile]:
         num_bytes += size
 
 
-def _placed(files: Sequence[LogFile]) -> Iterator[LogFile]:
+def placed(files: Sequence[LogFile]) -> Iterator[LogFile]:
     """Yield files with their places: what the names of files and folders say."""
     bare = [file.path.relative_to(file.root).with_name(stem_of(file.path)) for file in files]
     counts, kinds = Counter(bare), Counter(file.path.suffix for file in files)
@@ -172,6 +173,13 @@ def refuse_unknown_names(
             f"{' or '.join(sorted(options.names.values()))}"
         )
     refuse_unknown_success(options, made, tally)
+    if options.group == "auto" and not tally.success_by:
+        prompts = Prompts()
+        for each in made:
+            prompts.add(each)
+        if (mixed := prompts.sentence()) is not None:
+            one = f"--group {prompts.grouped_by} takes them for one all the same"
+            raise InputError(f"{mixed}; {one}")
     if options.score == "auto" or not made or tally.success_by:
         return
     if all(each.counts["unscored"] for each in made):

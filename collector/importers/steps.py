@@ -140,7 +140,14 @@ def _begun(columns: Mapping[str, list[Any]], turns: Turns, *, is_steps: bool) ->
     then = digest(states[1]) if len(states) > 1 else b""
     is_said = not (is_steps or turns.turns[0].message.tool_calls)
     words = action[:_WORDS] if is_said else ""
-    return Begun(state=digest(states[0]), action=digest(action), then=then, words=words)
+    prompt = clean(text_of(turns.turns[0].seen))
+    return Begun(
+        state=digest(states[0]),
+        action=digest(action),
+        then=then,
+        prompt=digest(prompt) if prompt else b"",
+        words=words,
+    )
 
 
 def digest(text: str) -> bytes:

@@ -34,6 +34,8 @@ class Begun:
     action: bytes
     then: bytes
     """The state after it; empty if there is none."""
+    prompt: bytes
+    """What was said before the first action; empty if nothing was."""
     words: str
     """The beginning of the action; empty if it calls a tool."""
 

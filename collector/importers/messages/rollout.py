@@ -259,5 +259,10 @@ def prompt_name(messages: tuple[Message, ...]) -> str:
     turns = turns_of(messages)
     prompt = turns.turns[0].seen if turns.turns else turns.after
     content = json.dumps([(message.role, message.text) for message in prompt])
-    words = " ".join(text_of(prompt).split())[:48].rstrip()
-    return f"{words}{NO_WORDS}{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    return words_of(text_of(prompt), content)
+
+
+def words_of(text: str, content: str | None = None) -> str:
+    """Return the first words of a text, and a digest of it or of other content."""
+    words = " ".join(text.split())[:48].rstrip()
+    return f"{words}{NO_WORDS}{hashlib.sha256((content or text).encode()).hexdigest()[:12]}"

@@ -109,8 +109,9 @@ class Rules:
             for path in rollout.place.verdicts:
                 verdicts = verdicts_of(path)
                 judged, by = verdicts.judged(rollout)
-                if by is None and verdicts.alone is not None and rollout.place.is_only:
-                    judged, by = with_verdict(rollout, verdicts.alone), ("", "")
+                if verdicts.alone is not None:
+                    judged = with_verdict(rollout, verdicts.alone)
+                    by = ("", "") if rollout.place.is_only else None
                 if by is not None:
                     return judged, (path.name, by[1])
         return rollout, None

@@ -51,6 +51,9 @@ class ImportOptions(Options):
     """How good the state after each turn is, by whoever judged it: a field of the message or of its
     results, or a list of the record with a number or null for each turn, such as info.turn_scores.
     auto: turn_scores, step_scores or state_scores, and what the format has."""
+    agent: str | None = None
+    """Of several agents of a log, take the steps of this one: what others say is what it sees. By
+    default the steps of all."""
     run: str | None = None
     """The run to record; by default the run that the log names, else 'imported'."""
     iteration: Count | None = None

@@ -165,7 +165,8 @@ def trajectory_of_rollout(
             tally.lose_image(record.where, image)
         made = trajectory_of(rollout, rules, origin)
         if made is None:
-            tally.leave_out(Omission(reason="record without a message of the policy"))
+            of = "policy" if rules.agent is None else f"agent {rules.agent!r}"
+            tally.leave_out(Omission(reason=f"record without a message of the {of}"))
     if made is not None:
         yield made
 

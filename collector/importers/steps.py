@@ -16,6 +16,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Turn,
     Turns,
+    only_agent,
     text_of,
     turns_of,
 )
@@ -44,6 +45,8 @@ def trajectory_of(
     rollout: LoggedRollout, rules: Rules, origin: Origin = UNKNOWN
 ) -> ImportedTrajectory | None:
     """Return the trajectory that a rollout becomes; None if the policy has no message in it."""
+    if rules.agent is not None:
+        rollout = only_agent(rollout, rules.agent)
     turns = turns_of(rollout.messages)
     if not turns.turns:
         return None
@@ -209,7 +212,7 @@ def _columns(
     rollout: LoggedRollout, turns: Turns, states: States, rewards: list[float], verdict: Verdict
 ) -> dict[str, list[Any]]:
     texts = [clean(text) for text in states.texts]
-    observations = [clean(text_of(turn.seen, system=True)) for turn in turns.turns]
+    observations = [clean(text_of((*turn.heard, *turn.seen), system=True)) for turn in turns.turns]
     results = [turn.seen for turn in turns.turns[1:]] + [turns.after]
     columns: dict[str, list[Any]] = {
         "state": texts,

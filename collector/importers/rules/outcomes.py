@@ -95,6 +95,8 @@ class Rules:
     """Whether the reward is a sum of named ones, in place of the log's own."""
     is_by_turns: bool
     """Whether each turn has its reward."""
+    agent: str | None
+    """The agent whose steps are taken; all by default."""
     run: str | None
     iteration: int | None
 
@@ -157,6 +159,7 @@ def rules_of(options: ImportOptions) -> Rules:
         score=score_rule(options.score),
         is_reward_chosen=options.reward not in ("end", "turns"),
         is_by_turns=options.reward == "turns",
+        agent=options.agent,
         run=options.run,
         iteration=options.iteration,
     )

@@ -104,7 +104,7 @@ def last_seen(turns: Sequence[Turn]) -> list[str]:
     texts: list[str] = []
     for turn in turns:
         named = turn.seen[-1].state if turn.seen else None
-        text = text_of(turn.seen) if named is None else named
+        text = text_of(turn.prompt) if named is None else named
         texts.append(text or (texts[-1] if texts else NOTHING_SEEN))
     return texts
 

@@ -30,7 +30,7 @@ def with_verdicts(log: LogSource) -> LogSource:
 
     One verdict alone is of the only log below its folder; a table is of all logs below its folder.
     """
-    if log.options.verdicts is not None or log.unpacked is not None:
+    if log.options.verdicts is not None:
         return log
     found = {path: _judged(path.parent) for path in _candidates(log.source) if _is_plain(path, log)}
     if not found:

@@ -73,7 +73,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         InputError: The source is no log of a known format.
     """
     log = with_effects(with_threshold(with_verdicts(log_at(Path(source), options))))
-    tally = Tally(options=log.options, shown=log.shown, beside=log.beside)
+    tally = Tally(options=log.options, beside=log.beside)
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     trajectories = _trajectories(log, tally)

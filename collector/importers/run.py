@@ -71,7 +71,7 @@ def import_log(
     """
     options = options or ImportOptions()
     log = with_effects(with_threshold(with_verdicts(log_at(Path(source), options))))
-    tally = Tally(options=log.options, shown=log.shown, beside=log.beside)
+    tally = Tally(options=log.options, beside=log.beside)
     copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)
     with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:

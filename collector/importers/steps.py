@@ -9,6 +9,7 @@ from typing import Any
 
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
 from graphcredit.collector.importers.messages.as_chat import chat_of
+from graphcredit.collector.importers.messages.cut import cuts_of
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
@@ -59,7 +60,14 @@ def trajectory_of(
     has_turns = rules.is_by_turns and rollout.reward is None  # 0 in each turn is a return, too
     if rules.is_reward_chosen or has_turns or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
-    verdict = replace(rules.success(rollout), judged_as=judged_as)
+    decided = rules.decided | ({"reward", "success"} if judged_as is not None else set())
+    stated = {name: [*v] for name, v in rollout.columns.items() if name not in decided}
+    verdict = replace(
+        Verdict(success=rollout.success, by="the log")
+        if "success" in stated
+        else rules.success(rollout),
+        judged_as=judged_as,
+    )
     if judged_as is not None and rules.verdicts is None:
         verdict = replace(verdict, by=f"{judged_as[0]} beside the log")
     scores = rules.score(rollout, turns)
@@ -90,6 +98,7 @@ def trajectory_of(
         made_id = _id_by_content(rollout)
         if is_by_file:
             made_id, content = rollout.place.path, made_id.encode()
+    columns |= stated
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
@@ -239,12 +248,14 @@ def _columns(
 def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
     """Return the messages of each step as the log has them, and as a chat, as JSON."""
     extras: list[dict[str, Any]] = []
-    for turn in turns.turns:
+    for turn, is_cut in zip(turns.turns, cuts_of(rollout, turns), strict=True):
         extra: dict[str, Any] = {"message": turn.message.source}
         if seen := [message.source for message in turn.seen if message.source]:
             extra["seen"] = seen
         if (chat := chat_of(turn)) is not None:
             extra["chat"] = chat
+        if is_cut:
+            extra["cut"] = True
         extras.append(extra)
     if rollout.info:
         extras[0]["log"] = rollout.info

@@ -30,6 +30,8 @@ class ToolCall:
     """JSON with sorted keys, so that equal calls have equal texts; the log's text if not JSON."""
     id: str | None = field(default=None, compare=False)
     """Tells whether two places of a log have one call. No part of an action."""
+    logged: Any = field(default=None, compare=False)
+    """The arguments as the log has them, in their order; None: as in `arguments`."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"
@@ -84,6 +86,8 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     calls_text: str = ""
     """The text that its calls were read from, where the log has them in words."""
+    said: str = ""
+    """Its text as the log has it, where reasoning or calls were taken out of it."""
     action: str | None = None
     """The action that was run, where the log names it; by default it is made from the message."""
     is_context: bool = False
@@ -161,6 +165,8 @@ class LoggedRollout:
     show the state that it led to."""
     place: Place = NOWHERE
     """Where it was read."""
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    """Columns of the steps that the log has as the store does, checked: a value for each turn."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -283,7 +289,7 @@ def only_agent(rollout: LoggedRollout, name: str) -> LoggedRollout:
         message if not message.is_answer or agent_of(message) == name else _said(message)
         for message in rollout.messages
     )
-    return replace(rollout, messages=tuple(messages))
+    return replace(rollout, messages=tuple(messages), columns={})
 
 
 def text_of(messages: tuple[Message, ...], *, system: bool = False) -> str:

@@ -18,7 +18,9 @@ from graphcredit.collector.importers.messages.values import (
     parse_json,
 )
 
-_OPEN, _OPEN_FUNCTION = "<tool_call>", "<function="
+OPEN, _OPEN_FUNCTION = "<tool_call>", "<function="
+"""What a call in a text begins with."""
+
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 _BARE = re.compile(r"(<function=[^>\s]+>.*?</function>)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
@@ -32,7 +34,7 @@ def opened_words(message: Message) -> Message:
     A text with a call that cannot be read stays as it is.
     """
     if message.role == ASSISTANT:
-        has_calls = _OPEN in message.text or _OPEN_FUNCTION in message.text
+        has_calls = OPEN in message.text or _OPEN_FUNCTION in message.text
         return _with_calls(message) if has_calls else message
     is_result = message.role in (TOOL, USER) and message.text.startswith("<tool_response>")
     if not is_result or _RESULT.sub("", message.text):
@@ -43,19 +45,21 @@ def opened_words(message: Message) -> Message:
 def _with_calls(message: Message) -> Message:
     if message.tool_calls:
         return message
-    marked = _CALL if _OPEN in message.text else _BARE
+    marked = _CALL if OPEN in message.text else _BARE
     calls = [_call(text) for text in marked.findall(message.text)]
     sound = tuple(call for call in calls if call is not None)
     if len(sound) < len(calls) or not calls:
         return message
     words = marked.sub("", message.text).strip()
-    return replace(message, text=words, tool_calls=sound, calls_text=message.text)
+    said = message.said or message.text
+    return replace(message, text=words, tool_calls=sound, calls_text=message.text, said=said)
 
 
 def _call(text: str) -> ToolCall | None:
     """Return a call: an object with a name and arguments, or a function with parameters in tags."""
     if function := _FUNCTION.fullmatch(text):
-        return ToolCall(function[1], canonical(dict(_PARAMETER.findall(function[2]))))
+        values = dict(_PARAMETER.findall(function[2]))
+        return ToolCall(function[1], canonical(values), None, values)
     try:
         return tool_call(fields_of(parse_json(text)), "a call")
     except RecordError:

@@ -97,6 +97,8 @@ class Rules:
     """Whether each turn has its reward."""
     agent: str | None
     """The agent whose steps are taken; all by default."""
+    decided: frozenset[str]
+    """Columns that an option decides, also where a log has them as the store does."""
     run: str | None
     iteration: int | None
 
@@ -142,6 +144,18 @@ def labels_of(record: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+_DEFAULTS = ImportOptions()
+_STATES, _ENDS = ("state", "next_state"), ("terminated", "truncated", "success")
+_DECIDES: Mapping[str, tuple[str, ...]] = {
+    "state": _STATES,
+    "decimals": _STATES,
+    "success": _ENDS,
+    "verdicts": _ENDS,
+    "reward": ("reward",),
+    "score": ("score",),
+}
+
+
 def rules_of(options: ImportOptions) -> Rules:
     """Return the rules that the options name.
 
@@ -160,6 +174,12 @@ def rules_of(options: ImportOptions) -> Rules:
         is_reward_chosen=options.reward not in ("end", "turns"),
         is_by_turns=options.reward == "turns",
         agent=options.agent,
+        decided=frozenset(
+            column
+            for option, columns in _DECIDES.items()
+            if getattr(options, option) != getattr(_DEFAULTS, option)
+            for column in columns
+        ),
         run=options.run,
         iteration=options.iteration,
     )

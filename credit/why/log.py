@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect
 
@@ -119,24 +120,24 @@ def _log(rollouts: pa.Table, steps: pa.Table) -> Log:
     names = rollouts.select(["run_id", "iteration", "task_id", "trajectory_id"])
     keys = list(zip(*(names[name].to_pylist() for name in names.column_names[:3]), strict=True))
     is_first = np.array([one != other for one, other in zip(keys[1:], keys, strict=False)])
-    won = _numpy(rollouts["success"]).astype(bool)
-    is_graded = bool(len(won) and _numpy(rollouts["is_graded"]).mean() > 0.5)
+    won = numpy_of(rollouts["success"]).astype(bool)
+    is_graded = bool(len(won) and numpy_of(rollouts["is_graded"]).mean() > 0.5)
     group = np.concatenate([np.zeros(min(1, len(keys)), int), np.cumsum(is_first, dtype=int)])
-    rollout = _numpy(steps["rollout"]).astype(int)
+    rollout = numpy_of(steps["rollout"]).astype(int)
     action, actions = _codes(steps["action"])
     told, answers = _codes(steps["told"])
     return Log(
         names=names,
         group=group,
         won=won,
-        outcome=_numpy(rollouts["return"]) if is_graded else won.astype(float),
+        outcome=numpy_of(rollouts["return"]) if is_graded else won.astype(float),
         is_graded=is_graded,
-        truncated=_numpy(rollouts["truncated"]).astype(bool),
+        truncated=numpy_of(rollouts["truncated"]).astype(bool),
         rollout=rollout,
-        index=_numpy(steps["step_index"]).astype(int),
+        index=numpy_of(steps["step_index"]).astype(int),
         action=action,
         actions=actions,
-        state=_states(_numpy(steps["state"]).astype(int), group[rollout]),
+        state=_states(numpy_of(steps["state"]).astype(int), group[rollout]),
         told=told,
         answers=answers,
     )
@@ -148,12 +149,8 @@ def _states(state: Ints, group: Ints) -> Ints:
     return np.where(state < 0, -1, np.unique(code, return_inverse=True)[1])
 
 
-def _numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    return column.to_numpy(zero_copy_only=False)
-
-
 def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     """Return which of the distinct texts each row has; -1 for null."""
     coded = column.combine_chunks().dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = numpy_of(coded.indices, null=-1)
     return codes.astype(int), coded.dictionary.to_pylist()

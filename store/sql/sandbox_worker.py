@@ -7,11 +7,10 @@ SELECT can contain a COPY that overwrites a file.
 
 import json
 import re
-import resource
-import signal
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +18,36 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from graphcredit.store.confined.limits import (
+    MIB,
+    TOO_LARGE,
+    limit_memory,
+    limit_process,
+    limit_time,
+)
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.provenance.freshness import (
+    FRESHNESS_SCHEMA,
     CreditFreshness,
     credit_freshness,
     doubts,
-    freshness_table,
+    freshness_rows,
 )
 from graphcredit.store.schema import arrow_schema
-from graphcredit.store.sql.sandbox import MIB, ROWS, TOO_LARGE, QueryRequest
+from graphcredit.store.sql.sandbox import ROWS, QueryRequest
 from graphcredit.store.sql.views import (
     BASE_VIEWS,
     CREDIT_STATE,
     DERIVED_VIEWS,
+    OF_CREDIT,
     VIEW_NAMES,
     BaseView,
     base_view_sql,
+    named_views,
     view_files,
 )
-
-_OVERHEAD = 144 * MIB
-"""Memory of the process beyond the query's limit, for Python's objects and a batch of rows."""
 
 _OUT_OF_MEMORY = ("out of memory", "memory allocation failed", "bad_alloc")
 """Parts of the out-of-memory messages of DuckDB and its libraries, in lower case."""
@@ -85,7 +91,8 @@ def main() -> None:
     Exit with `TOO_LARGE` if memory runs out.
     """
     request = QueryRequest(**json.loads(sys.stdin.buffer.read()))
-    limit_process(request)
+    limit_process(request.memory)
+    limit_time(request.seconds)
     try:
         answer = _run(request)
     except (SchemaError, StoreFormatError) as error:
@@ -95,42 +102,6 @@ def main() -> None:
     except MemoryError:
         raise SystemExit(TOO_LARGE) from None
     sys.stdout.buffer.write(json.dumps(answer).encode())
-
-
-def limit_process(request: QueryRequest) -> None:
-    """Let the system kill this process at the deadline, and limit its memory and files.
-
-    The default action of SIGALRM kills the process, whatever code is running.
-    """
-    limit_memory(request.memory)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, request.seconds)
-
-
-def limit_memory(memory: int) -> None:
-    """Limit this process's own memory to `memory` plus `_OVERHEAD`.
-
-    DuckDB's own limit ignores its lists, strings, aggregates and results, so the system enforces
-    one. It counts every writable page, touched or not; the limit is set to the current count plus
-    the memory that is still free to use. Pages of libraries do not count: the system decides how
-    many are resident, and can drop them.
-    """
-    sizes = _memory_sizes()
-    free = memory + _OVERHEAD - sizes["RssAnon"]
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (sizes["VmData"] + max(free, 0), most))
-
-
-def _memory_sizes() -> dict[str, int]:
-    """Return the memory sizes of this process in bytes, under the names of /proc/self/status."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return {
-        name: int(value.removesuffix(" kB")) << 10
-        for name, _, value in (line.partition(":") for line in lines)
-        if value.endswith(" kB")
-    }
 
 
 def _run(request: QueryRequest) -> dict[str, Any]:
@@ -143,12 +114,19 @@ def _run(request: QueryRequest) -> dict[str, Any]:
     """
     started = time.perf_counter()
     try:
-        states = credit_freshness(Store(Path(request.root)))
-        connection = _open_locked(Path(request.root), request.memory, states)
+        connection = _open_locked(request.memory)
         limit_memory(request.memory)  # again: thread stacks count, though they stay empty
         _check_statement(connection, request.sql)
-        query = _VIEWS if _SHOW_TABLES.fullmatch(request.sql) else request.sql
-        reader = connection.sql(query).to_arrow_reader(2048)
+        lists_views = _SHOW_TABLES.fullmatch(request.sql)
+        query = _VIEWS if lists_views else request.sql
+        names = frozenset[str]() if lists_views else named_views(request.sql)
+        states = _create_views(connection, Path(request.root), names)
+        try:
+            relation = connection.sql(query)
+        except duckdb.CatalogException:  # it has a name that is not in its text, or a wrong one
+            states += _create_views(connection, Path(request.root), set(VIEW_NAMES) - names)
+            relation = connection.sql(query)
+        reader = relation.to_arrow_reader(2048)
         num_left_out = _send(reader, request, started + request.seconds / 2)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         # An error between two batches of rows is an OSError with DuckDB's message.
@@ -164,9 +142,7 @@ def _run(request: QueryRequest) -> dict[str, Any]:
     }
 
 
-def _open_locked(
-    root: Path, memory: int, states: list[CreditFreshness]
-) -> duckdb.DuckDBPyConnection:
+def _open_locked(memory: int) -> duckdb.DuckDBPyConnection:
     pa.set_cpu_count(_THREADS)
     pa.set_io_thread_count(_THREADS)
     connection = duckdb.connect(
@@ -176,14 +152,24 @@ def _open_locked(
     # Lock first: the column names below come from files that anyone may have written.
     for lock in _LOCKS:
         connection.execute(lock)
-    for view in BASE_VIEWS:
+    return connection
+
+
+def _create_views(
+    connection: duckdb.DuckDBPyConnection, root: Path, names: Set[str]
+) -> list[CreditFreshness]:
+    """Make some views, and return how fresh the credit is that they show."""
+    for view in (view for view in BASE_VIEWS if view.name in names):
         fields, sources = _register(connection, root, view)
         sql = base_view_sql(view.all_columns(fields), sources)
         connection.execute(f"CREATE TEMP VIEW {view.name} AS {sql}")
-    for name, sql in DERIVED_VIEWS.items():
-        connection.execute(f"CREATE TEMP VIEW {name} AS {sql}")
-    connection.register(CREDIT_STATE, freshness_table(states))
-    return connection
+    for name in (name for name in DERIVED_VIEWS if name in names):
+        connection.execute(f"CREATE TEMP VIEW {name} AS {DERIVED_VIEWS[name]}")
+    states = credit_freshness(Store(root)) if names & OF_CREDIT else []
+    if CREDIT_STATE in names:
+        rows = freshness_rows(states)
+        connection.register(CREDIT_STATE, pa.Table.from_pylist(rows, schema=FRESHNESS_SCHEMA))
+    return states
 
 
 def _register(

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.collector.importers.trajectory import ImportedTrajectory, Partition
-from graphcredit.collector.recording.arrays import array_of
 from graphcredit.collector.recording.validation import DEFAULTS
+from graphcredit.store.parquet.numbers import array_of
 from graphcredit.store.schema import STEP_SCHEMA
 
 BATCH_CHARACTERS = 4 << 20
@@ -81,7 +81,8 @@ class _Draft:
         for name in columns.keys() - given.keys():
             columns[name].extend(repeat(DEFAULTS.get(name), length))
         self._num_steps[key] += length
-        self.num_characters += sum(map(len, chain(given["state"], given["extra"])))
+        texts = filter(None, chain(given["state"], given["extra"]))
+        self.num_characters += sum(map(len, texts))
         contents = (image.content for image in made.images)
         self.num_characters += sum(len(each) for each in contents if isinstance(each, bytes))
         paths = given.get("images", ())

@@ -71,7 +71,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         InputError: The source is no log of a known format.
     """
     log = with_effects(with_threshold(log_at(Path(source), options)))
-    tally = Tally(options=log.options, shown=log.shown)
+    tally = Tally(options=log.options)
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     trajectories = _trajectories(log, tally)

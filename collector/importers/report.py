@@ -1,7 +1,7 @@
 """The report of an import: all that was read, made, left out or refused."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -116,8 +116,6 @@ class Tally:
     judged: Judged = field(default_factory=Judged)
     columns: set[str] = field(default_factory=set[str])
     """Fields that `--columns` names and some record had."""
-    shown: Callable[[str], str] = str
-    """Returns a message with the names of files that users know."""
 
     def read_file(self, format_name: str) -> None:
         """Count a file of a format."""
@@ -185,18 +183,11 @@ class Tally:
         report.difference = report.difference or how
         self.groups[made.run_id, made.iteration, made.task_id] += 1
 
-    def _shown(self, rows: Iterable[BadRow]) -> list[BadRow]:
-        shown = self.shown
-        return [BadRow(where=shown(row.where), reason=shown(row.reason)) for row in rows]
-
     def report(self) -> ImportReport:
         """Return the counts so far."""
         counts, path = self.counts, self.options.verdicts
         return replace(
             self.sums,
-            other_files=list(map(self.shown, self.sums.other_files)),
-            bad_rows=self._shown(self.sums.bad_rows),
-            bad_images=self._shown(self.sums.bad_images),
             num_steps=counts["steps"],
             num_groups=len(self.groups),
             num_single_groups=sum(size == 1 for size in self.groups.values()),

@@ -66,7 +66,7 @@ def import_log(
     """
     options = options or ImportOptions()
     log = with_effects(with_threshold(log_at(Path(source), options)))
-    tally, copies = Tally(options=log.options, shown=log.shown), Copies()
+    tally, copies = Tally(options=log.options), Copies()
     total = max(log.num_bytes, 1)
     with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:
         writer: ImportWriter | None = None

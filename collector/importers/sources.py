@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.files import SUFFIXES, log_files
-from graphcredit.collector.importers.logs.unpacking import UnpackedArchives, is_archive
+from graphcredit.collector.importers.logs.files import SUFFIXES, is_archive, log_files
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
@@ -47,13 +46,7 @@ class LogSource:
     is_folder: bool
     files: tuple[LogFile, ...]
     unreadable: tuple[tuple[str, str], ...]
-    """Folders and archives in it that cannot be read, and why."""
-    unpacked: UnpackedArchives | None = None
-    """Keeps the files of its archives."""
-
-    def shown(self, text: str) -> str:
-        """Return a message with the names that users know, also of files in archives."""
-        return text if self.unpacked is None else self.unpacked.shown(text)
+    """Folders and files in it that cannot be read, and why."""
 
     @property
     def num_bytes(self) -> int:
@@ -66,7 +59,7 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
 
     Raises:
         OptionError: An option is not right.
-        InputError: The name of the run is none.
+        InputError: The name of the run is none, or the source is an archive.
         PathError: There is no source.
     """
     if not source.exists():
@@ -76,33 +69,26 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         check_name("run_id", options.run)
     if options.format is not None:
         format_named(options.format)
+    if source.is_file() and is_archive(source):
+        raise InputError(
+            f"{source} must be unpacked first: it is an archive. Name the folder of its files then"
+        )
     files, unreadable = log_files(source)
     root = source if source.is_dir() else source.parent
-    unpacked = UnpackedArchives() if any(map(is_archive, files)) else None
-    with_roots: list[tuple[Path, Path]] = []
-    for path in files:
-        if unpacked is None or not is_archive(path):
-            with_roots.append((path, root))
-            continue
-        folder, damage = unpacked.add(path)
-        inner, errors = log_files(folder)
-        with_roots += ((each, folder) for each in inner if not is_archive(each))
-        unreadable += [*errors, *([damage] if damage else [])]
     return LogSource(
         source=source,
         options=options,
         names=options.names,
-        is_folder=source.is_dir() or unpacked is not None,
-        files=tuple(_numbered(with_roots)),
+        is_folder=source.is_dir(),
+        files=tuple(_numbered(files, root)),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
-        unpacked=unpacked,
     )
 
 
-def _numbered(paths: Iterable[tuple[Path, Path]]) -> Iterator[LogFile]:
-    """Yield files, given each with its root."""
+def _numbered(paths: Iterable[Path], root: Path) -> Iterator[LogFile]:
+    """Yield the files of a root."""
     num_bytes = 0
-    for number, (path, root) in enumerate(paths):
+    for number, path in enumerate(paths):
         size = path.stat().st_size
         yield LogFile(number=number, path=path, root=root, size=size, num_bytes_before=num_bytes)
         num_bytes += size
@@ -116,8 +102,7 @@ def refuse_no_log(log: LogSource, tally: Tally) -> None:
     what = f"none of its {len(log.files)} files is one. In {others[0]} " if others else ""
     what = what if log.is_folder else ""
     look = tally.look or f"it has no file that ends in {', '.join(SUFFIXES)}"
-    reason = f"{log.source} must be a log of a known format: {what}{look}"
-    raise InputError(log.shown(reason))
+    raise InputError(f"{log.source} must be a log of a known format: {what}{look}")
 
 
 def refuse_missing_columns(log: LogSource, tally: Tally) -> None:

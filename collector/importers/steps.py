@@ -56,7 +56,13 @@ def trajectory_of(
     rewards = rules.reward(rollout, turns)
     if rules.is_reward_chosen or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
-    verdict = replace(rules.success(rollout), judged_as=judged_as)
+    stated = {name: [*v] for name, v in rollout.columns.items() if name not in rules.decided}
+    verdict = replace(
+        Verdict(success=rollout.success, by="the log")
+        if "success" in stated
+        else rules.success(rollout),
+        judged_as=judged_as,
+    )
     scores = rules.score(rollout, turns)
     for name, values in (("reward", rewards), ("score", scores.of_turns)):
         for value in values:
@@ -78,6 +84,7 @@ def trajectory_of(
         columns["score"] = scores.of_turns
     if final is not None:
         columns["next_state"][-1] = clean(final)
+    columns |= stated
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,

@@ -32,10 +32,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphcredit.store.checks.find_files import find_files
-from graphcredit.store.checks.run import Progress, check_store
 from graphcredit.store.checks.violations import CheckReport
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import TEMPORARY_SUFFIX, atomic_path, sync_directory
@@ -53,12 +52,15 @@ from graphcredit.store.quarantine.plan import (
 )
 from graphcredit.store.tree import walk_tree
 
+if TYPE_CHECKING:
+    from graphcredit.store.checks.run import Progress
+
 _NOTE_KEYS = {"source", "target", "kept", "sha256", "refused_trajectories", "equal_copies"}
 
 
 def quarantine_store(
     store: Store,
-    progress: Progress | None = None,
+    progress: "Progress | None" = None,
     on_move: Callable[[FileMove], None] = lambda moved: None,
 ) -> tuple[CheckReport, list[FileMove]]:
     """Move files that break a rule to `quarantine/`, until the store keeps every rule.
@@ -84,6 +86,8 @@ def quarantine_store(
             moved.append(item)
             on_move(item)
         while True:
+            from graphcredit.store.checks.run import check_store  # duckdb: imports need none
+
             report = check_store(store, progress)
             _refuse_inaccessible(store, report)
             # Each round moves files and adds only rows that broke no rule, so the loop ends. A

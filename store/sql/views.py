@@ -207,7 +207,7 @@ DERIVED_VIEWS: dict[str, str] = {
 """Name to SQL, in the order in which to create the views: each reads only earlier ones."""
 
 CREDIT_STATE = "credit_state"
-"""Name of the view of `provenance.freshness.freshness_table`."""
+"""Name of the view of `provenance.freshness.freshness_rows`."""
 
 VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIEWS, CREDIT_STATE)
 

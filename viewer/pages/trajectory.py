@@ -257,9 +257,7 @@ def _state(table: pa.Table, step: int) -> None:
 
 def _numbers(table: pa.Table, estimator: str | None, step: int) -> None:
     row = table.slice(step, 1).to_pylist()[0]
-    facts = [f"{name} {step_facts.number(row[name])}" for name in ("reward", "cost")]
-    if row["score"] is not None:
-        facts.append(f"score {step_facts.number(row['score'])}")
+    facts = step_facts.shown_values(row)
     if (seen := seen_change(row)) is not None:
         facts.append(f"seen distance {seen}")
     if (true := true_change(row)) is not None:

@@ -77,7 +77,7 @@ def opened(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a message without the object around it, and a call that is a message as one.
 
     LangChain has the fields in `data`, or in `kwargs` beside the path of a class; coding agents
-    have them in `message`, ADK and ChatGPT have `parts` in `content`.
+    have them in `message`, ADK has `parts` in `content`.
     """
     inner = raw.get("message")
     if isinstance(inner, Mapping) and "role" in inner:

@@ -162,6 +162,8 @@ class LoggedRollout:
     is_steps: bool = False
     """Whether the log is one of steps: each has its own reward, and messages after the last one
     show the state that it led to."""
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    """Columns of the steps that the log has as the store does, checked: a value for each turn."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

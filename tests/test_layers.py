@@ -79,7 +79,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "provenance",
             "sql",
             "checks",
-            "quarantine",
             "workers",
         ),
     ),

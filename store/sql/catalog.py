@@ -241,7 +241,7 @@ def _unreadable(who: str, error: duckdb.Error) -> SchemaError:
     reason = str(error).partition("\n")[0]
     return SchemaError(
         f"{who} read every shard, and one cannot be read: {reason}. "
-        "`graphcredit check STORE` names all such, and `--quarantine` moves them aside."
+        "`graphcredit check STORE` names all such, and says how to take them out."
     )
 
 

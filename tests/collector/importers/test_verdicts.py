@@ -100,7 +100,7 @@ def test_a_file_without_verdicts_is_refused(tmp_path: Path):
     [
         (
             '{"a":' * 900 + "1" + "}" * 900,
-            "v.json: it must be JSON: lists and objects may be nested at most 200 deep",
+            "v.json, object 1: it must be JSON: lists and objects may be nested at most 200",
         ),
         ('{"r-0": NaN}', "v.json: a score must be a finite number: got nan"),
         ('{"r-0": "1e999"}', "v.json: a score must be a finite number: got inf"),

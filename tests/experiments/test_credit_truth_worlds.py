@@ -18,6 +18,8 @@ from experiments.credit_truth.worlds.table import (
     DESIGN_MIXED,
     DESIGN_WORLDS,
     GRADED_WORLDS,
+    JUDGING_LONG,
+    JUDGING_MIXED,
     WORLDS,
     world_named,
 )
@@ -59,10 +61,20 @@ DISTANCES = {
     "bugs": 2.25,
     "desk": 31.25,
     "shops": 3.1875,
+    "migration": 60,
+    "research": 38,
+    "release": 200,
+    "ticket": 41,
+    "refactor": 60,
+    "voyage": 90,
+    "queries": 2.375,
+    "trips": 26.75,
+    "intakes": 20.8125,
 }
 """Least number of actions from the start, counted on the rules; the mean over starts."""
 
-ALL = (*WORLDS, *DESIGN_WORLDS, *GRADED_WORLDS, *DESIGN_LONG, *DESIGN_MIXED)
+LONG_WORLDS = (*DESIGN_LONG, *JUDGING_LONG, *DESIGN_MIXED, *JUDGING_MIXED)
+ALL = (*WORLDS, *DESIGN_WORLDS, *GRADED_WORLDS, *LONG_WORLDS)
 
 
 @pytest.mark.parametrize("name", ALL)

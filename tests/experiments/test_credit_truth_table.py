@@ -35,11 +35,7 @@ def _unit(world: str, policy: str, *estimators: str) -> Unit:
 def rows() -> pl.DataFrame:
     """Return the rows of two worlds, with all estimators."""
     return pl.concat(
-        [
-            judge(_unit(world, policy))
-            for world in ("cliff", "lift")
-            for policy in POLICIES
-        ]
+        [judge(_unit(world, policy)) for world in ("cliff", "lift") for policy in POLICIES]
     )
 
 

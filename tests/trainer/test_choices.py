@@ -81,7 +81,5 @@ def test_adamw_decays_weights_and_gradients_are_clipped(chats: Path, tmp_path: P
         load_file(folder / "model.safetensors")
         for folder in (chats / "model", tmp_path / "out" / "model")
     )
-    moved = torch.cat(
-        [(after[n] - before[n] * (1 - rate * decay)).abs().flatten() for n in before]
-    )
+    moved = torch.cat([(after[n] - before[n] * (1 - rate * decay)).abs().flatten() for n in before])
     assert float(moved.max()) == pytest.approx(rate, rel=0.01)

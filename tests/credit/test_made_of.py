@@ -104,8 +104,11 @@ def test_credit_depends_on_all_that_its_row_names(row: Estimator, matter: str):
         before, after = (compute_parts(rows, row, options)[1] for rows in logged)
         return any(not np.allclose(before[part], after[part]) for part in row.writes)
 
+    by_hand = step_table(example()).to_pylist()
+    if any(differs((by_hand, seed)) for seed in range(8)):
+        return
     generating = settings(max_examples=3000, deadline=None, phases=[Phase.generate], database=None)
-    log = st.one_of(logs(), st.just(step_table(example()).to_pylist()))
+    log = st.one_of(logs(), st.just(by_hand))
     find(st.tuples(log, st.integers(0, 999)), differs, settings=generating)
 
 

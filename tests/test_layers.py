@@ -120,7 +120,17 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("config", "sitemap", "origin", "queries", "browser_fixes", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
-    "loop": ("evidence_states", "config", "summary", "layout", "advice", "open", "run", "warmup"),
+    "loop": (
+        "evidence_states",
+        "used_states",
+        "config",
+        "summary",
+        "layout",
+        "advice",
+        "open",
+        "run",
+        "warmup",
+    ),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),

@@ -14,6 +14,7 @@ from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.data.cut_answers import cut_steps
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from graphcredit.trainer.data.validation import signal_notices
@@ -26,11 +27,14 @@ from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
 from graphcredit.trainer.messages.tokens import open_tokens
-from graphcredit.trainer.model.source import find_model, load_eyes
+from graphcredit.trainer.model.source import find_model, load_image_reader
 from graphcredit.trainer.model.vision import FAMILIES
 from graphcredit.trainer.options import SFT
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
+
+_MUCH = 1.5
+"""Tokens for each distinct one from which a notice says what sends less."""
 
 _AT_ONCE = 256
 """Steps whose images are in memory together."""
@@ -102,14 +106,18 @@ def plan_training(
     config = effective_config(config)
     store = open_store(config.store)
     run_id, iteration = _which_iteration(store, config)
-    source = open_tokens(
-        store.shards(run_id, iteration), config.model, on_progress, template=config.chat_template
-    )
+    shards = store.shards(run_id, iteration)
+    source = open_tokens(shards, config.model, on_progress, template=config.chat_template)
     if not source.has_logprobs:
         config = _without_sampler(config)
-    index, report = read_index(
-        store, run_id, iteration, column=config.column, filters=_filters(config), source=source
+    filters = replace(
+        _filters(config), cut=cut_steps([shard.path for shard in shards], config.truncated)
     )
+    index, report = read_index(
+        store, run_id, iteration, column=config.column, filters=filters, source=source
+    )
+    if config.one_sequence is None:
+        config = config.changed(one_sequence=source.appends and not index.has_images)
     instead = (
         "those of the model at the start stand for them"
         if config.compares_with_start
@@ -127,9 +135,31 @@ def plan_training(
         max_tokens=config.max_tokens,
         aggregation=config.aggregation,
         prefixes=read_prefix_order(index) if config.shares_prefixes else None,
-        whole_trajectories=config.one_sequence,
+        whole_trajectories=bool(config.one_sequence),
+        max_steps=config.max_steps,
     )
+    report = replace(report, notices=(*report.notices, *_sent(plan)))
     return config.changed(run=run_id, iteration=iteration), store, plan, report
+
+
+def _sent(plan: TrainingPlan) -> list[str]:
+    """Return a notice of the tokens that go through the model: of messages, or if far too many."""
+    num, distinct = plan.num_tokens(), num_distinct_tokens(plan)
+    is_much = num > _MUCH * distinct and not plan.index.has_images
+    if plan.index.source.made is None and not is_much:
+        return []
+    hint = "; --one-sequence and --share-prefixes send equal beginnings once" if is_much else ""
+    return [f"{num:,} tokens go through the model, {distinct:,} of them distinct{hint}"]
+
+
+def num_distinct_tokens(plan: TrainingPlan) -> int:
+    """Return the tokens of all updates, those that steps of an update begin with in common once.
+
+    Steps with images share none.
+    """
+    is_known = plan.shares_prefixes or plan.index.has_images
+    order = plan.prefixes if is_known else read_prefix_order(plan.index)
+    return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 
 
 def heed_signal(config: TrainConfig, plan: TrainingPlan, report: IndexReport) -> IndexReport:
@@ -220,17 +250,17 @@ def _check_images(index: StepIndex, config: TrainConfig) -> None:
                 "steps with images share no prefixes, because equal tokens may stand for different "
                 "images: train without share_prefixes and one_sequence"
             )
-    eyes = load_eyes(config.model)
-    if eyes is None:
+    images = load_image_reader(config.model)
+    if images is None:
         return
     reader = BatchReader(index)
     for steps in np.array_split(np.arange(len(index)), -(-len(index) // _AT_ONCE)):
         for step, sample in zip(steps.tolist(), reader.samples(steps), strict=True):
-            eyes.check(sample, index.where(step))
+            images.check(sample, index.where(step))
 
 
 def _refuse_blind(index: StepIndex, name: str) -> None:
-    if load_eyes(name) is None:
+    if load_image_reader(name) is None:
         raise InputError(
             "steps with images are trained on with a vision-language model of the families "
             f"{', '.join(sorted(FAMILIES))}: {int((index.num_images > 0).sum())} of {len(index)} "

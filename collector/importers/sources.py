@@ -1,11 +1,25 @@
 """The files of a log."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.files import SUFFIXES, is_archive, log_files
+from graphcredit.collector.importers.logs.files import (
+    SUFFIXES,
+    is_archive,
+    log_files,
+    stem_of,
+)
+from graphcredit.collector.importers.logs.places import (
+    NOWHERE,
+    Place,
+    is_path_term,
+    path_rule,
+    task_term,
+)
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.prompts import Prompts
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.table import format_named
@@ -29,6 +43,7 @@ class LogFile:
     """Bytes."""
     num_bytes_before: int
     """Bytes of the files before."""
+    place: Place = NOWHERE
 
     def num_bytes_read(self, share: float) -> float:
         """Return the bytes of the log up to a share of this file."""
@@ -47,6 +62,8 @@ class LogSource:
     files: tuple[LogFile, ...]
     unreadable: tuple[tuple[str, str], ...]
     """Folders and files in it that cannot be read, and why."""
+    beside: tuple[str, ...] = ()
+    """Names of the files beside it that have verdicts."""
 
     @property
     def num_bytes(self) -> int:
@@ -69,6 +86,8 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         check_name("run_id", options.run)
     if options.format is not None:
         format_named(options.format)
+    for field in filter(is_path_term, options.names.values()):
+        path_rule(field)
     if source.is_file() and is_archive(source):
         raise InputError(
             f"{source} must be unpacked first: it is an archive. Name the folder of its files then"
@@ -80,7 +99,7 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         options=options,
         names=options.names,
         is_folder=source.is_dir(),
-        files=tuple(_numbered(files, root)),
+        files=tuple(placed(list(_numbered(files, root)))),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
     )
 
@@ -92,6 +111,25 @@ def _numbered(paths: Iterable[Path], root: Path) -> Iterator[LogFile]:
         size = path.stat().st_size
         yield LogFile(number=number, path=path, root=root, size=size, num_bytes_before=num_bytes)
         num_bytes += size
+
+
+def placed(files: Sequence[LogFile]) -> Iterator[LogFile]:
+    """Yield files with their places: what the names of files and folders say."""
+    bare = [file.path.relative_to(file.root).with_name(stem_of(file.path)) for file in files]
+    counts, kinds = Counter(bare), Counter(file.path.suffix for file in files)
+    most = next(iter(kinds.most_common(1)), ("", 0))[0]
+    paths = [b.as_posix() for b, file in zip(bare, files, strict=True) if file.path.suffix == most]
+    term = task_term(paths)
+    for file, name in zip(files, bare, strict=True):
+        is_unique = counts[name] == 1
+        place = Place(
+            path=(name if is_unique else file.path.relative_to(file.root)).as_posix(),
+            absolute=file.path.absolute().as_posix(),
+            is_one_of_several=len(files) > 1,
+            task=path_rule(term)(name.as_posix()) if term else None,
+            task_by=term or "",
+        )
+        yield replace(file, place=place)
 
 
 def refuse_no_log(log: LogSource, tally: Tally) -> None:
@@ -125,6 +163,13 @@ def refuse_unknown_names(
             f"{' or '.join(sorted(options.names.values()))}"
         )
     refuse_unknown_success(options, made, tally)
+    if options.group == "auto" and not tally.success_by:
+        prompts = Prompts()
+        for each in made:
+            prompts.add(each)
+        if (mixed := prompts.sentence()) is not None:
+            one = f"--group {prompts.grouped_by} takes them for one all the same"
+            raise InputError(f"{mixed}; {one}")
     if options.score == "auto" or not made or tally.success_by:
         return
     if all(each.counts["unscored"] for each in made):

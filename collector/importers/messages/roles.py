@@ -51,8 +51,14 @@ def role_of(raw: Mapping[str, Any]) -> str | None:
 
 
 def _agent(raw: Mapping[str, Any]) -> str | None:
-    """Return the role of a message of AutoGen, whose source is the user or the name of an agent."""
-    source, kind = raw.get("source"), raw.get("type")
+    """Return the role of a message whose role or source is the name of an agent.
+
+    AutoGen has it as the source of a text, its logs of several agents as the role: `WebSurfer`,
+    `Orchestrator (thought)`.
+    """
+    role, source, kind = raw.get("role"), raw.get("source"), raw.get("type")
+    if isinstance(role, str) and isinstance(raw.get("content"), str):
+        return ASSISTANT if role[:1].isupper() else None
     if not (isinstance(source, str) and isinstance(kind, str) and kind.endswith("TextMessage")):
         return None
     return ROLES.get(source.lower(), ASSISTANT)

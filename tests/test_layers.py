@@ -113,7 +113,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     ),
     "trainer": (
         *("options", "config", "fingerprint", "data", "batching"),
-        *("model", "messages", "loss", "engine", "cloning", "output"),
+        *("model", "messages", "loss", "engine", "output"),
         *("training_run", "training", "preview"),
     ),
     "viewer": (
@@ -121,15 +121,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": (
-        "evidence_states",
-        "used_states",
-        "config",
-        "summary",
-        "layout",
-        "advice",
-        "open",
-        "run",
-        "warmup",
+        *("evidence_states", "used_states", "config", "summary", "layout", "advice"),
+        *("open", "run"),
     ),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (

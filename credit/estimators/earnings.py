@@ -26,6 +26,10 @@ class Earnings:
     """[num_transitions] the mean of r', over the steps of earlier iterations too."""
     of_trajectory: Floats
     """[num_trajectories] R'."""
+    least: Floats
+    """[num_groups] the least return; 0 where all are equal."""
+    span: Floats
+    """[num_groups] the greatest less it; 1 where all are equal."""
 
     @classmethod
     def of(cls, batch: StepBatch) -> "Earnings":
@@ -39,6 +43,7 @@ class Earnings:
         np.maximum.at(size, group, sum_per_run(np.abs(batch.reward), batch.trajectory_start))
         is_even = greatest - least <= ROUNDING * size
         span = np.where(is_even, 1.0, greatest - least)
+        least = np.where(is_even, 0.0, least)
         is_last = np.zeros(batch.num_steps)
         is_last[batch.trajectory_start[1:] - 1] = 1.0
         won = np.zeros(batch.num_steps)
@@ -58,32 +63,46 @@ class Earnings:
             of_trajectory=in_units(
                 returns, np.ones(len(returns)), batch.is_success.astype(np.float64), group
             ),
+            least=least,
+            span=span,
         )
+
+    def mean(self, batch: StepBatch) -> Floats:
+        """Return [num_groups] the mean of R'."""
+        return self._mean_of(batch, self.of_trajectory)
+
+    def variance(self, batch: StepBatch) -> Floats:
+        """Return [num_groups] the variance of R', over all trajectories of a group."""
+        variance: Floats = self._mean_of(batch, self.of_trajectory**2) - self.mean(batch) ** 2
+        return np.maximum(variance, 0.0)
 
     def deviation(self, batch: StepBatch) -> Floats:
         """Return [num_groups] the standard deviation of R', with half a pair of 0 and 1 beside."""
-        number = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups) + 1.0
+        number = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
         mean, square = (
-            (np.bincount(batch.group_of_trajectory, values, batch.num_groups) + 0.5) / number
+            (self._mean_of(batch, values) * number + 0.5) / (number + 1.0)
             for values in (self.of_trajectory, self.of_trajectory**2)
         )
         deviation: Floats = np.sqrt(square - mean**2)
         return deviation
 
-    def of_failures(self, batch: StepBatch) -> tuple[Floats, Floats]:
-        """Return the means of what failures earned before their last step, and by it. [num_groups].
+    def before(self, batch: StepBatch) -> Floats:
+        """Return [num_nodes] the mean of r' that trajectories had earned when they came by."""
+        earned = np.cumsum(self.of_step) - self.of_step
+        earned -= np.repeat(earned[batch.trajectory_start[:-1]], batch.trajectory_length)
+        number = np.bincount(batch.state_of_step, minlength=batch.num_nodes)
+        total = np.bincount(batch.state_of_step, earned, batch.num_nodes)
+        return total / np.maximum(number, 1)
 
-        Both are 0 in a group without a failure, and in one that earned nothing.
-        """
-        group, num_groups = batch.group_of_trajectory, batch.num_groups
-        counts = ~batch.is_success & ~self.earned_nothing(batch)[group]
-        number = np.maximum(np.bincount(group, counts, num_groups), 1)
-        by_last = self.of_step[batch.trajectory_start[1:] - 1]
-        total, end = (
-            np.bincount(group, values * counts, num_groups) / number
-            for values in (self.of_trajectory, by_last)
+    def in_returns(self, values: Floats, group: Ints) -> Floats:
+        """Return what is still earned, [n] in these units, in the log's own; group is [n]."""
+        return self.least[group] + self.span[group] * values
+
+    def _mean_of(self, batch: StepBatch, values: Floats) -> Floats:
+        group, number = batch.group_of_trajectory, batch.num_groups
+        return np.bincount(group, values, number) / np.maximum(
+            np.bincount(group, minlength=number), 1
         )
-        return total - end, end
 
     def earned_nothing(self, batch: StepBatch) -> Bools:
         """Return [num_groups] whether R' is 0 for all trajectories."""

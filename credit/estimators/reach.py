@@ -7,16 +7,17 @@ import numpy as np
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.earnings import Earnings
 from graphcredit.credit.estimators.hidden_state import hidden_share
-from graphcredit.credit.estimators.outlook import (
-    Unknown,
-    horizon_of_group,
-    outlook,
-    value_of_nodes,
-)
+from graphcredit.credit.estimators.outlook import Places
 from graphcredit.credit.estimators.progress import progress
 from graphcredit.credit.estimators.relative import Normalize
+from graphcredit.credit.estimators.trust import Trust
 from graphcredit.credit.inputs.analogies.untried_actions import Analogies
-from graphcredit.credit.steps.arrays import Floats
+from graphcredit.credit.steps.arrays import (
+    Floats,
+    decayed_sums,
+    discounted_returns,
+    factorise_pairs,
+)
 from graphcredit.store.options import Positive
 
 _FAR = 5
@@ -30,40 +31,54 @@ _ROUNDING = 1e-12
 class Reach:
     """A step is worth what it adds to the return, under the group's own behaviour.
 
-        V_h(s)      = (Σ (r + V_{h-1}(s')) + κ (w + u(s)) h / H + κ e) / (n(s) + κ)   V_0 = 0
-        Q_h(s, a)   = the mean of r + V_{h-1}(s') over the group's steps with a in s
-        step reward = r_t + V_{h-1}(s_{t+1}) - V_h(s_t)
-        value       = V_h(s_t) without the step       where it was, by the others
-        q           = Q_h(s_t, a_t)                   what the action is worth there
-        tail        = Σ_{k≥1} ((1 - η²) λ^k + η²) step reward_{t+k}       what followed
-        A           = √H / sd · (q - value + tail)
-        progress    = the share of its cost that the step turned into distance to the goal
+        V(s)     = (Σ (r + V(s')) + κ(s) e(s)) / (n(s) + κ(s))       an end leads to V = 0
+        Q(s, a)  = the mean of r + V(s') over the group's steps with a in s
+        outcome  = Q(s_t, a_t) + (1 - w(s_t)) near + w(s_t) far
+        near     = Σ_{k≥1} λ_{t+1} … λ_{t+k} (r_{t+k} + V(s_{t+k+1}) - V(s_{t+k}))
+        far      = Σ_{k≥1} r_{t+k} - V(s_{t+1})                      what followed it in all
+        baseline = V(s_t) without the step                           what the others had from there
+        A        = ρ(s_t) / sd · (outcome - baseline)
+        value, q = V and Q as a reader wants them, in the log's returns
+        progress = the share of its cost that the step turned into distance to the goal
 
-    r is the reward in units of the group, whose least return is 0 and whose greatest is 1
-    (`earnings.py`): so A is the same if all returns are multiplied, or shifted at their end. A cost
-    for each step is no such shift: it takes more off longer episodes. Shaping by a potential that
-    is 0 at the ends changes A through what the unknown earns alone. Where all returns are equal,
-    success is 1. Where outcomes are binary, V is the chance of success.
+    **Units.** r is the reward in units of the group, whose least return is 0 and whose greatest is
+    1 (`earnings.py`): A is the same if all returns are multiplied, or shifted at their end. Where
+    all returns are equal, a success is 1.
 
-    h is the number of steps that remain: H, the longest episode of the group, less t. The sum is
-    over the n(s) steps of the graph that left s. κ is how many more steps are supposed to have left
-    s for something unknown. It earns what the group's failures earned in the mean: e by their last
-    step, and w before it if all H steps remain. So it earns nothing where failures have the least
-    return, as where outcomes are binary. In a group that earned nothing, what is to be found lies
-    behind the new, and w = e = 0; elsewhere u(s) = 0:
+    **Doubt.** Few rollouts know V badly. κ(s) more steps are supposed to have left s for something
+    unknown, which makes the return e(s) + what was earned before s. κ(s) is κ, and 0 where the
+    steps of a state all led to one other state and none ended, or one trajectory alone visited it
+    (`outlook.py`). So routine costs no credit, however long it is. In A, e(s) is the mean return
+    less the variance of the returns: a little pessimism, which is 0 where returns agree. In
+    `value` and `q` it is the mean return, so that they are calibrated: where outcomes are binary,
+    they are chances to win.
+
+    **How far the graph is believed** (`trust.py`, `hidden_state.py`). w(s) is small where what
+    followed an action is what the graph expects, and near 1 where it differs by action more than
+    chance makes it, or where trajectories never meet: then the outcome counts, however late it
+    comes. λ is 1 at a corridor and else η^(1/5); η is the share of contradictory transitions that
+    their history explains, or of the returns' variance that no state foretells. ρ(s) takes credit
+    off states that few trajectories compared.
+
+    **Without the step.** V of a state that was left once is what happened then, and by that the
+    step would seem to change nothing. So the baseline leaves one step out that is worth Q, and has
+    the doubt. At a corridor it is V. Where one trajectory alone was, it is e(s), and the mean return
+    less what was earned before as far as trajectories never meet: e + α (mean - before - e).
+
+    **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
+    of 0 and half of 1 beside them, so that it is never 0.
+
+    **Nothing to tell.** Groups that all won, that all lost the same, and of one trajectory have
+    A = 0 but for the new. A group whose trajectories never meet has GRPO's credit, scaled.
+
+    **The new.** In a group that earned nothing, what is to be found lies behind the new. There e(s)
+    in A is u(s), near = far = 0, ρ = 1, and α = 0:
 
         u(s) = p N(s) / (1 + N(s))        p = 1/2 / (trajectories + 1)
 
     N(s) is how new s is: the untried actions of s, each the less the more often the group took it
     elsewhere; where the lists of admissible actions are missing or say nothing of their states,
-    the words of s, likewise (`inputs/analogies/novelty.py`). η is the share of contradictory
-    transitions that their history explains, or of the returns' variance that no state foretells
-    (`hidden_state.py`), and λ = η^(1/5): small where states hide nothing, so that the graph is
-    believed; near 1 where they do, so that the outcome is, however late it comes.
-
-    **Without the step.** V of a state that was left once is what happened then, and by that the
-    step would seem to change nothing. So value leaves one step out that is worth Q_h(s_t, a_t):
-    the action is compared with the other steps, and the unknown.
+    the words of s, likewise (`inputs/analogies/novelty.py`).
 
     **Two questions.** A is what to learn from: the gradient of the return is made of Q - V of the
     policy that played, not of progress towards the goal. Progress is what the step did on the
@@ -71,25 +86,14 @@ class Reach:
     do what they did in the one most alike state, in groups where that leaves what was walked as it
     is; where nobody won, it leads to what is new.
 
-    **Doubt.** Few rollouts know V badly: a state that was left once is worth what happened once.
-    κ takes that back, and gives a chain of new states rising values instead of one jump.
-
-    **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
-    of 0 and half of 1 beside them, so that it is never 0: a group without a success says little.
-    The steps of an episode share its outcome, so each has about 1/H of the variance: √H takes that
-    back. A step whose state was left once has credit too. Progress is between -1 and 1.
-
-    **Degenerate cases.** A group whose states are all equally new and that earned nothing, credits
-    time alone in A. Nothing is balanced: V counts κ steps that nobody took. A does not read costs:
-    the horizon counts steps. With earlier iterations in the graph, V, N and the ways are of their
-    steps too; Q, H, sd, units and λ are of the group's. Source: this project;
-    docs/research/credit-truth.md.
+    With earlier iterations in the graph, V and the ways are of their steps too; everything else is
+    of the group's. Source: this project; docs/research/credit-truth.md.
     """
 
-    doubt: Positive = 0.7
-    """κ: steps to the unknown that each state is given beside those that left it."""
+    doubt: Positive = 1.0
+    """κ: steps to the unknown that a state is given beside those that left it."""
     normalize: Normalize = "std"
-    """Multiply by √H / sd, or not."""
+    """Divide by sd, or not."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the credit and what it is made of, and the progress, each [num_steps].
@@ -98,76 +102,91 @@ class Reach:
             InputError: The batch was made without analogies.
         """
         analogies: Analogies = batch.input("analogies")
-        earned, novelty = Earnings.of(batch), analogies.novelty
-        ahead = outlook(batch, earned, unknown=_unknown(batch, earned, novelty), doubt=self.doubt)
-        gain = ahead.after - ahead.before
-        tail = _tail(batch, gain, hidden_share(batch, earned.of_step))
-        credit = ahead.of_action - ahead.by_others + tail
+        earned = Earnings.of(batch)
+        places = Places.of(batch, earned, doubt=self.doubt)
+        unknown, mean = _unknown(batch, earned, analogies.novelty), _mean(batch, earned)
+        learnt, read = places.values(batch, earned, unknown, mean)
+        outcome, baseline, reliability = _compared(batch, earned, places, learnt, unknown, mean)
+        credit = (outcome - baseline) * reliability
         if self.normalize == "std":
-            scale = np.sqrt(horizon_of_group(batch)) / earned.deviation(batch)
-            credit *= scale[batch.group_of_step]
+            credit /= earned.deviation(batch)[batch.group_of_step]
+        group = batch.group_of_step
         parts = {
-            "value": ahead.by_others,
-            "q": ahead.of_action,
-            "tail": tail,
-            "step_reward": gain,
+            "value": earned.in_returns(read[batch.state_of_step], group),
+            "q": earned.in_returns(_of_action(batch, _after(batch, earned, read)), group),
+            "outcome": outcome,
+            "baseline": baseline,
             "progress": progress(batch, analogies),
             "advantage": credit,
         }
         return {name: np.where(np.abs(part) > _ROUNDING, part, 0.0) for name, part in parts.items()}
 
     def value(self, batch: StepBatch) -> Floats:
-        """Return V_H of each node without doubt: what the group's own steps say. [num_nodes].
-
-        At the goal it is what the steps into it earned: 1 where outcomes are binary.
-        """
-        return _value(batch, doubt=0.0)
-
-    def share_of_doubt(self, batch: StepBatch) -> Floats:
-        """Return the share of that value which κ more steps to nowhere take away. [num_nodes].
-
-        The more steps lead to the goal, and the less often they were taken, the larger it is. NaN
-        where there is no value.
-        """
-        without, doubted = _value(batch, doubt=0.0), _value(batch, doubt=self.doubt)
-        known = without > 0
-        return 1.0 - np.divide(doubted, without, out=np.full(len(without), np.nan), where=known)
+        """Return `value` of each node, [num_nodes]; 0 where no step left."""
+        earned = Earnings.of(batch)
+        places = Places.of(batch, earned, doubt=self.doubt)
+        (read,) = places.values(batch, earned, _mean(batch, earned))
+        is_left = places.num_left > 0
+        return np.where(is_left, earned.in_returns(read, batch.group_of_node), 0.0)
 
 
-def _unknown(batch: StepBatch, earned: Earnings, novelty: Floats) -> Unknown:
-    """Return what the unknown earns: what failures did, or where nothing was earned, by novelty."""
-    num_trajectories = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
+def _mean(batch: StepBatch, earned: Earnings) -> Floats:
+    """Return [num_nodes] what the mean return leaves to earn from each."""
+    return earned.mean(batch)[batch.group_of_node] - earned.before(batch)
+
+
+def _unknown(batch: StepBatch, earned: Earnings, novelty: Floats) -> Floats:
+    """Return [num_nodes] e(s) of A."""
+    group, num_trajectories = batch.group_of_node, np.bincount(batch.group_of_trajectory)
     hope = np.where(earned.earned_nothing(batch), 0.5 / (num_trajectories + 1.0), 0.0)
-    way, end = earned.of_failures(batch)
-    new = hope[batch.group_of_node] * novelty / (1 + novelty)
-    return Unknown(new=new, way=way, end=end)
+    new = hope[group] * novelty / (1 + novelty)
+    return _mean(batch, earned) - earned.variance(batch)[group] + new
 
 
-def _value(batch: StepBatch, *, doubt: float) -> Floats:
-    earned = Earnings.of(batch)
-    value = value_of_nodes(batch, earned, doubt=doubt)
-    graph, goals = batch.graph, batch.goal_of_group[batch.goal_of_group >= 0]
-    times = np.bincount(graph.target, graph.count, batch.num_nodes)
-    into = np.bincount(graph.target, graph.count * earned.of_transition, batch.num_nodes)
-    value[goals] = into[goals] / times[goals]
-    return value
+def _compared(
+    batch: StepBatch,
+    earned: Earnings,
+    places: Places,
+    value: Floats,
+    unknown: Floats,
+    mean: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the outcome and the baseline of each step, and ρ of its state. [num_steps] each."""
+    state, group = batch.state_of_step, batch.group_of_step
+    after = _after(batch, earned, value)
+    of_action, far = _of_action(batch, after), _remaining(batch, earned) - after
+    trust = Trust.of(batch, earned, places, far)
+    fade = hidden_share(batch, earned.of_step) ** (1 / _FAR)
+    decay = np.where(places.is_corridor[state], 1.0, fade[group])
+    gain = after - value[state]
+    near = decayed_sums(gain, decay, batch.trajectory_start) - gain
+    weight = trust.outcome[state]
+    tail = (1.0 - weight) * near + weight * far
+    is_new = earned.earned_nothing(batch)[group]
+    outcome = of_action + np.where(is_new, 0.0, tail)
+    steps = places.num_left + places.doubt
+    others = (value * steps)[state] - of_action
+    baseline = np.divide(others, steps[state] - 1.0, out=value[state], where=steps[state] > 1.0)
+    baseline[places.is_corridor[state]] = value[state][places.is_corridor[state]]
+    alone = unknown + trust.alone[batch.group_of_node] * (mean - unknown)
+    is_alone = places.is_alone[state] & ~is_new
+    baseline[is_alone] = alone[state[is_alone]]
+    return outcome, baseline, np.where(is_new, 1.0, trust.reliability[state])
 
 
-def _tail(batch: StepBatch, gain: Floats, hidden: Floats) -> Floats:
-    """Return [num_steps] Σ_{k≥1} ((1 - η²) λ^k + η²) gain_{t+k}; η is the group's `hidden`."""
-    lasting = (hidden**2)[batch.group_of_step]
-    fading = _following(batch, gain, hidden ** (1 / _FAR))
-    return (1.0 - lasting) * fading + lasting * _following(batch, gain, np.ones(batch.num_groups))
+def _after(batch: StepBatch, earned: Earnings, value: Floats) -> Floats:
+    """Return [num_steps] r + V(s')."""
+    following = value[batch.target_of_step]
+    following[batch.trajectory_start[1:] - 1] = 0.0
+    return earned.of_step + following
 
 
-def _following(batch: StepBatch, gain: Floats, decay: Floats) -> Floats:
-    """Return [num_steps] Σ_{k≥1} λ^k gain_{t+k} within each trajectory; λ is its group's decay."""
-    following = np.zeros(batch.num_steps)
-    of_trajectory = decay[batch.group_of_trajectory]
-    lengths = np.where(of_trajectory > 0, batch.trajectory_length, 0)
-    last = batch.trajectory_start[1:] - 1
-    for offset in range(1, int(lengths.max(initial=0))):
-        longer = np.flatnonzero(lengths > offset)
-        step = last[longer] - offset
-        following[step] = of_trajectory[longer] * (gain[step + 1] + following[step + 1])
-    return following
+def _of_action(batch: StepBatch, after: Floats) -> Floats:
+    """Return [num_steps] Q(s, a)."""
+    action, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
+    return (np.bincount(action, after) / np.bincount(action))[action]
+
+
+def _remaining(batch: StepBatch, earned: Earnings) -> Floats:
+    """Return [num_steps] what each step and those after it earned."""
+    return discounted_returns(earned.of_step, batch.trajectory_start, 1.0)

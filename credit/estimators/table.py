@@ -189,7 +189,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
         name="reach",
         options=Reach,
         explains=explained.reach,
-        writes=("value", "q", "tail", "step_reward", "progress", "advantage"),
+        writes=("value", "q", "outcome", "baseline", "progress", "advantage"),
         made_of=(
             "states",
             "actions",
@@ -201,14 +201,11 @@ ESTIMATORS: tuple[Estimator, ...] = (
             "lists",
             "texts",
         ),
-        version=4,
+        version=5,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",
-        node_values=(
-            NodeValue(column="reach_expected", of=Reach.value, options=("doubt",)),
-            NodeValue(column="reach_doubt", of=Reach.share_of_doubt, options=("doubt",)),
-        ),
+        node_values=(NodeValue(column="reach_expected", of=Reach.value, options=("doubt",)),),
         paper="this project, docs/research/credit-truth.md",
     ),
 )

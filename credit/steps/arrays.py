@@ -95,22 +95,35 @@ def sum_per_run(values: Floats, starts: Ints) -> Floats:
 
 
 def discounted_returns(reward: Floats, starts: Ints, gamma: float) -> Floats:
-    """Return G_t = Σ_{k≥t} γ^{k-t} r_k within each run, by doubling the horizon.
-
-    After the pass with stride h, each entry holds the sum over its next 2h steps; so a run of
-    length T is done after log2(T) passes.
+    """Return G_t = Σ_{k≥t} γ^{k-t} r_k within each run.
 
     Args:
         reward: [n] rewards, the steps of a trajectory adjacent and in order.
         starts: [num_runs + 1] where each trajectory starts.
         gamma: Discount.
     """
-    returns = reward.astype(np.float64)
-    lengths = np.diff(starts)
-    remaining = np.repeat(starts[1:], lengths) - np.arange(len(reward))
+    return decayed_sums(reward, np.full(len(reward), gamma), starts)
+
+
+def decayed_sums(values: Floats, decay: Floats, starts: Ints) -> Floats:
+    """Return S_t = v_t + d_{t+1} S_{t+1} within each run, by doubling the horizon.
+
+    After the pass with stride h, each entry holds the sum over its next 2h items; so a run of
+    length T is done after log2(T) passes.
+
+    Args:
+        values: [n] v, the items of a run adjacent and in order.
+        decay: [n] d.
+        starts: [num_runs + 1] where each run starts.
+    """
+    sums, lengths = values.astype(np.float64), np.diff(starts)
+    remaining = np.repeat(starts[1:], lengths) - np.arange(len(values))
+    weight = np.append(decay[1:], 0.0)
     stride = 1
     while len(lengths) and stride < lengths.max():
         reaches = np.flatnonzero(remaining > stride)
-        returns[reaches] += gamma**stride * returns[reaches + stride]
+        sums[reaches] += weight[reaches] * sums[reaches + stride]
+        reaches = np.flatnonzero(remaining > 2 * stride)
+        weight[reaches] *= weight[reaches + stride]
         stride *= 2
-    return returns
+    return sums

@@ -5,6 +5,8 @@ import json
 import re
 from typing import Any, cast
 
+from graphcredit.store.files.parse import parse_json
+
 NOTHING_DONE = "(nothing yet)"
 """The state of an agent before its first call."""
 
@@ -33,9 +35,9 @@ def parsed(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         return _canonical(value) if isinstance(value, dict | list) else None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 

@@ -1,7 +1,6 @@
 """The work tree of a coding agent: what it read, what it wrote, and how its tests went."""
 
 import hashlib
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any, cast
 
 from graphcredit.collector.states.calls import Call, Visit
 from graphcredit.collector.states.content import NOTHING_DONE, shortened
+from graphcredit.store.files.parse import parse_json
 
 _PATHS = ("file_path", "path", "filename", "file_name", "file", "notebook_path", "target_file")
 _WRITTEN = (
@@ -130,8 +130,8 @@ def worktree(visits: Sequence[Visit]) -> list[str]:
 
 def _arguments(call: Call) -> Mapping[str, Any]:
     try:
-        value = json.loads(call.arguments)
-    except (ValueError, RecursionError):
+        value = parse_json(call.arguments)
+    except ValueError:
         return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 

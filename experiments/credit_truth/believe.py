@@ -29,6 +29,8 @@ from experiments.credit_truth.worlds.table import (
     DESIGN_MIXED,
     DESIGN_WORLDS,
     GRADED_WORLDS,
+    JUDGING_LONG,
+    JUDGING_MIXED,
     WORLDS,
 )
 from experiments.episodes import Floats, credit_of
@@ -37,6 +39,7 @@ from experiments.report import publish
 
 WAITS = (3, 9, 30)
 _BATCHES = 4
+_MORE_SEEDS = 3
 
 _FIGURES: dict[str, pl.DataType] = {
     **dict.fromkeys(("one", "many", *CALIBRATION, *CENTRE), pl.Float64()),
@@ -68,7 +71,7 @@ def cases(
         policies = {"long": LONG_POLICIES, "mixed": MIXED_POLICIES}.get(kind, POLICIES)
         chosen = units(
             worlds,
-            num_seeds=1 if waits == max(WAITS) else num_seeds,
+            num_seeds=num_seeds * (_MORE_SEEDS if kind in ("long", "mixed") else 1),
             num_groups=_BATCHES * MANY if kind == "mixed" else MANY,
             estimators=estimators,
             policies=policies,
@@ -83,8 +86,8 @@ def kinds_of(*, design: bool) -> dict[str, list[str]]:
         "old": old,
         "graded": list(GRADED_WORLDS),
         **{f"waits {number}": old for number in WAITS},
-        "long": list(DESIGN_LONG) if design else [],
-        "mixed": list(DESIGN_MIXED) if design else [],
+        "long": list(DESIGN_LONG if design else JUDGING_LONG),
+        "mixed": list(DESIGN_MIXED if design else JUDGING_MIXED),
     }
 
 
@@ -107,7 +110,8 @@ def judge_case(case: Case) -> pl.DataFrame:
         estimator = name.partition(",")[0]
         advantage = credit[f"{estimator}_advantage"].to_numpy().astype("float64")
         row = {"credit": name} | _fractions(played, advantage[log.place], best)
-        row |= log.centre(name, options, advantage)
+        if not case.waits:
+            row |= log.centre(name, options, advantage)
         if f"{estimator}_value" in credit.column_names:
             row |= log.calibration(credit[f"{estimator}_value"].to_numpy().astype("float64"))
         rows.append(row)
@@ -135,7 +139,9 @@ def main() -> None:
     options.add_argument(
         "--only", action="append", default=[], help="kinds of worlds, such as long"
     )
-    options.add_argument("--seeds", type=int, default=1, help="policies of each kind in a world")
+    options.add_argument(
+        "--seeds", type=int, default=1, help="policies of each kind in a world; thrice where long"
+    )
     options.add_argument("--by-world", action="store_true", help="the fraction in each world too")
     options.add_argument("--out", type=Path, help="what is finished there is kept")
     options.add_argument("--workers", type=int, default=os.cpu_count() or 1)

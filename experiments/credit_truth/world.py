@@ -109,7 +109,7 @@ def enumerate_world(
     states, rows = list(starts), list[list[Mapping[State, float]]]()
     for state in states:  # grows while it is read
         over = end(state) is not None
-        rows.append([{} if over else outcomes(state, action) for action in actions])
+        rows.append([{} if over else _likely(outcomes(state, action)) for action in actions])
         for following in (following for row in rows[-1] for following in row):
             if following not in number:
                 number[following] = len(states)
@@ -141,6 +141,10 @@ def enumerate_world(
         is_over=np.array([won is not None for won in ends]),
         score=graded.astype(np.float64),
     )
+
+
+def _likely(outcomes: Mapping[State, float]) -> Mapping[State, float]:
+    return {state: share for state, share in outcomes.items() if share}
 
 
 def numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:

@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.logs.json_text import parse_json_text
+from graphcredit.collector.importers.logs.json_text import parse_json_text, refuse_repeated_keys
 from graphcredit.store.errors import InputError
 
 COMPRESSIONS = (".gz", ".zst")
@@ -172,8 +172,10 @@ def parsed(text: bytes) -> Any:
         if containers > MOST_CONTAINERS or text.count(b",") > MOST_VALUES:
             return too_many()
     try:
-        return parse_json_text(text)
-    except (ValueError, RecursionError) as error:
+        value = parse_json_text(text)
+        refuse_repeated_keys(text, value)
+        return value
+    except ValueError as error:
         return RowError(f"it must be JSON: {error}")
 
 

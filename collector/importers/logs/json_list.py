@@ -7,27 +7,26 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, too_long
+from graphcredit.collector.importers.logs.json_text import refuse_repeated_keys
+from graphcredit.store.files.parse import MAX_DEPTH, refuse_deep
 
 _CHUNK = 4 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"[-+.eE0-9]+")
-DECODER = JSONDecoder()
+_decode = JSONDecoder().raw_decode
 
 
-def list_items(
-    read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, decoder: JSONDecoder = DECODER
-) -> Iterator[Any]:
+def list_items(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Any]:
     """Yield the items of a JSON list.
 
     Args:
         read: Returns at most so many bytes of the text, none at its end.
         limit: Most characters of one item.
-        decoder: Makes values of the text.
 
     Raises:
         ValueError: It is no JSON from here on, or the item is too long.
     """
-    text = _Text(read, limit, decoder)
+    text = _Text(read, limit)
     text.take("[")
     if text.next_character() == "]":
         return
@@ -38,20 +37,17 @@ def list_items(
     text.take("]")
 
 
-def values(
-    read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES, decoder: JSONDecoder = DECODER
-) -> Iterator[Any]:
+def values(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Any]:
     """Yield JSON values that follow one another, with white space or nothing between.
 
     Args:
         read: As for `list_items`.
         limit: Most characters of one value.
-        decoder: As for `list_items`.
 
     Raises:
         ValueError: As `list_items`.
     """
-    text = _Text(read, limit, decoder)
+    text = _Text(read, limit)
     while text.next_character():
         yield text.take_value()
 
@@ -59,8 +55,7 @@ def values(
 class _Text:
     """A JSON text, of which the part that is read and not taken is in memory."""
 
-    def __init__(self, read: Callable[[int], bytes], limit: int, decoder: JSONDecoder) -> None:
-        self._decode = decoder.raw_decode
+    def __init__(self, read: Callable[[int], bytes], limit: int) -> None:
         self._read = read
         self._limit = limit
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
@@ -88,15 +83,19 @@ class _Text:
         self.next_character()
         while True:
             try:
-                value, end = self._decode(self._text, self._at)
+                value, end = _decode(self._text, self._at)
             except JSONDecodeError as error:
                 if self._is_whole or not self._is_cut(error):
                     raise self._error(error.msg, error.pos) from None
+            except RecursionError:
+                raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
             else:
                 # `1.` at the end of what is in memory may be a part of `1.5`.
                 behind = self._text[end : end + 3]
                 if self._is_whole or len(behind) == 3 or _NUMBER.sub("", behind):
-                    self._at = end
+                    text, self._at = self._text[self._at : end], end
+                    refuse_deep(value)
+                    refuse_repeated_keys(text.encode("utf-8", "surrogatepass"), value)
                     return value
             self._read_on()
 

@@ -1,6 +1,5 @@
 """Verdicts in other files: a report of SWE-bench, a table of ids and scores, or one score alone."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -220,8 +219,6 @@ def _read(path: Path, root: Path, table: _Table) -> None:
                     table.alone.append(verdict)
         except RecordError as error:
             raise InputError(f"{record.where}: {error}") from None
-        except RecursionError:
-            raise InputError(f"{record.where}: it must be nested less deep") from None
 
 
 def _records(path: Path) -> Iterator[Record]:
@@ -239,32 +236,18 @@ def _records(path: Path) -> Iterator[Record]:
 
 def _json_records(path: Path) -> Iterator[Record]:
     """Yield the items of a JSON list, or values that follow one another."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        for name, value in pairs:
-            if fields.setdefault(name, value) is not value and fields[name] != value:
-                raise InputError(f"{path}: {name} must have one value in an object: it has two")
-        return fields
-
-    decoder = json.JSONDecoder(object_pairs_hook=once)
     with path.open("rb") as raw:
         begin = decompressed(raw, path).read(_MOST_TEXT).lstrip(BEFORE_JSON)
         raw.seek(0)
         stream = decompressed(raw, path)
         is_list = begin.startswith(b"[")
-        items = (list_items if is_list else values)(stream.read, MAX_RECORD_BYTES, decoder)
+        items = (list_items if is_list else values)(stream.read, MAX_RECORD_BYTES)
         number, noun = 0, "item" if is_list else "object"
         try:
             for number, value in enumerate(items, start=1):
                 is_first = number == 1 and not is_list
                 place = "" if is_first else f"{noun} {number}"
                 yield Record(path=path, place=place, value=value, share=1.0)
-        except RecursionError:
-            error = RowError("it must be nested less deep")
-            yield Record(path=path, place="", value=error, share=1.0)
-        except InputError:
-            raise
         except ValueError as error:
             reason = RowError(f"it must be JSON: {error}")
             yield Record(path=path, place=f"{noun} {number + 1}", value=reason, share=1.0)

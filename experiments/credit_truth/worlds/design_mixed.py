@@ -44,7 +44,7 @@ def _bug(blind: float, informed: float, rewrite: float) -> World:
         chance = chance + (1 - chance) * kept
         after = {(read, "mended", "", min(edits + 1, 5)): chance}
         after[read, "open", "", min(edits + 1, 5)] = 1 - chance
-        return {state: share for state, share in after.items() if share}
+        return after
 
     return enumerate_world(
         name="bug",
@@ -88,8 +88,7 @@ def _desk(asked: float, assumed: float, refused: float, length: int) -> World:
             return {(message + 1, known, end): 1.0}
         chance = asked if known.startswith("ask") else assumed
         chance *= refused if known.endswith("refuse") else 1.0
-        after = {(message, known, "solved"): chance, (message, known, "open"): 1.0 - chance}
-        return {state: share for state, share in after.items() if share}
+        return {(message, known, "solved"): chance, (message, known, "open"): 1.0 - chance}
 
     def phase(state: _Desk) -> str:
         message, _, end = state
@@ -129,13 +128,12 @@ def _shop(page: int, filtered: float, clear: float) -> World:
             return {(at + 1, found, ""): 1.0} if at < 4 else {}
         if action == "filter":
             after = {(0, True, ""): filtered, (5, False, ""): 1 - filtered}
-            return {state: share for state, share in after.items() if share} if at < 5 else {}
+            return after if at < 5 else {}
         if action != "open":
             return {}
         is_here = at == (0 if found else page)
         chance = clear if is_here else 1.0 if clear == 1 else 0.0
-        after = {(at, found, "right"): chance, (at, found, "other"): 1 - chance}
-        return {state: share for state, share in after.items() if share}
+        return {(at, found, "right"): chance, (at, found, "other"): 1 - chance}
 
     return enumerate_world(
         name="shop",

@@ -336,3 +336,13 @@ def test_a_state_that_follows_from_the_action_is_noticed_and_the_remedy_works(tm
     assert not any("next_state=Observation" in note for note in notes)
     found = set(brief(tmp_path / "mended", "state", "action"))
     assert {("(nothing)", "up"), ("upstairs", "stop")} <= found
+
+
+def test_calls_stand_in_the_order_of_their_instants_whatever_their_zones(tmp_path: Path):
+    turns = [said("user", "a"), said("assistant", "b"), said("user", "c")]
+    late = {"timestamp": "2026-03-29T09:00:00Z", "request": {"messages": turns}}
+    first = {"timestamp": "2026-03-29T10:00:00+02:00", "request": {"messages": turns[:1]}}
+    rows = [{**late, "response": said("assistant", "d")}, {**first, "response": turns[1]}]
+    log = write_lines(tmp_path / "w.jsonl", *({**row, "session_id": "s"} for row in rows))
+    imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "action") == [("b",), ("d",)]

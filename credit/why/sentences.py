@@ -15,7 +15,7 @@ def sentence(decision: ComparedDecision) -> str:
     """Return what a decision was, with its counterfactual and how sure that is."""
     return (
         f"Step {decision.step_index} of {_rollout(decision)}: {coded(decision.action)}. "
-        f"{_counterfactual(decision)}{_doubt(decision)}.{_afterwards(decision)}"
+        f"{_counterfactual(decision)}{doubt(decision)}.{_afterwards(decision)}"
     )
 
 
@@ -103,7 +103,7 @@ def trust(decision: ComparedDecision) -> str:
     return "⚠ may be chance" if _may_be_chance(decision) else "✓ beyond chance"
 
 
-def _doubt(decision: ComparedDecision) -> str:
+def doubt(decision: ComparedDecision) -> str:
     """Return the difference of the sentence with two standard errors, and whether it is sure."""
     if decision.others is None or decision.error is None:
         return ""

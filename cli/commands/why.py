@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from graphcredit.cli.output.console import interruptible, print_json, progress, 
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import MARKER_NAME, Store, open_store
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress
@@ -115,7 +115,7 @@ def _store(
     if (source / MARKER_NAME).exists():
         yield open_store(source), []
         return
-    with TemporaryDirectory(prefix="graphcredit-why-") as folder:
+    with ScratchFolder() as folder:
         path = Path(folder) / "store" if keep is None else keep
         with interruptible("the same command again goes on"), progress("import") as show:
             report = import_log(source, path, options, on_progress=show)

@@ -61,6 +61,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "errors",
             "extensions",
             "plural",
+            "markdown",
             "text_diff",
             "near_names",
             "text_table",

@@ -14,6 +14,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import MARKER_NAME, Store, open_store
+from graphcredit.store.markdown import as_prose
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress
 from graphcredit.store.provenance.freshness import credit_freshness
@@ -94,7 +95,7 @@ def why(
         for line in heading("What to distrust", markdown=markdown):
             say(line)
         for line in doubts:
-            say(f"- {line}")
+            say(f"- {as_prose(line) if markdown else line}")
         say(f"- {states.told}")
         say()
         say(

@@ -1,10 +1,10 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
-import re
 from typing import Protocol
 from urllib.parse import urlencode
 
 from graphcredit.credit.why.decisions import ComparedDecision
+from graphcredit.store.markdown import as_code
 from graphcredit.store.plural import counted
 
 _WORDS = 80
@@ -27,10 +27,7 @@ def short(text: str) -> str:
 
 def coded(text: str) -> str:
     """Return the beginning of a text as code of Markdown, whatever backticks it has."""
-    line = short(text)
-    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    space = " " if "`" in line else ""
-    return f"{ticks}{space}{line}{space}{ticks}"
+    return as_code(short(text))
 
 
 class _Step(Protocol):

@@ -86,12 +86,15 @@ class Earnings:
         deviation: Floats = np.sqrt(square - mean**2)
         return deviation
 
-    def before(self, batch: StepBatch) -> Floats:
-        """Return [num_nodes] the mean of r' that trajectories had earned when they came by."""
+    def before_step(self, batch: StepBatch) -> Floats:
+        """Return [num_steps] what the trajectory of each step had earned before it."""
         earned = np.cumsum(self.of_step) - self.of_step
-        earned -= np.repeat(earned[batch.trajectory_start[:-1]], batch.trajectory_length)
+        return earned - np.repeat(earned[batch.trajectory_start[:-1]], batch.trajectory_length)
+
+    def before(self, batch: StepBatch) -> Floats:
+        """Return [num_nodes] the mean of that over the steps that left each node; 0 without one."""
         number = np.bincount(batch.state_of_step, minlength=batch.num_nodes)
-        total = np.bincount(batch.state_of_step, earned, batch.num_nodes)
+        total = np.bincount(batch.state_of_step, self.before_step(batch), batch.num_nodes)
         return total / np.maximum(number, 1)
 
     def in_returns(self, values: Floats, group: Ints) -> Floats:

@@ -33,9 +33,8 @@ class Reach:
 
         V(s)     = (Σ (r + V(s')) + κ(s) e(s)) / (n(s) + κ(s))       an end leads to V = 0
         Q(s, a)  = the mean of r + V(s') over the group's steps with a in s
-        outcome  = Q(s_t, a_t) + (1 - w(s_t)) near + w(s_t) far
+        outcome  = (1 - w(s_t)) (Q(s_t, a_t) + near) + w(s_t) Σ_{k≥0} r_{t+k}
         near     = Σ_{k≥1} λ_{t+1} … λ_{t+k} (r_{t+k} + V(s_{t+k+1}) - V(s_{t+k}))
-        far      = Σ_{k≥1} r_{t+k} - V(s_{t+1})                      what followed it in all
         baseline = V(s_t) without the step                           what the others had from there
         A        = ρ(s_t) / sd · (outcome - baseline)
         value, q = V and Q as a reader wants them, in the log's returns
@@ -62,8 +61,8 @@ class Reach:
 
     **Without the step.** V of a state that was left once is what happened then, and by that the
     step would seem to change nothing. So the baseline leaves one step out that is worth Q, and has
-    the doubt. At a corridor it is V. Where one trajectory alone was, it is e(s), and the mean return
-    less what was earned before as far as trajectories never meet: e + α (mean - before - e).
+    the doubt. At a corridor it is V. Where one trajectory alone was, it is the mean return, less
+    what was earned before the step, less (1 - α) of the variance.
 
     **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
     of 0 and half of 1 beside them, so that it is never 0.
@@ -72,7 +71,7 @@ class Reach:
     A = 0 but for the new. A group whose trajectories never meet has GRPO's credit, scaled.
 
     **The new.** In a group that earned nothing, what is to be found lies behind the new. There e(s)
-    in A is u(s), near = far = 0, ρ = 1, and α = 0:
+    in A is u(s), near = w = 0, ρ = 1, and one trajectory alone is like several:
 
         u(s) = p N(s) / (1 + N(s))        p = 1/2 / (trajectories + 1)
 
@@ -106,7 +105,7 @@ class Reach:
         places = Places.of(batch, earned, doubt=self.doubt)
         unknown, mean = _unknown(batch, earned, analogies.novelty), _mean(batch, earned)
         learnt, read = places.values(batch, earned, unknown, mean)
-        outcome, baseline, reliability = _compared(batch, earned, places, learnt, unknown, mean)
+        outcome, baseline, reliability = _compared(batch, earned, places, learnt)
         credit = (outcome - baseline) * reliability
         if self.normalize == "std":
             credit /= earned.deviation(batch)[batch.group_of_step]
@@ -144,33 +143,27 @@ def _unknown(batch: StepBatch, earned: Earnings, novelty: Floats) -> Floats:
 
 
 def _compared(
-    batch: StepBatch,
-    earned: Earnings,
-    places: Places,
-    value: Floats,
-    unknown: Floats,
-    mean: Floats,
+    batch: StepBatch, earned: Earnings, places: Places, value: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return the outcome and the baseline of each step, and ρ of its state. [num_steps] each."""
     state, group = batch.state_of_step, batch.group_of_step
     after = _after(batch, earned, value)
-    of_action, far = _of_action(batch, after), _remaining(batch, earned) - after
-    trust = Trust.of(batch, earned, places, far)
+    of_action, followed = _of_action(batch, after), _followed(batch, earned)
+    trust = Trust.of(batch, earned, places, followed - after)
     fade = hidden_share(batch, earned.of_step) ** (1 / _FAR)
     decay = np.where(places.is_corridor[state], 1.0, fade[group])
     gain = after - value[state]
     near = decayed_sums(gain, decay, batch.trajectory_start) - gain
-    weight = trust.outcome[state]
-    tail = (1.0 - weight) * near + weight * far
-    is_new = earned.earned_nothing(batch)[group]
-    outcome = of_action + np.where(is_new, 0.0, tail)
+    weight, is_new = trust.outcome[state], earned.earned_nothing(batch)[group]
+    believed = (1.0 - weight) * (of_action + near) + weight * followed
+    outcome = np.where(is_new, of_action, believed)
     steps = places.num_left + places.doubt
     others = (value * steps)[state] - of_action
     baseline = np.divide(others, steps[state] - 1.0, out=value[state], where=steps[state] > 1.0)
     baseline[places.is_corridor[state]] = value[state][places.is_corridor[state]]
-    alone = unknown + trust.alone[batch.group_of_node] * (mean - unknown)
+    alone = earned.mean(batch) - (1.0 - trust.alone) * earned.variance(batch)
     is_alone = places.is_alone[state] & ~is_new
-    baseline[is_alone] = alone[state[is_alone]]
+    baseline[is_alone] = (alone[group] - earned.before_step(batch))[is_alone]
     return outcome, baseline, np.where(is_new, 1.0, trust.reliability[state])
 
 
@@ -187,6 +180,6 @@ def _of_action(batch: StepBatch, after: Floats) -> Floats:
     return (np.bincount(action, after) / np.bincount(action))[action]
 
 
-def _remaining(batch: StepBatch, earned: Earnings) -> Floats:
+def _followed(batch: StepBatch, earned: Earnings) -> Floats:
     """Return [num_steps] what each step and those after it earned."""
     return discounted_returns(earned.of_step, batch.trajectory_start, 1.0)

@@ -119,7 +119,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("training_run", "training", "preview"),
     ),
     "viewer": (
-        *("config", "sitemap", "origin", "queries", "why", "browser_fixes", "widgets"),
+        *("config", "sitemap", "origin", "queries", "why", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": ("evidence_states", "config", "summary", "layout", "advice", "open", "run", "warmup"),

@@ -8,7 +8,6 @@ from streamlit.navigation.page import Page
 
 PAGES: dict[str, str] = {
     "runs": "Runs",
-    "over_time": "Over time",
     "tasks": "Tasks",
     "graph": "Graph",
     "trajectory": "Trajectory",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import streamlit as st
 
-from graphcredit.viewer.browser_fixes import folded
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.drawing import draw_part
@@ -58,7 +58,7 @@ def show() -> None:
     st.header("Graph")
     store = viewed_store()
     complete_address(store)
-    boxes = folded("graph")
+    boxes = choices("graph")
     with boxes:
         place = choose_place(store)
     if place is None:
@@ -95,14 +95,13 @@ def show() -> None:
 
 def _choose(place: GraphPlace, steps: pa.Table) -> _Choices:
     """Show the boxes of what of the graph is shown, and how."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        trajectory = choose_trajectory(steps)
-        graph = read_graph(place, f"{place.estimator}_advantage")
-        return _Choices(
-            trajectory=trajectory,
-            graph=graph,
-            view=controls.choose_view(graph, has_trajectory=trajectory is not None),
-        )
+    trajectory = choose_trajectory(steps)
+    graph = read_graph(place, f"{place.estimator}_advantage")
+    return _Choices(
+        trajectory=trajectory,
+        graph=graph,
+        view=controls.choose_view(graph, has_trajectory=trajectory is not None),
+    )
 
 
 def _shaded(

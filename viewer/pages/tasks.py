@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.browser_fixes import folded
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.pages.parts.first import in_numbers, show_first, show_recurring
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
@@ -52,7 +52,7 @@ def show() -> None:
     """Show the page."""
     st.header("Tasks")
     store = viewed_store()
-    with st.container(horizontal=True):
+    with choices("tasks"):
         place = selection.choose_place(store)
         if place is None:
             return
@@ -100,7 +100,7 @@ def _is_list_of_trajectories() -> bool:
 
 def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     """Return the rows in the user's filter and order."""
-    with folded("filters"), st.container(horizontal=True):
+    with choices("filters"):
         text = st.text_input("Find in names and instructions", key="find", bind="query-params")
         kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
         order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
@@ -117,7 +117,7 @@ def _table(rows: pa.Table) -> None:
     st.caption(
         counted(rows.num_rows, "task")
         + (f", the first {_MAX_ROWS:,} of them shown" if rows.num_rows > _MAX_ROWS else "")
-        + ". Select a row to see its graph; a click on a column's name sorts."
+        + ". Tick a row to see its graph; a click on a column's name sorts."
     )
     shown = rows.slice(0, _MAX_ROWS)
     shown = shown.append_column("doubts", pa.array(doubts_of_facts(shown), pa.string()))

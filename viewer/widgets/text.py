@@ -10,7 +10,6 @@ Streamlit is imported at its first use: the HTML exports need the functions that
 import re
 import unicodedata
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -73,10 +72,7 @@ def show_table(table: pa.Table, **options: Any) -> Any:
     """Show a table whose cells may have text from a log; return what `st.dataframe` does."""
     import streamlit as st
 
-    # The key tells the script of `viewer/browser_fixes` that rows can be chosen.
-    has_choice = "on_select" in options
-    with st.container(key=f"rows_{options['key']}") if has_choice else nullcontext():
-        return st.dataframe(visible_cells(table), hide_index=True, **options)
+    return st.dataframe(visible_cells(table), hide_index=True, **options)
 
 
 def visible_cells(table: pa.Table) -> pa.Table:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphcredit.viewer.browser_fixes import opened
+from graphcredit.viewer.widgets.containers import opened
 from graphcredit.viewer.queries.truth import seen_change, true_change
 from graphcredit.viewer.steps import facts as step_facts
 from graphcredit.viewer.widgets.note_words import NoteWords

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.browser_fixes import opened
+from graphcredit.viewer.widgets.containers import opened
 from graphcredit.viewer.graph.facts import step_ends
 from graphcredit.viewer.graph.shading import OwnStep, Shading
 from graphcredit.viewer.graph.state_names import action_words

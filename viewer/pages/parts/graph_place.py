@@ -55,23 +55,22 @@ def other_side(place: GraphPlace) -> Other:
 
 def choose_place(store: Store) -> GraphPlace | None:
     """Show boxes of run, iteration, task, estimator and the other side of a comparison."""
-    with st.container(horizontal=True):
-        where = selection.choose_place(store)
-        if where is None:
-            return None
-        run_id, iteration = where
-        names = ask(estimators, run_id=run_id, iteration=iteration)
-        tasks = ask(graph_tasks, run_id=run_id, iteration=iteration)
-        if not names or not tasks:
-            missing.no_credit(store, run_id, iteration)
-            return None
-        task_id = selection.choose_task(tasks)
-        estimator = selection.choose_estimator(names)
-        if task_id is None or estimator is None:
-            return None
-        controls.forget_when_changed((run_id, iteration, task_id))
-        place = GraphPlace(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
-        return replace(place, other=_choose_other(place, names))
+    where = selection.choose_place(store)
+    if where is None:
+        return None
+    run_id, iteration = where
+    names = ask(estimators, run_id=run_id, iteration=iteration)
+    tasks = ask(graph_tasks, run_id=run_id, iteration=iteration)
+    if not names or not tasks:
+        missing.no_credit(store, run_id, iteration)
+        return None
+    task_id = selection.choose_task(tasks)
+    estimator = selection.choose_estimator(names)
+    if task_id is None or estimator is None:
+        return None
+    controls.forget_when_changed((run_id, iteration, task_id))
+    place = GraphPlace(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
+    return replace(place, other=_choose_other(place, names))
 
 
 def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:

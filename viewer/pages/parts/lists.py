@@ -6,7 +6,7 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.browser_fixes import folded
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.queries.trajectories import (
     ORDERS,
     OUTCOMES,
@@ -46,7 +46,7 @@ def show_trajectories(
 ) -> None:
     """Show the filters, and the trajectories that they leave."""
     notes = notes_of(run, iteration)
-    with folded("filters"), st.container(horizontal=True):
+    with choices("filters"):
         text = st.text_input("Find in names, texts and notes", key="text", bind="query-params")
         ending = st.selectbox("Outcome", list(OUTCOMES), key="outcome", bind="query-params")
         order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
@@ -83,7 +83,7 @@ def _table(trajectories: pa.Table, notes: NoteRows) -> None:
             if trajectories.num_rows < total
             else ""
         )
-        + ". Select a row to see its steps."
+        + ". Tick a row to see its steps."
     )
     names = trajectories["trajectory_id"].to_pylist()
     noted: dict[str, list[dict[str, Any]]] = {}
@@ -127,7 +127,7 @@ def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
         return
     which = "most blamed step of each success" if success else "most credited step of each failure"
     shown = _with_truth(steps)
-    st.caption(f"The {which}, in all tasks.{_judged(shown)} Select a row to see the step, and why.")
+    st.caption(f"The {which}, in all tasks.{_judged(shown)} Tick a row to see the step, and why.")
     title = "Steps whose credit goes against the outcome"
     row = choose_row(shown, _STEPS, key="against_outcome", title=title)
     if row is not None:

@@ -139,7 +139,7 @@ def _all_steps(
 ) -> None:
     st.subheader("Step by step")
     st.caption(
-        "Steps from one state stand together; ≠ where they go different ways. Click a row to see "
+        "Steps from one state stand together; ≠ where they go different ways. Tick a row to see "
         "its step."
     )
     cells = [_cells(pair, names, column, is_fork=row == fork) for row, pair in enumerate(pairs)]
@@ -160,26 +160,10 @@ def _all_steps(
         title="Two rollouts, aligned by state",
         config=config,
     )
-    places = [(at, s) for at, pair in enumerate(pairs) for s in (0, 1) if getattr(pair, _SIDES[s])]
-    one = _one_by_one([(cells[row], _SIDES[side]) for row, side in places])
-    if row is not None or one is not None:
-        row, side = next(p for p in places if p[0] == row) if one is None else places[one]
+    if row is not None:
+        side = 0 if pairs[row].left else 1
         step = int(cells[row][f"{_SIDES[side]}_step"])
         selection.open_page("trajectory", trajectory=chosen[side], step=step)
-
-
-def _one_by_one(listed: Sequence[tuple[Mapping[str, str], str]]) -> int | None:
-    """Show the steps of both in one column; `browser_fixes/fixes.css` shows this or the other."""
-    table = pa.Table.from_pylist(
-        [
-            {"step": f"{side} {cells[f'{side}_step']}", "together": cells["together"]}
-            | {part: cells[f"{side}_{part}"] for part in ("action", "credit")}
-            for cells, side in listed
-        ]
-    )
-    widths = {"step": 66, "action": 190, "credit": 66, "together": 230}
-    config = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
-    return choose_row(table, [*widths], key="one_by_one", title="In one column", config=config)
 
 
 def _cells(pair: Pair, names: Mapping[int, str], column: str, *, is_fork: bool) -> dict[str, str]:

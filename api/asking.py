@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from graphcredit.credit.evidence.judge import evidence as judge
 from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.options import RECOMMENDED
+from graphcredit.credit.why.decisions import ComparedDecision, decisions
+from graphcredit.credit.why.sentences import in_markdown, sentence
 from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.provenance.freshness import credit_freshness
-from graphcredit.viewer.why.decisions import ComparedDecision, decisions
-from graphcredit.viewer.why.sentences import in_markdown, sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.trajectory import steps
 from graphcredit.viewer.queries.views import answer
 from graphcredit.viewer.steps.html_export import trajectory_page
-from graphcredit.viewer.why.of_steps import why_of_task
+from graphcredit.viewer.steps.why_of_task import why_of_task
 
 _TRAJECTORIES = "SELECT DISTINCT trajectory_id FROM steps"
 

@@ -24,7 +24,6 @@ COMMANDS: Mapping[str, str] = {
     "export": "Write steps with their credit for other tools, or credit beside the ids of the log.",
     "import": "Make a store of the log of another program.",
     "loop": "Improve a policy: play, assign credit, train, and again with the better policy.",
-    "replay": "Play on from logged decisions, and record Q - V of each in the store.",
     "sql": "Query a store's views with SQL.",
     "states": "Show which texts of a task became one state, and which states are nearly alike.",
     "train": "Improve a policy on the steps of an iteration, weighed by one advantage column.",

@@ -8,11 +8,9 @@ from typing import ClassVar, Literal
 
 from graphcredit.store.options import (
     AtLeastOne,
-    AtLeastTwo,
     Count,
     Options,
     PathOption,
-    Texts,
     Weight,
 )
 
@@ -90,59 +88,3 @@ class RecordOptions(CollectorOptions):
 
 class CollectOptions(LanguageOptions, PlayOptions, RecordOptions):
     """All options of a collection, but for its tasks."""
-
-
-class ReplayedOptions(CollectorOptions):
-    """Which decisions are replayed."""
-
-    owner: ClassVar[str] = "replay"
-
-    num_decisions: Count = 200
-    """Decisions to replay, drawn at random from the whole iteration; 0 for all. A larger number
-    keeps those of a smaller one."""
-    task: Texts = ()
-    """Draw from this task only."""
-
-
-class PlayOnOptions(CollectorOptions):
-    """How decisions are replayed."""
-
-    owner: ClassVar[str] = "replay"
-
-    policy: str | None = None
-    """Who plays on: random, oracle:EPSILON, hf:PATH, vllm:PATH or vllm-server:PATH@SERVER. By
-    default the policy that acted; of a language model the log has only a digest, so name it."""
-    num_plays: AtLeastTwo = 32
-    """Plays from each state, and after each action."""
-    max_steps: AtLeastOne | None = None
-    """Steps after which an episode is truncated, for logs that do not say it themselves."""
-    seed: Count = 0
-    """Decides which decisions are drawn, and all chance in their plays."""
-    workers: Count = 2
-    """Processes that play. 0 plays in this one, which keeps a model in memory: use it on a GPU."""
-    concurrency: AtLeastOne | None = None
-    """Plays that a process has open at a time. By default what suits the policy."""
-    games_dir: PathOption | None = None
-    """Directory of generated games; the user's cache by default."""
-
-
-class SpokenOptions(CollectorOptions):
-    """How a language model plays on."""
-
-    owner: ClassVar[str] = "replay"
-
-    template: str | None = None
-    """Prompts of a language model: textworld, search, sokoban, tiny, or a TOML file; by default
-    those of the environment."""
-    temperature: Weight | None = None
-    """Sampling temperature of a language model; by default as in the log."""
-    max_new_tokens: AtLeastOne | None = None
-    """Tokens after which an answer is cut off; by default as in the log."""
-    dtype: Literal["auto", "float32", "bfloat16"] | None = None
-    """Arithmetic of a language model; by default as in the log."""
-
-
-class ReplayOptions(SpokenOptions, PlayOnOptions, ReplayedOptions):
-    """All options of a replay."""
-
-    owner: ClassVar[str] = "replay"

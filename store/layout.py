@@ -19,7 +19,7 @@ MARKER_NAME = "store.json"
 MARKER = json.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + "\n"
 """What a store's `store.json` holds."""
 
-ITERATION_TABLES = ("steps", "states", "replay", "credit", "graph", "summary", "training", "notes")
+ITERATION_TABLES = ("steps", "states", "credit", "graph", "summary", "training", "notes")
 """Folders with a folder for each run and iteration. A copy follows this order, so that a reader
 never finds credit without its steps."""
 
@@ -180,10 +180,6 @@ class Store:
         """Return the file with the counts of a run's states."""
         check_name("run_id", run_id)
         return self.root / "history" / f"run_id={run_id}" / "state_scores.parquet"
-
-    def replay_dir(self, run_id: str, iteration: int) -> Path:
-        """Return the folder for new replay shards of an iteration."""
-        return self._partition("replay", run_id, iteration)
 
     def notes_path(self, run_id: str, iteration: int) -> Path:
         """Return the file with what people noted on an iteration."""

@@ -23,7 +23,6 @@ from graphcredit.store.files.parse import parse_toml
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 AtLeastOne: TypeAlias = Annotated[int, Field(ge=1)]
-AtLeastTwo: TypeAlias = Annotated[int, Field(ge=2)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 Percent: TypeAlias = Annotated[float, Field(ge=0, le=100)]
 Discount: TypeAlias = Share

@@ -213,27 +213,6 @@ STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("num_rollouts", _INT, "rollouts to allocate at the state"),
 )
 
-REPLAY_COLUMNS: tuple[Column, ...] = (
-    _column("task_id", _STRING, "copied from the step"),
-    _column("trajectory_id", _STRING, "copied from the step"),
-    _column("step_index", _INT, "copied from the step"),
-    _column("action", _STRING, "copied from the step, so that a changed step is noticed"),
-    _column("settings", _STRING, "JSON: who played on, and how; other settings, another replay"),
-    _column("policy", _STRING, "who played on, as in policy_version"),
-    _nullable("is_acting_policy", _BOOL, "whether it is who acted; null if the log does not say"),
-    _column("steps_left", _INT, "steps of the episode's limit from here on, this one included"),
-    _nullable("failure", _STRING, "why it could not be replayed; the columns below are null then"),
-    _nullable("q", _DOUBLE, "share of the plays after the action that succeeded"),
-    _nullable("q_plays", _INT, "those plays; 1 if the action ended the episode: q is exact then"),
-    _nullable("v", _DOUBLE, "share of the plays from the state before it that succeeded"),
-    _nullable("v_plays", _INT, "those plays; the policy chose their first action, too"),
-    _nullable("v_actions", _INT, "different first actions among these plays"),
-    _nullable("v_repeats", _INT, "plays among these whose first action was the logged one"),
-    _nullable("advantage", _DOUBLE, "q - v"),
-    _nullable("advantage_se", _DOUBLE, "standard error of q - v, above 0"),
-)
-"""One row per replayed decision, in `replay/`: what it was worth when it was played on from."""
-
 NOTE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "copied from the step"),
     _column("trajectory_id", _STRING, "the trajectory"),

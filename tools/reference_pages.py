@@ -21,7 +21,6 @@ _TABLES = {
     "summary/trajectories": (schema.SUMMARY_TRAJECTORY_COLUMNS, "Sums for the viewer; no view."),
     "summary/advantages": (schema.SUMMARY_ADVANTAGE_COLUMNS, "Sums for the viewer; no view."),
     "state_scores": (schema.STATE_SCORE_COLUMNS, "Visits and successes of a run's states."),
-    "replay": (schema.REPLAY_COLUMNS, "Decisions that were played on from."),
     "notes": (schema.NOTE_COLUMNS, "What people noted."),
     "training": (schema.TRAINING_COLUMNS, "Metrics of a training, by optimizer step."),
     "er_graph/entities": (schema.ENTITY_COLUMNS, "Entities of tasks; no view."),

@@ -11,6 +11,7 @@ PAGES: dict[str, str] = {
     "tasks": "Tasks",
     "graph": "Graph",
     "trajectory": "Trajectory",
+    "search": "Search",
     "compare": "Compare",
     "sql": "SQL",
 }

@@ -56,11 +56,6 @@ def _show(report: AuditReport) -> None:
     for title, numbers in report.numbers.items():
         shown = ", ".join(f"{name}: {_number(value)}" for name, value in numbers.items())
         say(f"{title:<{width}}  {shown}")
-    for replay in report.replays:
-        say()
-        say(f"decisions replayed by {replay.name}:")
-        for line in replay.lines():
-            say(f"    {line}")
     if report.skipped:
         say(
             f"not checked, because there is no credit: {', '.join(report.skipped)}. "

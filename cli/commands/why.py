@@ -21,8 +21,8 @@ from graphcredit.store.provenance.freshness import credit_freshness
 if TYPE_CHECKING:
     from graphcredit.collector.importers.report import ImportReport
     from graphcredit.credit.audit.run import AuditReport
-    from graphcredit.viewer.why.decisions import ComparedDecision
-    from graphcredit.viewer.why.recurring import Recurring
+    from graphcredit.credit.why.decisions import ComparedDecision
+    from graphcredit.credit.why.recurring import Recurring
 
 _CLUSTERS = 5
 """Most clusters of failures to print; `--json` has all."""
@@ -61,8 +61,8 @@ def why(
     Example: graphcredit why outputs/chats.jsonl
     """
     from graphcredit.credit.audit.run import audit
-    from graphcredit.viewer.why.decisions import decisions
-    from graphcredit.viewer.why.recurring import recurring
+    from graphcredit.credit.why.decisions import decisions
+    from graphcredit.credit.why.recurring import recurring
 
     with _store(source, keep, ImportOptions(**given(flags))) as (store, unread):
         with interruptible("the same command again goes on"), progress("why") as show:
@@ -156,7 +156,7 @@ def _as_json(
     report: "AuditReport",
     unread: list[str],
 ) -> dict[str, Any]:
-    from graphcredit.viewer.why.sentences import link, sentence
+    from graphcredit.credit.why.sentences import link, sentence
 
     return {
         "decisions": [{**asdict(d), "sentence": sentence(d), "link": link(d)} for d in shown],
@@ -167,7 +167,7 @@ def _as_json(
 
 
 def _show_decisions(shown: "list[ComparedDecision]", why_none: str, *, markdown: bool) -> None:
-    from graphcredit.viewer.why.sentences import coded, in_markdown, link, sentence, short
+    from graphcredit.credit.why.sentences import coded, in_markdown, link, sentence, short
 
     _head("What mattered most", markdown=markdown)
     for number, decision in enumerate(shown, start=1):
@@ -179,7 +179,7 @@ def _show_decisions(shown: "list[ComparedDecision]", why_none: str, *, markdown:
 
 
 def _show_recurring(again: "Recurring", *, markdown: bool) -> None:
-    from graphcredit.viewer.why.sentences import coded
+    from graphcredit.credit.why.sentences import coded
 
     say()
     _head("What recurs in failures", markdown=markdown)

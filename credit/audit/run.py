@@ -20,7 +20,6 @@ from graphcredit.credit.audit.checks import (
     states,
 )
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
-from graphcredit.credit.audit.replays import ReplayJudgement, judge_replays
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.credit.evidence.definition import Definition
@@ -59,8 +58,6 @@ class AuditReport:
     """Title to label to number; empty if they were not asked for."""
     skipped: dict[str, Need]
     """Checks that could not be made, and what they need."""
-    replays: tuple[ReplayJudgement, ...] = ()
-    """What each replay of decisions says; empty if it was not asked for."""
 
     def __repr__(self) -> str:
         """Return the findings as a table."""
@@ -82,7 +79,6 @@ class AuditReport:
             "findings": [_finding_as_json(finding) for finding in self.findings],
             "numbers": self.numbers,
             "skipped": self.skipped,
-            "replays": [replay.as_json() for replay in self.replays],
         }
 
 
@@ -181,7 +177,6 @@ def _report(
         findings=tuple(sorted(findings, key=lambda f: _SEVERITIES.index(f.severity))),
         numbers=_numbers(scope),
         skipped={check.name: check.needs for check in CHECKS if not scope.has(check.needs)},
-        replays=tuple(judge_replays(scope.connection)),
     )
 
 

@@ -41,7 +41,6 @@ class RowRule(FileRule):
 
 _MOVE = "`graphcredit check STORE --quarantine` moves it aside"
 REWRITE = f"correct the program that wrote it; {_MOVE}"
-REPLAY_AGAIN = f"{_MOVE}; then run `graphcredit replay` again"
 RECREDIT = f"run `graphcredit credit` again; {_MOVE}"
 
 
@@ -110,11 +109,6 @@ FILE_RULES: dict[str, FileRule] = {
             name="graph_pair",
             holds="edges.parquet must have its nodes.parquet beside it",
             remedy=RECREDIT,
-        ),
-        FileRule(
-            name="replay_steps",
-            holds="an iteration with a replay must have steps",
-            remedy=f"bring the step shards back; {_MOVE}",
         ),
         FileRule(
             name="relation_pair",

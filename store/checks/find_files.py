@@ -23,7 +23,6 @@ from graphcredit.store.schema import (
     NODE_COLUMNS,
     NOTE_COLUMNS,
     RELATION_COLUMNS,
-    REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
     STATES_COLUMNS,
     STEP_COLUMNS,
@@ -50,7 +49,6 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ),
     ("summary_advantages", rf"summary/{_ITERATION}/advantages\.parquet", SUMMARY_ADVANTAGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
-    ("replay", rf"replay/{_ITERATION}/[^/]*\.parquet", REPLAY_COLUMNS),
     ("notes", rf"notes/{_ITERATION}/notes\.parquet", NOTE_COLUMNS),
     ("training", rf"training/{_ITERATION}/[^/]*\.parquet", TRAINING_COLUMNS),
     ("entities", r"er_graph/entities\.parquet", ENTITY_COLUMNS),
@@ -60,7 +58,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/\.lock", None),
-    (rf"(credit|replay|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
+    (rf"(credit|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"images/.*", None),
     (rf"spool/{NAME}\.lock", None),
     (rf"spool/{NAME}\.(jsonl|closing)", "left_over_spool"),

@@ -33,9 +33,6 @@ _PAIRS = (
 )
 """Kind, the kind that it requires, the rule, and the finding if that is missing."""
 
-_OF_STEPS = {"replay": "replay_steps", "notes": "notes_steps"}
-"""Kinds of files that say something of steps, and the rule that these must be there."""
-
 Progress = Callable[[int, int], None]
 """Called with the number of partitions that are done, and their total."""
 
@@ -161,8 +158,8 @@ def _check_pairs(files: list[TableFile]) -> Iterable[Violation]:
                 yield violation(rule, file, finding)
     if not any(file.kind == "steps" for file in files):
         for file in files:
-            if file.kind in _OF_STEPS:
-                yield violation(_OF_STEPS[file.kind], file, "no step shard in its iteration")
+            if file.kind == "notes":
+                yield violation("notes_steps", file, "no step shard in its iteration")
 
 
 def _shared_path(file: TableFile) -> str:

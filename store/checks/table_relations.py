@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
-from graphcredit.store.checks.file_rules import RECREDIT, REPLAY_AGAIN, REWRITE, RowRule
+from graphcredit.store.checks.file_rules import RECREDIT, REWRITE, RowRule
 from graphcredit.store.checks.relations import (
     RowRelation,
     no_null_elements,
@@ -20,7 +20,6 @@ from graphcredit.store.schema import (
     NOTE_COLUMNS,
     NUM_BARS,
     RELATION_COLUMNS,
-    REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
     SUMMARY_ADVANTAGE_COLUMNS,
     SUMMARY_TRAJECTORY_COLUMNS,
@@ -28,9 +27,6 @@ from graphcredit.store.schema import (
 )
 
 _of_credit = partial(rule, remedy=RECREDIT)
-_of_replay = partial(rule, remedy=REPLAY_AGAIN)
-
-_NUM_PLAYED = "list_count([q, q_plays, v, v_plays, v_actions, v_repeats, advantage, advantage_se])"
 
 
 def _table(
@@ -158,43 +154,6 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
         ),
         key="trajectory_id, estimator",
         remedy=RECREDIT,
-    ),
-    _table(
-        "replay",
-        REPLAY_COLUMNS,
-        _of_replay(
-            "replay_or_failure",
-            "a replay must have either all its numbers or a failure",
-            f"{_NUM_PLAYED} = if(failure IS NULL, 8, 0)",
-            f"{_NUM_PLAYED} || ' numbers, failure ' || coalesce(failure, 'null')",
-        ),
-        _of_replay(
-            "replay_plays",
-            "steps_left and plays must be 1 or more, v_actions and v_repeats at most v_plays",
-            "least(steps_left, q_plays, v_plays, v_actions) >= 1 "
-            "AND coalesce(v_repeats >= 0 AND greatest(v_actions, v_repeats) <= v_plays, true)",
-            _shown("steps_left, q_plays, v_plays, v_actions, v_repeats"),
-        ),
-        _of_replay(
-            "replay_share",
-            "q and v must be shares of their plays, advantage their difference, with a finite "
-            "advantage_se above 0",
-            "q BETWEEN 0 AND 1 AND v BETWEEN 0 AND 1 "
-            "AND abs(q * q_plays - round(q * q_plays)) < 1e-6 "
-            "AND abs(v * v_plays - round(v * v_plays)) < 1e-6 "
-            "AND abs(q - v - advantage) < 1e-9 AND isfinite(q + v + advantage) "
-            "AND isfinite(advantage_se) AND advantage_se > 0",
-            _shown("q, v, advantage, advantage_se"),
-        ),
-        key="trajectory_id, step_index, settings",
-        references=(
-            (
-                "task_id, trajectory_id, step_index, action",
-                "steps",
-                "task_id, trajectory_id, step_index, action",
-            ),
-        ),
-        remedy=REPLAY_AGAIN,
     ),
     _table("notes", NOTE_COLUMNS, no_null_elements("tags"), key="trajectory_id, step_index"),
     relation(

@@ -22,7 +22,6 @@ from graphcredit.store.schema import (
     NODE_COLUMNS,
     NOTE_COLUMNS,
     PARTITION_COLUMNS,
-    REPLAY_COLUMNS,
     ROUNDING,
     SMALLEST_COST,
     STATE_SCORE_COLUMNS,
@@ -122,7 +121,6 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         partitions=PARTITION_COLUMNS[:1],
         columns=STATE_SCORE_COLUMNS,
     ),
-    _of_iterations("replay", "replay/*", REPLAY_COLUMNS),
     _of_iterations("notes", "notes/notes", NOTE_COLUMNS),
     _of_iterations("training", "training/*", TRAINING_COLUMNS, has_metrics=True),
     _of_iterations(
@@ -145,12 +143,6 @@ DERIVED_VIEWS: dict[str, str] = {
     "enriched": """
         SELECT steps.*, credit.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM steps LEFT JOIN credit USING (run_id, iteration, trajectory_id, step_index)
-    """,
-    "replayed": """
-        SELECT enriched.*,
-            replay.* EXCLUDE (run_id, iteration, task_id, trajectory_id, step_index, action)
-        FROM enriched
-        JOIN replay USING (run_id, iteration, task_id, trajectory_id, step_index, action)
     """,
     "noted": """
         SELECT enriched.*, notes.note, notes.tags, notes.noted_at

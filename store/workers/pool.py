@@ -1,4 +1,4 @@
-"""The pool of worker processes in which stages play, replay, import and credit.
+"""The pool of worker processes in which stages play, import and credit.
 
 Whatever the work is, the death of a worker means the same. What it had is done again by another
 process, at most `RETRIES` times; then an `EngineError` ends the work. An error that the work raises

@@ -9,8 +9,7 @@ import sys
 from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.base import Task
 from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
-from graphcredit.collector.options import CollectOptions, ReplayOptions
-from graphcredit.collector.replaying.run import replay
+from graphcredit.collector.options import CollectOptions
 from tests.collector.corridor import Corridor
 
 class Own(Corridor):
@@ -27,15 +26,14 @@ ENVIRONMENTS["own"] = EnvironmentKind(list_tasks=list_own, open=open_own)
 def main():
     options = CollectOptions(policy="random", group_size=3, max_steps=8, workers=1)
     report = collect(sys.argv[1], [Task(environment="own", spec=n) for n in "23"], options)
-    replayed = replay(sys.argv[1], ReplayOptions(num_plays=2, workers=1))
-    print(report.num_trajectories, report.failures, replayed.num_replayed > 0, replayed.failures)
+    print(report.num_trajectories, report.failures)
 
 """
 
 
 def test_workers_know_an_environment_that_the_users_script_registers(tmp_path: Path):
     (tmp_path / "own_script.py").write_text(SCRIPT + 'if __name__ == "__main__":\n    main()\n')
-    assert _run(tmp_path).stdout == "6 () True {}\n"
+    assert _run(tmp_path).stdout == "6 ()\n"
 
 
 def test_a_script_without_a_guard_is_told_to_have_one(tmp_path: Path):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from graphcredit.collector.options import LanguageOptions, ReplayOptions
+from graphcredit.collector.options import LanguageOptions
 from graphcredit.collector.policies.engines import http, vllm_server
 from graphcredit.collector.policies.engines.base import Request, Sampling
 from graphcredit.collector.policies.engines.http import checked_url, exchange
@@ -17,7 +17,6 @@ from graphcredit.collector.policies.engines.transformers import TransformersEngi
 from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
 from graphcredit.collector.policies.language import policy as language
 from graphcredit.collector.policies.registry import parse_policy
-from graphcredit.collector.replaying.run import replay
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import EngineError, OptionError
 from tests.collector.fake_vllm import FakeVllm, serving
@@ -252,13 +251,3 @@ def test_no_step_is_played_twice_after_a_server_was_lost(
     assert (again.num_already_complete, again.num_trajectories) == (6, 0)
     assert fake.loaded() == [models[1], models[1]]
     assert agreement(root, models[1]).largest < 1e-4
-
-
-def test_a_server_plays_on_from_logged_decisions(tmp_path: Path, fake: FakeVllm, models: list[str]):
-    policy, root = f"vllm-server:{models[1]}@{fake.url}", tmp_path / "store"
-    play(root, policy)
-    fake.start_again()
-    asked = {"policy": policy, "template": "tiny", "workers": 0}
-    report = replay(root, ReplayOptions(**asked, num_decisions=2, num_plays=2))
-    assert (report.num_replayed, report.is_acting_policy) == (2, True)
-    assert fake.loaded() == [models[1], models[1]]

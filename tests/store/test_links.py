@@ -10,7 +10,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, StoreFormatError
 from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.sql.catalog import connect
-from tests.store.whole_store import CREDIT, REPLAY, STEPS, add_file, set_value, whole_store
+from tests.store.whole_store import CREDIT, STEPS, add_file, set_value, whole_store
 
 RUN = "steps/run_id=r0"
 ITERATION = f"{RUN}/iteration=000000"
@@ -98,7 +98,7 @@ def test_a_file_with_another_name_outside_moves_and_stays_there(tmp_path: Path):
     (tmp_path / "backup").hardlink_to(store.root / STEPS)
     report, moved = quarantine_store(store)
     assert report.errors == ()
-    assert [item.source for item in moved] == [CREDIT, STEPS, REPLAY]
+    assert [item.source for item in moved] == [CREDIT, STEPS]
     assert (tmp_path / "backup").read_bytes() == b"noise"
 
 

@@ -21,7 +21,6 @@ from graphcredit.store.schema import (
     NOTE_COLUMNS,
     NUM_BARS,
     RELATION_COLUMNS,
-    REPLAY_COLUMNS,
     STATE_SCORE_COLUMNS,
     SUMMARY_ADVANTAGE_COLUMNS,
     SUMMARY_KEY,
@@ -41,7 +40,6 @@ SUMS = "summary/run_id=r0/iteration=000000/advantages.parquet"
 SCORES = "history/run_id=r0/state_scores.parquet"
 VECTORS = "embeddings/ngram-0123456789ab/0123456789abcdef.parquet"
 ENTITIES = "er_graph/entities.parquet"
-REPLAY = "replay/run_id=r0/iteration=000000/a-000000.parquet"
 NOTES = "notes/run_id=r0/iteration=000000/notes.parquet"
 RELATIONS = "er_graph/relations.parquet"
 
@@ -82,7 +80,6 @@ def whole_store(root: Path) -> Store:
     write_rows(root / NODES, NODE_COLUMNS, nodes)
     edge = {"task_id": "t0", "state_id": 0, "next_state_id": 1, "action": "a"}
     write_rows(root / EDGES, EDGE_COLUMNS, [edge | {"visits": 1, "cost": 1.0, "is_pruned": False}])
-    write_rows(root / REPLAY, REPLAY_COLUMNS, [replay_row("z", 0, "q"), replay_row("z", 1, "a")])
     noted = {"task_id": "t0", "tags": ["odd"], "noted_at": START}
     on_step = noted | {"trajectory_id": "z", "step_index": 0, "note": "Why q?"}
     write_rows(root / NOTES, NOTE_COLUMNS, [on_step, noted | {"trajectory_id": "x", "note": ""}])
@@ -115,19 +112,6 @@ def _write_summary(store: Store, steps: list[dict[str, Any]]) -> None:
     summed = {"trajectory_id": "x", "estimator": "e", "num_steps": lengths["x"], "total": 4.0}
     summed |= {"squares": 4.0, "most": 1.0, "least": 1.0, "scale": 1.0, "bars": bars}
     write_rows(store.root / SUMS, SUMMARY_ADVANTAGE_COLUMNS, [summed], made_of)
-
-
-def replay_row(name: str, index: int, action: str, **values: Any) -> dict[str, Any]:
-    """Return a row of `replay`: 3 of 4 plays succeeded after the action, and 1 of 2 before it."""
-    numbers = {"q": 0.75, "q_plays": 4, "v": 0.5, "v_plays": 2, "v_actions": 2, "v_repeats": 1}
-    key = replay_key(name, index, action)
-    return {**key, **numbers, "advantage": 0.25, "advantage_se": 0.3, **values}
-
-
-def replay_key(name: str, index: int, action: str) -> dict[str, Any]:
-    """Return a row of `replay` without its numbers."""
-    key = {"task_id": "t0", "trajectory_id": name, "step_index": index, "action": action}
-    return {**key, "settings": '{"num_plays": 4, "policy": "p"}', "policy": "p", "steps_left": 9}
 
 
 def edit(relative: str, change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[Path], None]:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from graphcredit.credit.why.decisions import decisions
+from graphcredit.credit.why.sentences import outcome, sentence, trust
 from graphcredit.viewer.queries.tasks import task_facts
-from graphcredit.viewer.why.decisions import decisions
-from graphcredit.viewer.why.sentences import outcome, sentence, trust
 from tests.viewer.browser import click_row, open_page, page_of
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, worked_example, write_store

@@ -13,13 +13,11 @@ from streamlit.testing.v1 import AppTest
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
-from graphcredit.store.schema import REPLAY_COLUMNS
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps.charts import course, distances
-from graphcredit.viewer.steps.facts import are_graded, has_scores, outcome
+from graphcredit.viewer.steps.facts import are_graded, outcome
 from graphcredit.viewer.steps.html_export import trajectory_page
-from tests.store.whole_store import replay_key, replay_row, write_rows
 from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store
@@ -285,9 +283,7 @@ def test_the_scores_of_states_are_shown_where_somebody_judged(
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=0)
     assert not any("score" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="x")
-    assert has_scores(table)
     assert "<p>Reward 0, cost 1, score 0.25.</p>" in trajectory_page(table, title="r0")
-    assert not has_scores(queries.steps(store, run_id="r0", iteration=0, trajectory_id="y"))
 
 
 def test_a_trajectory_without_any_reward_can_be_chosen(
@@ -302,30 +298,6 @@ def test_a_trajectory_without_any_reward_can_be_chosen(
     pq.write_table(nulls, store.steps_dir("r0", 0) / "foreign.parquet")
     app = open_page(monkeypatch, store, "trajectory", trajectory="bad-x", step=1)
     assert not app.exception
-
-
-def test_a_replayed_decision_has_its_q_minus_v_beside_the_credit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    store = credited(tmp_path / "s", two_tasks())
-    rows = [
-        replay_row("x", 1, "b", is_acting_policy=True),
-        replay_row("x", 1, "b", settings="{}", policy="other", is_acting_policy=False),
-        replay_row("x", 2, "another action"),
-        {**replay_key("x", 3, "d"), "is_acting_policy": None, "failure": "step 3: another state"},
-    ]
-    write_rows(store.replay_dir("r0", 0) / "a-0.parquet", REPLAY_COLUMNS, rows)
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=1)
-    assert not app.exception
-    shown = [element.value for element in app.text]
-    assert "Replayed by p, 2 plays: Q 0.75 - V 0.50 = +0.25 ± 0.30 (standard error)" in shown
-    assert any(text.startswith("Replayed by other (which did not act here), 2") for text in shown)
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=3)
-    assert [e.value for e in app.text if "Replayed" in e.value] == [
-        "Replayed by p (who acted is not known): not reproducible, step 3: another state"
-    ]
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=2)
-    assert [e.value for e in app.text if "Replayed" in e.value] == []
 
 
 def test_the_truth_is_marked_at_every_step_with_a_sign(

@@ -32,8 +32,7 @@ def test_each_trajectory_is_told_by_its_most_surprising_step(store: Store, succe
     sign, order = ("<", "ASC") if success else (">", "DESC")
     sql = f"""
         SELECT task_id, trajectory_id, step_index, action, graphgpo_advantage::DOUBLE AS advantage,
-            goal_distance, next_goal_distance, oracle_distance, next_oracle_distance,
-            NULL AS q_minus_v
+            goal_distance, next_goal_distance, oracle_distance, next_oracle_distance
         FROM enriched JOIN trajectories USING (task_id, trajectory_id)
         WHERE trajectories.success = {success} AND graphgpo_advantage {sign} 0
         QUALIFY row_number() OVER (

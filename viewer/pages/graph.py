@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import streamlit as st
 
-from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.drawing import draw_part
@@ -32,6 +31,7 @@ from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.task_names import task_names
 from graphcredit.viewer.widgets.text import one_line, show_text
 
@@ -128,7 +128,7 @@ def _picture(
 ) -> Mapping[int, str]:
     """Show the drawing, what it has of the whole graph, and its export; return names of states."""
     drawn = visible_part.thinned(shown, layers_of(chosen.graph), {*shading.own, selected})
-    drawing = draw_part(drawn, chosen.graph, shading, title=title_of(place))
+    drawing = draw_part(drawn, chosen.graph, shading, title=title_of(place), steps=steps)
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
     play = _play(place, steps, chosen.trajectory)
     show_graph(

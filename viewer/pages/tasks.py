@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.pages.parts.first import in_numbers, show_first, show_recurring
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import choose_tag, notes_of, tagged
@@ -46,6 +46,8 @@ _ORDERS = {
     "name": ("task_id", "ascending"),
 }
 """Orders of the rows: column and direction."""
+_OF_CREDIT = ("advantage_spread", "disagreement", "singleton_share")
+"""Orders in which groups come last whose rollouts all have one return."""
 
 
 def show() -> None:
@@ -110,6 +112,8 @@ def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     rows = tasks_of_kind(facts, kind, text)
     column, direction = _ORDERS[order]
     keys = [(column, direction, "at_end"), ("task_id", "ascending", "at_end")]
+    if column in _OF_CREDIT:
+        keys.insert(0, ("is_degenerate", "ascending", "at_end"))
     return rows.sort_by(keys)
 
 

@@ -1,4 +1,4 @@
-"""The truth about a step, where the log knows it: its progress, and what replaying it showed.
+"""The truth about a step, where the log knows it: its progress.
 
 The true distance to the goal is the environment's. The *seen* distance is that of the group's own
 graph, which is all that estimators know; the two differ where the group did not see everything.
@@ -15,16 +15,6 @@ MARKS: Mapping[Verdict | None, str] = {"agrees": "✓", "conflicts": "✗", None
 
 PROGRESS = "oracle_distance - next_oracle_distance"
 """SQL of how much nearer to the goal a step led; null or not finite where it is not known."""
-
-REPLAYED = """
-    SELECT
-        task_id, trajectory_id, step_index, action,
-        arg_max(
-            advantage, struct_pack(own := coalesce(is_acting_policy, false), plays := v_plays)
-        ) AS q_minus_v
-    FROM replay WHERE advantage IS NOT NULL GROUP BY ALL
-"""
-"""SQL of Q - V of each replayed step: by who acted before others, with the most plays."""
 
 
 def progress_of(step: Mapping[str, Any]) -> float | None:

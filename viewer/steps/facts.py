@@ -1,11 +1,14 @@
 """Numbers and words about a trajectory's steps, for the page and the exported file."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.schema import (
     ESTIMATOR_PARTS,
@@ -14,6 +17,7 @@ from graphcredit.store.schema import (
     split_estimator_column,
 )
 from graphcredit.viewer.queries.estimators import most_telling_first
+from graphcredit.viewer.queries.outcomes import are_graded, outcome
 
 PART_NAMES: dict[str, str] = {
     "advantage": "",
@@ -71,9 +75,9 @@ def has_values(table: pa.Table) -> bool:
     )
 
 
-def has_scores(table: pa.Table) -> bool:
-    """Return whether somebody judged the state after some step."""
-    return table["score"].null_count < table.num_rows
+def has_any(table: pa.Table, *columns: str) -> bool:
+    """Return whether some step has a value in one of some columns."""
+    return any(table[name].null_count < table.num_rows for name in columns)
 
 
 def has_all_steps(table: pa.Table) -> bool:
@@ -116,24 +120,6 @@ def value_of(table: pa.Table, name: str, step: int) -> float | None:
     return table[name][step].as_py() if name in table.column_names else None
 
 
-def replay_lines(replays: pa.Table, index: int) -> list[str]:
-    """Return a line for each replay of a decision: what it was worth, or why nobody knows."""
-    return [_replay_line(row) for row in replays.to_pylist() if row["step_index"] == index]
-
-
-def _replay_line(row: dict[str, Any]) -> str:
-    who = f"Replayed by {row['policy']}"
-    if row["is_acting_policy"] is not True:
-        is_other = row["is_acting_policy"] is False
-        who += " (which did not act here)" if is_other else " (who acted is not known)"
-    if row["failure"] is not None:
-        return f"{who}: not reproducible, {row['failure']}"
-    return (
-        f"{who}, {row['v_plays']} plays: Q {row['q']:.2f} - V {row['v']:.2f} = "
-        f"{row['advantage']:+.2f} ± {row['advantage_se']:.2f} (standard error)"
-    )
-
-
 def largest(table: pa.Table, names: list[str]) -> float:
     """Return the largest absolute advantage of some estimators, parts included; 0 if none."""
     columns = [f"{name}_{part}" for name in names for part in ESTIMATOR_PARTS if part in PART_NAMES]
@@ -141,22 +127,43 @@ def largest(table: pa.Table, names: list[str]) -> float:
     return max((abs(value) for value in values if value is not None), default=0.0)
 
 
-def extreme_steps(table: pa.Table, estimator: str) -> list[tuple[str, int, float]]:
+def telling(group: pa.Table, trajectory_id: str) -> list[int]:
+    """Return the steps of a trajectory that may head a list, see `queries.telling`."""
+    rows = group.filter((pc.field("trajectory_id") == trajectory_id) & pc.field("is_telling"))
+    return rows["step_index"].to_pylist()
+
+
+def did_well(group: pa.Table, trajectory_id: str) -> bool:
+    """Return whether a trajectory won; where returns are scores, whether it got more than most."""
+    ended = group.group_by("trajectory_id").aggregate([("succeeded", "max"), ("reward", "sum")])
+    ended = ended.rename_columns(["trajectory_id", "success", "return"])
+    (own,) = ended.filter(pc.field("trajectory_id") == trajectory_id).to_pylist()
+    return own["return"] > pc.mean(ended["return"]).as_py() if are_graded(ended) else own["success"]
+
+
+def extreme_steps(
+    table: pa.Table, estimator: str, rows: Sequence[int]
+) -> list[tuple[str, int, float]]:
     """Return the steps with the most and the least advantage: what they are, step and advantage.
 
     Empty if all are about equal. The most of a trajectory that gets only blame is no credit.
+
+    Args:
+        table: The steps.
+        estimator: Whose advantages.
+        rows: Those that are looked at.
     """
     values = table[f"{estimator}_advantage"].to_pylist()
-    known = [index for index, value in enumerate(values) if value is not None]
-    if not known:
+    known = [value for value in values if value is not None]
+    ranked = sorted((row for row in rows if values[row] is not None), key=values.__getitem__)
+    if not ranked or max(known) - min(known) < 0.005:
         return []
-    most, least = max(known, key=values.__getitem__), min(known, key=values.__getitem__)
-    if values[most] - values[least] < 0.005:
-        return []
-    return [
+    least, most = ranked[0], ranked[-1]
+    found = [
         ("Most credit" if values[most] > 0 else "Least blame", most, values[most]),
         ("Most blame" if values[least] < 0 else "Least credit", least, values[least]),
     ]
+    return [each for each in found if most != least or each[0].startswith("Most")]
 
 
 def total(table: pa.Table) -> str:
@@ -169,21 +176,7 @@ def number(value: float | None) -> str:
     return "null" if value is None else f"{value:g}"
 
 
-def are_graded(trajectories: pa.Table) -> bool:
-    """Return whether returns of a task are scores, as `why` has it: no threshold makes failures."""
-    ended = [row for row in trajectories.to_pylist() if row["success"] is not None]
-    num_returns, num_outcomes = (len({row[key] for row in ended}) for key in ("return", "success"))
-    return num_returns > (1 if num_outcomes == 1 else 2)
-
-
 def ending(table: pa.Table, *, is_graded: bool = False) -> str:
     """Return how a trajectory ended; one that was cut off did not lose by its last step."""
     word = outcome(table["success"][-1].as_py(), is_graded=is_graded)
     return f"{word}, cut off" if table["truncated"][-1].as_py() else word
-
-
-def outcome(success: bool | None, *, is_graded: bool = False) -> str:
-    """Return the word for how a trajectory ended; of scores, none is a failure."""
-    return {True: "succeeded", False: "ended" if is_graded else "failed", None: "unfinished"}[
-        success
-    ]

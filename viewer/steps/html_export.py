@@ -10,14 +10,15 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.runs import Run, runs_of
 from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import facts
-from graphcredit.viewer.why.of_steps import Why
+from graphcredit.viewer.steps.why_of_task import Why
 from graphcredit.viewer.widgets.note_words import NoteWords
 from graphcredit.viewer.widgets.text import one_line, visible
 
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; padding: .5rem .7rem;
+pre { unicode-bidi: plaintext; white-space: pre-wrap; overflow-wrap: anywhere;
+      margin: .3rem 0; padding: .5rem .7rem;
       border-radius: .3rem; background: #7f879220; max-height: 24rem; overflow: auto }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere }
 h2 { font-size: 1.05rem; margin: 2rem 0 .3rem; overflow-wrap: anywhere }

@@ -101,9 +101,6 @@ COLUMNS: Mapping[str, Any] = {
     "true": _TEXT(
         "true distance", help="The same as the environment knows it, where it was logged."
     ),
-    "q_minus_v": signed_number(
-        "Q - V", "What the action changed of the chance of success when it was replayed."
-    ),
     "correlation": _NUMBER("correlation", format="%.3f"),
     "flip_share": _NUMBER("sign flips", format="percent"),
 }

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from graphcredit.credit.why.decisions import ComparedDecision, decisions
+from graphcredit.credit.why.recurring import recurring
+from graphcredit.credit.why.sentences import outcome, sentence, trust
 from graphcredit.store.plural import counted
-from graphcredit.viewer.widgets.containers import opened
 from graphcredit.viewer.graph.facts import step_ends
 from graphcredit.viewer.graph.shading import OwnStep, Shading
 from graphcredit.viewer.graph.state_names import action_words
@@ -19,13 +21,11 @@ from graphcredit.viewer.graph.svg import draw_step
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import task_steps
-from graphcredit.viewer.why.decisions import ComparedDecision, decisions
-from graphcredit.viewer.why.recurring import recurring
-from graphcredit.viewer.why.sentences import outcome, sentence, trust
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.containers import opened
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
-from graphcredit.viewer.widgets.text import one_line, show_text
+from graphcredit.viewer.widgets.text import one_line, show_said, show_text
 
 _SHOWN = 5
 _CLUSTERS, _EXAMPLES = 8, 3
@@ -85,7 +85,7 @@ def _words(each: ComparedDecision, task: Mapping[str, Any], *, doubt: str | None
         *([f"⚠ {doubt}"] if doubt else []),
     ]
     st.caption(" · ".join(marks))
-    show_text(sentence(each))
+    show_said(sentence(each))
 
 
 def _picture(each: ComparedDecision, here: Mapping[str, Any]) -> None:
@@ -122,7 +122,7 @@ def show_recurring(run: str, iteration: int) -> None:
     with inside:
         shown = ask(recurring, run_id=run, iteration=iteration)
         for cluster in shown.clusters[:_CLUSTERS]:
-            show_text(cluster.sentence)
+            show_said(cluster.sentence)
             with st.container(horizontal=True):
                 for each in cluster.members[:_EXAMPLES]:
                     beside_link(

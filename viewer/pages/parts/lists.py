@@ -6,7 +6,7 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.widgets.containers import choices
+from graphcredit.viewer.queries.outcomes import outcome
 from graphcredit.viewer.queries.trajectories import (
     ORDERS,
     OUTCOMES,
@@ -20,9 +20,9 @@ from graphcredit.viewer.queries.truth import (
     true_change,
     verdict,
 )
-from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import all_tags, choose_tag, notes_of, tagged
 from graphcredit.viewer.widgets.tables import choose_row
@@ -33,7 +33,7 @@ _TRAJECTORIES = (
     *("least", "tags"),
 )
 _STEPS = (
-    *("action", "advantage", "truth", "seen", "true", "q_minus_v"),
+    *("action", "advantage", "truth", "seen", "true"),
     *("task_id", "trajectory_id", "step_index"),
 )
 _OUTCOMES = {"credit in failures": False, "blame in successes": True}
@@ -47,7 +47,7 @@ def show_trajectories(
     """Show the filters, and the trajectories that they leave."""
     notes = notes_of(run, iteration)
     with choices("filters"):
-        text = st.text_input("Find in names, texts and notes", key="text", bind="query-params")
+        text = st.text_input("Find in names and notes", key="text", bind="query-params")
         ending = st.selectbox("Outcome", list(OUTCOMES), key="outcome", bind="query-params")
         order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
         tag = choose_tag(notes)
@@ -90,7 +90,10 @@ def _table(trajectories: pa.Table, notes: NoteRows) -> None:
     for row in notes:
         noted.setdefault(row["trajectory_id"], []).append(row)
     columns = {
-        "outcome": [outcome(success) for success in trajectories["success"].to_pylist()],
+        "outcome": [
+            outcome(row["success"], is_graded=row["is_graded"])
+            for row in trajectories.select(["success", "is_graded"]).to_pylist()
+        ],
         "tags": [", ".join(all_tags(noted.get(name, []))) or None for name in names],
     }
     shown = trajectories

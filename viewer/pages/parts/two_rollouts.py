@@ -7,13 +7,12 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.facts import trajectories
+from graphcredit.viewer.graph.facts import Rollout, trajectories
 from graphcredit.viewer.graph.state_names import action_words, state_names
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
-from graphcredit.viewer.steps.facts import outcome
-from graphcredit.viewer.why.side_by_side import (
+from graphcredit.viewer.steps.side_by_side import (
     Pair,
     Step,
     aligned,
@@ -44,7 +43,8 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
         st.info("No task of this iteration has a graph.")
         return
     steps = ask(task_steps, **here, task_id=task)
-    chosen = _choose(steps)
+    there = trajectories(steps)
+    chosen = _choose(steps, there)
     if chosen is None:
         st.info("This task has one complete rollout: there is none to stand beside it.")
         return
@@ -59,36 +59,37 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
     if fork is None:
         st.caption(f"They never part for good; {counted(num_shared, 'step')} start in one state.")
     else:
-        _fork(pairs[fork], (left, right), here, names, column)
+        endings = there[left].ending, there[right].ending
+        _fork(pairs[fork], (left, right), endings, here, names, column)
     _all_steps(pairs, fork, (left, right), names, column)
 
 
-def _choose(steps: pa.Table) -> tuple[str, str, tuple[int, int] | None] | None:
+def _choose(
+    steps: pa.Table, there: Mapping[str, Rollout]
+) -> tuple[str, str, tuple[int, int] | None] | None:
     """Show boxes of two rollouts: a failed one, and the nearest one that won from its step.
 
     The third that it returns are the step of each in the state from where that one won.
     """
-    lengths = trajectories(steps)
 
     def show(name: str) -> str:
-        length, succeeded = lengths[name]
-        return f"{outcome(succeeded)} · {counted(length, 'step')} · {name}"
+        return f"{there[name].ending} · {counted(there[name].num_steps, 'step')} · {name}"
 
     with st.container(horizontal=True):
-        left = selection.choose("trajectory", "Rollout", list(lengths), show=show)
-        others = [name for name in lengths if name != left]
+        left = selection.choose("trajectory", "Rollout", list(there), show=show)
+        others = [name for name in there if name != left]
         if selection.current().other not in others:
             selection.select(other=None)
         if left is None or not others:
             return None
         at = selection.current().step
-        winner = nearest_winner(steps, left, lengths[left][0] - 1 if at is None else at)
+        winner = nearest_winner(steps, left, there[left].num_steps - 1 if at is None else at)
         near = others[-1] if winner is None else winner.trajectory_id
         right = selection.choose("other", "Beside it", others, default=near, show=show)
     if winner is None:
         st.caption("No other rollout won from a state of this one.")
     else:
-        further = counted(lengths[winner.trajectory_id][0] - winner.step_index, "step")
+        further = counted(there[winner.trajectory_id].num_steps - winner.step_index, "step")
         show_text(
             f"From its step {winner.from_step}, {winner.trajectory_id} won soonest: in {further}."
         )
@@ -102,6 +103,7 @@ def _choose(steps: pa.Table) -> tuple[str, str, tuple[int, int] | None] | None:
 def _fork(
     pair: Pair,
     chosen: tuple[str, str],
+    endings: tuple[str, str],
     here: Mapping[str, Any],
     names: Mapping[int, str],
     column: str,
@@ -110,11 +112,11 @@ def _fork(
     assert pair.left is not None
     st.subheader("Where they part")
     show_text(f"State {pair.left['state_id']}: {names[pair.left['state_id']]}")
-    for place, side, name in zip(st.columns(2), _SIDES, chosen, strict=True):
+    for place, side, name, ending in zip(st.columns(2), _SIDES, chosen, endings, strict=True):
         step = getattr(pair, side)
         with place:
             texts = ask(trajectory_steps, **here, trajectory_id=name).to_pylist()
-            told = f"{outcome(step['succeeded'])} · step {step['step_index']}"
+            told = f"{ending} · step {step['step_index']}"
             credit = "–" if step[column] is None else f"{step[column]:+.3f}"
             selection.link(
                 "trajectory", f"{name} · {told}", trajectory=name, step=step["step_index"]

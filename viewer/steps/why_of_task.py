@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from graphcredit.credit.why.decisions import decisions_of_task
+from graphcredit.credit.why.sentences import sentence
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import estimators, words_of
-from graphcredit.viewer.why.decisions import decisions_of_task
-from graphcredit.viewer.why.sentences import sentence
 
 _ESTIMATOR = "reach"
 """Whose credit decisions are told by."""

@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 from urllib.parse import urlencode
 
+from graphcredit.credit.why.decisions import ComparedDecision
 from graphcredit.store.plural import counted
-from graphcredit.viewer.why.decisions import ComparedDecision
 
 _WORDS = 80
 """Characters of an action or a state."""

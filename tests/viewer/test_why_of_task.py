@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 import graphcredit
+from graphcredit.credit.why.decisions import decision_of, decisions_of_task
+from graphcredit.credit.why.sentences import sentence
 from graphcredit.store.progress import silent
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
-from graphcredit.viewer.why.decisions import decision_of, decisions_of_task
-from graphcredit.viewer.why.of_steps import why_of_task
-from graphcredit.viewer.why.sentences import sentence
+from graphcredit.viewer.steps.why_of_task import why_of_task
+from tests.credit.why.test_decisions import store_of
 from tests.viewer.browser import open_page
-from tests.viewer.why.test_decisions import store_of
 
 
 def test_every_step_has_its_sentence_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphcredit.viewer.why.recurring import kind_of_call, recurring
+from graphcredit.credit.why.recurring import kind_of_call, recurring
 from tests.viewer.stores import credited
 from tests.worlds import trajectory
 

@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
+from graphcredit.credit.why.sentences import coded
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.catalog import connect
-from graphcredit.viewer.why.sentences import coded
 
 _CALL = re.compile(r"\s*([\w./:-]+)\(")
 

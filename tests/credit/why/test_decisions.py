@@ -11,15 +11,15 @@ import pytest
 
 import graphcredit
 from graphcredit.asking import Decisions
-from graphcredit.store.layout import Store
-from graphcredit.viewer.steps.facts import are_graded
-from graphcredit.viewer.why.decisions import (
+from graphcredit.credit.why.decisions import (
     ComparedDecision,
     decision_of,
     decisions,
     decisions_of_task,
 )
-from graphcredit.viewer.why.sentences import coded, gap_of, link, sentence, trust
+from graphcredit.credit.why.sentences import coded, gap_of, link, sentence, trust
+from graphcredit.store.layout import Store
+from graphcredit.viewer.steps.facts import are_graded
 from tests.cli.in_process import run
 
 WALKS: tuple[tuple[str, bool], ...] = (

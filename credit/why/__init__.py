@@ -1,0 +1,1 @@
+"""What rollouts lost by: the decisions that mattered, and what recurs in failures."""

@@ -1,0 +1,64 @@
+"""A list of places in texts, with the words found marked, each a link."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+_KEY = "hits"
+
+_STYLE = """
+a { display: block; margin: 12px 0 2px; font: 15px var(--st-font, sans-serif);
+  color: var(--st-primary-color, #1b5ea8); overflow-wrap: anywhere }
+p { margin: 0; font: 13px/1.5 var(--st-code-font, monospace); overflow-wrap: anywhere;
+  unicode-bidi: plaintext; color: var(--st-text-color, #212529) }
+mark { background: #f2c744; color: #212529 }
+"""
+
+_SCRIPT = """
+export default function ({ data, parentElement, setTriggerValue }) {
+  const made = (name, text) => Object.assign(document.createElement(name), { textContent: text });
+  const shown = data.hits.flatMap(({ title, address, before, found, after }, row) => {
+    const link = Object.assign(made("a", title), { href: address });
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      setTriggerValue("row", row);
+    });
+    const place = made("p", "");
+    place.append(before, made("mark", found), after);
+    return [link, place];
+  });
+  parentElement.querySelector("div").replaceChildren(...shown);
+}
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hit:
+    """A place; its texts are visible ones, see `widgets.text`."""
+
+    title: str
+    address: str
+    """Of the page that the link leads to, for a tab of its own."""
+    before: str
+    found: str
+    """What is marked."""
+    after: str
+
+
+def show_hits(hits: Sequence[Hit], *, on_open: Callable[[int], None]) -> None:
+    """Show the places; a click on a link calls `on_open` with its number."""
+    _component()(
+        key=_KEY,
+        data={"hits": [asdict(hit) for hit in hits]},
+        on_row_change=lambda: on_open(st.session_state[_KEY]["row"]),
+    )
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return component("graphcredit_hits", html="<div></div>", css=_STYLE, js=_SCRIPT)

@@ -119,7 +119,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("training_run", "training", "preview"),
     ),
     "viewer": (
-        *("config", "sitemap", "origin", "queries", "widgets"),
+        *("config", "sitemap", "origin", "own_pages", "queries", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": ("evidence_states", "config", "summary", "layout", "advice", "open", "run", "warmup"),

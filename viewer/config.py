@@ -51,7 +51,7 @@ def server_flags(*, address: str, port: int) -> list[str]:
         # Streamlit mixes its quiet words from the colour of text: of others they are too faint.
         "theme.light.textColor": "#000000",
         "theme.dark.textColor": "#ffffff",
-        "theme.paddingTop": "4rem",
+        "theme.paddingTop": "1rem",
         # The blue of credit: words in it, and white words on it, have a contrast of 4.5 to 1.
         "theme.light.primaryColor": "#1b5ea8",
         "theme.dark.primaryColor": "#2e78c7",

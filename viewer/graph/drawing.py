@@ -1,13 +1,13 @@
 """Draw a part of a task's graph: places, colours, widths, words and marks, as Cytoscape's data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.importance import partings
+from graphcredit.viewer.graph.importance import forks
 from graphcredit.viewer.graph.layout import (
     Layout,
     Point,
@@ -55,7 +55,7 @@ class Drawing:
     """Number and name of each state of the whole graph."""
     sights: Sequence[str]
     """Keys of the states that are in sight at first where the whole cannot be read: the start, and
-    the fork with both ends of the transition that parts how rollouts end most."""
+    both ends of the transition with which most rollouts left the way of those that ended well."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
@@ -118,16 +118,16 @@ def draw_part(
             for index, edge in enumerate(graph.edges)
         ],
         legend={"title": one_line(title, 120)} | _legend(shading, scales, notes),
-        sights=_sights(graph, shading, start, [] if steps is None else partings(steps)),
+        sights=_sights(graph, shading, start, () if steps is None else forks(steps)),
         names=lines,
     )
 
 
-def _sights(graph: TaskGraph, shading: Shading, start: int, forks: Sequence[Ends]) -> list[str]:
+def _sights(graph: TaskGraph, shading: Shading, start: int, parting: Iterable[Ends]) -> list[str]:
     """Return the start and the greatest fork: of a laid trajectory, its own."""
     drawn = {edge.ends for edge in graph.edges}
     drawn = drawn & {*shading.own} or drawn
-    fork = next((ends for ends in forks if ends in drawn), (start,))
+    fork = next((ends for ends in parting if ends in drawn), (start,))
     return [node_key(state) for state in dict.fromkeys((start, *fork))]
 
 

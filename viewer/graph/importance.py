@@ -3,17 +3,17 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
+from collections import Counter
 from collections.abc import Container
 from itertools import zip_longest
-from typing import Any
 
 import pyarrow as pa
 
-from graphcredit.store.schema import ROUNDING, split_estimator_column
+from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer.graph.facts import telling_ends
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import Edge, Ends, TaskGraph
-from graphcredit.viewer.queries.outcomes import are_graded
+from graphcredit.viewer.queries.outcomes import well_ended
 
 _OF_EACH = 6
 """Most transitions for each reason to look at one."""
@@ -24,8 +24,8 @@ _PAIR = ["state_id", "next_state_id"]
 def important(graph: TaskGraph, shading: Shading, steps: pa.Table) -> list[Edge]:
     """Return the transitions that matter, by turns for each reason, the most important first.
 
-    The reasons: that well ended rollouts part there from others, much blame, much credit, and that
-    estimators disagree. In a comparison, only where the two sides differ most.
+    The reasons: that rollouts left the way of those that ended well, much blame, much credit, and
+    that estimators disagree. In a comparison, only where the two sides differ most.
     """
     marked = remarkable(graph, shading, telling_ends(steps), most=2 * _OF_EACH)
     if shading.others is not None:
@@ -33,7 +33,7 @@ def important(graph: TaskGraph, shading: Shading, steps: pa.Table) -> list[Edge]
     of_ends = {edge.ends: edge for edge in graph.edges}
     blamed = [edge.ends for edge in marked if _value(edge, shading) < 0]
     reasons = [
-        partings(steps)[:_OF_EACH],
+        [*forks(steps)][:_OF_EACH],
         blamed,
         [edge.ends for edge in marked if edge.ends not in blamed],
         disputed(steps)[:_OF_EACH],
@@ -59,30 +59,22 @@ def remarkable(
     return [*credited, *blamed]
 
 
-def partings(steps: pa.Table) -> list[Ends]:
-    """Return the transitions after which rollouts end otherwise than those that left otherwise.
+def forks(steps: pa.Table) -> dict[Ends, int]:
+    """Return the transitions with which rollouts left the way of those that ended well for good.
 
-    The greatest come first: the difference of the shares of wins, or of the mean returns where
-    these are scores, times the rollouts of the smaller side. Only steps count that may head a list,
-    see `queries.telling`.
+    The most frequent come first, each with the number of rollouts. Of each rollout it is the last
+    step from a state in which one was that ended well; only steps count that may head a list, see
+    `queries.telling`.
     """
-    total = [("succeeded", "max"), ("reward", "sum")]
-    ended = steps.group_by("trajectory_id").aggregate(total)
-    ended = ended.rename_columns(["trajectory_id", "success", "return"])
-    value = ended["return" if are_graded(ended) else "success"].cast(pa.float64())
-    told = steps.filter(steps["is_telling"]).select([*_PAIR, "trajectory_id"])
-    rows = told.join(
-        pa.table({"trajectory_id": ended["trajectory_id"], "value": value}), "trajectory_id"
-    )
-    visited = {row["state_id"]: row for row in _ended(rows, ["state_id"])}
-    weights: dict[Ends, float] = {}
-    for row in _ended(rows, _PAIR):
-        here = visited[row["state_id"]]
-        if num_others := here["num"] - row["num"]:
-            gap = row["value"] / row["num"] - (here["value"] - row["value"]) / num_others
-            weights[row["state_id"], row["next_state_id"]] = abs(gap) * min(row["num"], num_others)
-    known = [ends for ends, weight in weights.items() if weight > ROUNDING]
-    return sorted(known, key=lambda ends: (-weights[ends], ends))
+    well = well_ended(steps)
+    rows = steps.select([*_PAIR, "trajectory_id", "is_telling"]).to_pylist()
+    way = {row["state_id"] for row in rows if row["trajectory_id"] in well}
+    left: dict[str, Ends] = {}
+    for row in rows:
+        name, ends = row["trajectory_id"], (row["state_id"], row["next_state_id"])
+        if name not in well and row["is_telling"] and row["state_id"] in way:
+            left[name] = ends
+    return dict(sorted(Counter(left.values()).items(), key=lambda each: (-each[1], each[0])))
 
 
 def disputed(steps: pa.Table) -> list[Ends]:
@@ -103,13 +95,6 @@ def disputed(steps: pa.Table) -> list[Ends]:
     ends = zip(*(means[name].to_pylist() for name in _PAIR), strict=True)
     weights = {pair: min(max(said), -min(said)) for pair, *said in zip(ends, *shares, strict=True)}
     return sorted((pair for pair in weights if weights[pair] > 0), key=lambda e: (-weights[e], e))
-
-
-def _ended(rows: pa.Table, keys: list[str]) -> list[dict[str, Any]]:
-    """Return for each key how many rollouts were there, and the sum of what they ended with."""
-    each = rows.group_by([*keys, "trajectory_id"]).aggregate([("value", "max")])
-    ended = each.group_by(keys).aggregate([("value_max", "count"), ("value_max", "sum")])
-    return ended.rename_columns([*keys, "num", "value"]).to_pylist()
 
 
 def _is_advantage(name: str) -> bool:

@@ -10,7 +10,7 @@ import streamlit as st
 from graphcredit.store.plural import counted
 from graphcredit.viewer import sitemap
 from graphcredit.viewer.queries.texts import MOST_FOUND, TEXTS, Found, found_texts
-from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.hits import Hit, show_hits
 from graphcredit.viewer.widgets.text import one_line, visible

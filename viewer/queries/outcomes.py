@@ -1,6 +1,10 @@
 """Words for how rollouts ended; of scores, none is a failure."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def are_graded(trajectories: pa.Table) -> bool:
@@ -21,6 +25,20 @@ IS_GRADED = """(
     )
 )"""
 """The same as SQL, of an iteration's table `trajectory`."""
+
+
+def well_ended(steps: pa.Table) -> set[str]:
+    """Return the trajectories of a task that won; of scores, those above the mean.
+
+    Args:
+        steps: From `queries.graphs.task_steps`.
+    """
+    ended = steps.group_by("trajectory_id").aggregate([("succeeded", "max"), ("reward", "sum")])
+    ended = ended.rename_columns(["trajectory_id", "success", "return"])
+    well = ended["success"]
+    if are_graded(ended):
+        well = pc.greater(ended["return"], pc.mean(ended["return"]))
+    return {*ended.filter(well)["trajectory_id"].to_pylist()}
 
 
 def outcome(success: bool | None, *, is_graded: bool = False) -> str:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.views import answer
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.sql.catalog import connect
 
 MOST_FOUND = 50
 """Most rollouts of which a place is shown."""
@@ -29,7 +30,7 @@ class Found:
 def found_texts(
     store: Store, *, run_id: str | None, iteration: int | None, words: str, success: bool | None
 ) -> Found:
-    """Return where words stand, whatever the case, in rollouts that ended in a way; None for any."""
+    """Return where words stand, whatever the case, in rollouts with an outcome; None for any."""
     contained = " OR ".join(f"contains(lower({name}), lower($1))" for name in TEXTS)
     key = "run_id, iteration, task_id, trajectory_id"
     sql = f"""
@@ -50,7 +51,12 @@ def found_texts(
         FROM shown JOIN steps USING ({key}, step_index), counted
         ORDER BY {key}
     """
-    rows = answer(store, sql, [words, success], run_id=run_id, iteration=iteration).to_pylist()
+
+    def read() -> list[dict[str, Any]]:
+        with connect(store, run_id=run_id, iteration=iteration) as views:
+            return views.sql(sql, params=[words, success]).to_arrow_table().to_pylist()
+
+    rows = unchanged(store, read, run_id=run_id, iteration=iteration)
     first = rows[0] if rows else dict.fromkeys(("num_found", "num_rollouts", "num_succeeded"), 0)
     return Found(
         num_steps=first["num_found"],

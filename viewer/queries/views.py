@@ -42,17 +42,17 @@ def answer(
     sql: Query,
     parameters: Sequence[object] = (),
     *,
-    run_id: str | None,
+    run_id: str,
     iteration: int | None,
     tables: Mapping[str, Query] = MappingProxyType({}),
 ) -> pa.Table:
-    """Run trusted SQL over the views of a store, of a run or of an iteration.
+    """Run trusted SQL over the views of a run or an iteration.
 
     Args:
         store: The store.
         sql: One statement over the views.
         parameters: Values for its `?`.
-        run_id: Restrict the views to this run; None for all runs.
+        run_id: Restrict the views to this run.
         iteration: Restrict the views to this iteration; None for all of the run.
         tables: Tables that the statement also reads: name to SQL over the views. Each is computed
             once while the files stay the same.
@@ -85,7 +85,7 @@ def _text(query: Query, summarised: Summarised) -> str:
 
 @contextmanager
 def _views(
-    store: Store, run_id: str | None, iteration: int | None
+    store: Store, run_id: str, iteration: int | None
 ) -> Generator[tuple[Connection, Summarised]]:
     """Yield a cursor of the open views, and which iterations have a summary.
 
@@ -106,7 +106,7 @@ class _Open:
 
 
 @lru_cache(maxsize=MOST_OPEN)
-def _open(root: Path, run_id: str | None, iteration: int | None, files: Stamp) -> _Open:
+def _open(root: Path, run_id: str, iteration: int | None, files: Stamp) -> _Open:
     store = Store(root)
     connection = connect(store, run_id=run_id, iteration=iteration)
     summarised = create_summary_views(connection, store, run_id=run_id, iteration=iteration)

@@ -17,7 +17,7 @@ from graphcredit.store.schema import (
     split_estimator_column,
 )
 from graphcredit.viewer.queries.estimators import most_telling_first
-from graphcredit.viewer.queries.outcomes import are_graded, outcome
+from graphcredit.viewer.queries.outcomes import outcome
 
 PART_NAMES: dict[str, str] = {
     "advantage": "",
@@ -131,14 +131,6 @@ def telling(group: pa.Table, trajectory_id: str) -> list[int]:
     """Return the steps of a trajectory that may head a list, see `queries.telling`."""
     rows = group.filter((pc.field("trajectory_id") == trajectory_id) & pc.field("is_telling"))
     return rows["step_index"].to_pylist()
-
-
-def did_well(group: pa.Table, trajectory_id: str) -> bool:
-    """Return whether a trajectory won; where returns are scores, whether it got more than most."""
-    ended = group.group_by("trajectory_id").aggregate([("succeeded", "max"), ("reward", "sum")])
-    ended = ended.rename_columns(["trajectory_id", "success", "return"])
-    (own,) = ended.filter(pc.field("trajectory_id") == trajectory_id).to_pylist()
-    return own["return"] > pc.mean(ended["return"]).as_py() if are_graded(ended) else own["success"]
 
 
 def extreme_steps(

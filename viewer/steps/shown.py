@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.viewer.queries.outcomes import well_ended
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.widgets.note_words import NoteWords
 
@@ -63,5 +64,5 @@ def opening_row(table: pa.Table, group: pa.Table, estimator: str) -> int:
     """
     name = table["trajectory_id"][0].as_py()
     extremes = facts.extreme_steps(table, estimator, facts.telling(group, name))
-    word = "Most credit" if facts.did_well(group, name) else "Most blame"
+    word = "Most credit" if name in well_ended(group) else "Most blame"
     return next((row for title, row, _ in extremes if title == word), 0)

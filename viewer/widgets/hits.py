@@ -11,11 +11,11 @@ from streamlit.components.v2 import component
 _KEY = "hits"
 
 _STYLE = """
-a { display: block; margin: 12px 0 2px; font: 15px var(--st-font, sans-serif);
+.hits a { display: block; margin: 12px 0 2px; font: 15px var(--st-font, sans-serif);
   color: var(--st-primary-color, #1b5ea8); overflow-wrap: anywhere }
-p { margin: 0; font: 13px/1.5 var(--st-code-font, monospace); overflow-wrap: anywhere;
+.hits p { margin: 0; font: 13px/1.5 var(--st-code-font, monospace); overflow-wrap: anywhere;
   unicode-bidi: plaintext; color: var(--st-text-color, #212529) }
-mark { background: #f2c744; color: #212529 }
+.hits mark { background: #f2c744; color: #212529 }
 """
 
 _SCRIPT = """
@@ -32,7 +32,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     place.append(before, made("mark", found), after);
     return [link, place];
   });
-  parentElement.querySelector("div").replaceChildren(...shown);
+  parentElement.querySelector(".hits").replaceChildren(...shown);
 }
 """
 
@@ -61,4 +61,4 @@ def show_hits(hits: Sequence[Hit], *, on_open: Callable[[int], None]) -> None:
 
 @cache
 def _component() -> Callable[..., Any]:
-    return component("graphcredit_hits", html="<div></div>", css=_STYLE, js=_SCRIPT)
+    return component("graphcredit_hits", html='<div class="hits"></div>', css=_STYLE, js=_SCRIPT)

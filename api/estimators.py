@@ -12,7 +12,6 @@ from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.milegpo import MileGpo
-from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
@@ -30,7 +29,6 @@ __all__ = [
     "Grpo",
     "Hgpo",
     "MileGpo",
-    "MtGrpo",
     "Reach",
     "RewardFlow",
     "Rloo",

@@ -12,11 +12,12 @@ from rich.console import Console
 from graphcredit.cli.output.console import out, tell
 from graphcredit.cli.output.escape import Plain
 from graphcredit.cli.output.tables import print_table, write_csv, write_json
+from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.files.output import output_path
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
-from graphcredit.store.sql.sandbox import MIB, QueryResult, run_query
+from graphcredit.store.sql.sandbox import QueryResult, run_query
 
 _TEXTS = {"csv": write_csv, "json": write_json}
 

@@ -14,7 +14,6 @@ COMMANDS: Mapping[str, str] = {
     "audit": "Check the groups and the credit of a store.",
     "check": "Check every rule of the store's format, and the digest of every file.",
     "collect": "Play groups of trajectories and record them in a store.",
-    "copy": "Copy a store, or what is new in it, from or to object storage.",
     "credit": "Assign credit to every step of the complete trajectories and write it beside them.",
     "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
     "evidence": "Say which definition of a state tells how rollouts end, by the log alone.",

@@ -6,18 +6,19 @@ starts the three, prints their process ids, and starts again what is killed. Kil
 with `kill -9`: the policies come out the same. By hand, each in its own terminal, in any order:
 
     python examples/pipeline.py rollouts DIR
-    graphcredit credit DIR/store --estimator graphgpo --watch 0.5
+    python examples/pipeline.py credit DIR
     python examples/pipeline.py train DIR
 
 - `rollouts` plays iteration n with policy n. Each trajectory is recorded whole or not at all. Its
   name and its random numbers depend on its place alone, so what a kill cut off is played again and
   what is in the store is skipped.
-- `credit --watch` credits an iteration when its shards are at rest, and again if more come.
-- `train` waits until iteration n has all its trajectories, and credit that is made of just these.
+- `credit` waits until iteration n has all its trajectories, and assigns their credit.
+- `train` waits for credit that is made of just these.
   Then it writes policy n + 1, under its name only when it is complete.
 
 The world is a small house and the policy a table of preferences, so that nothing else is needed.
-For a language model, `graphcredit collect` and `graphcredit train` stand in their places.
+For a language model, `graphcredit collect`, `graphcredit credit --new` in a loop, and `graphcredit
+train` stand in their places.
 """
 
 import argparse
@@ -30,6 +31,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from graphcredit import assign
 from graphcredit.collector import StepRecorder
 from graphcredit.store import Store, connect, create_store, read_steps
 from graphcredit.store.files.atomic import atomic_path
@@ -94,6 +96,16 @@ def play(
             )
             if won:
                 break
+
+
+def credit(folder: Path) -> None:
+    """Assign the credit of every iteration as soon as it has all its trajectories."""
+    store = create_store(folder / "store")
+    for iteration in range(ITERATIONS):
+        while len(trajectories(store, iteration)) < len(STARTS) * GROUP_SIZE:
+            time.sleep(0.05)
+        assign(store, estimators=ESTIMATOR, run_id=RUN, iteration=iteration, only_new=True)
+        print(f"credit of iteration {iteration}", flush=True)
 
 
 def train(folder: Path) -> None:
@@ -162,10 +174,9 @@ def write_policy(folder: Path, number: int, policy: Policy) -> None:
 def run(folder: Path, seconds_per_step: float) -> None:
     """Start the three processes, and start again those that are killed, until the training ends."""
     me = [sys.executable, __file__]
-    watch = [sys.executable, "-m", "graphcredit.cli.main", "credit", str(folder / "store")]
     commands = {
         "rollouts": [*me, "rollouts", str(folder), "--seconds-per-step", str(seconds_per_step)],
-        "credit": [*watch, "--estimator", ESTIMATOR, "--watch", "0.5"],
+        "credit": [*me, "credit", str(folder)],
         "train": [*me, "train", str(folder)],
     }
     processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -190,12 +201,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["run", "rollouts", "train"])
+    parser.add_argument("what", choices=["run", "rollouts", "credit", "train"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds-per-step", type=float, default=0.01, help="a model takes time")
     arguments = parser.parse_args()
     if arguments.what == "train":
         train(arguments.folder)
+    elif arguments.what == "credit":
+        credit(arguments.folder)
     elif arguments.what == "rollouts":
         rollouts(arguments.folder, arguments.seconds_per_step)
     else:

@@ -23,6 +23,7 @@ _TABLES: Mapping[str, str] = {
     "games": "credit_quality.states_report",
     "credit-truth": "credit_truth.report",
     "graded": "credit_truth.report",
+    "believe": "credit_truth.believe_report",
     "learning": "credit_truth.learning_report",
     "noise": "credit_truth.noise.report",
     "turns": "credit_truth.turns.report",

@@ -4,6 +4,7 @@ Each column is declared here and nowhere else.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -44,14 +45,27 @@ class Column:
     nullable: bool = False
     """Whether a value may be null; a nullable column may be missing from a foreign file."""
     meaning: str
+    in_logs: tuple[str, ...] = ()
+    """What rows of a log may call it, besides its own name."""
+    shown: str = ""
+    """The words for a value beside its step in the viewer, such as `reward {}`."""
 
 
-def _column(name: str, type_: pa.DataType, meaning: str) -> Column:
-    return Column(name=name, type=type_, meaning=meaning)
+def _column(
+    name: str,
+    type_: pa.DataType,
+    meaning: str,
+    *,
+    nullable: bool = False,
+    in_logs: tuple[str, ...] = (),
+    shown: str = "",
+) -> Column:
+    return Column(
+        name=name, type=type_, nullable=nullable, meaning=meaning, in_logs=in_logs, shown=shown
+    )
 
 
-def _nullable(name: str, type_: pa.DataType, meaning: str) -> Column:
-    return Column(name=name, type=type_, nullable=True, meaning=meaning)
+_nullable = partial(_column, nullable=True)
 
 
 _STRING, _BOOL, _DOUBLE, _FLOAT, _INT = (
@@ -71,22 +85,76 @@ PARTITION_COLUMNS: tuple[Column, ...] = (
 
 STEP_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "rollouts of one task and initial state form a group"),
-    _column("trajectory_id", _STRING, "unique within (run_id, iteration)"),
-    _column("step_index", _INT, "0 … T-1, contiguous"),
-    _column("state", _STRING, "what identifies the state before the action"),
-    _column("next_state", _STRING, "the same after the action; equals the next step's state"),
-    _nullable("observation", _STRING, "text shown to the agent, where it differs from state"),
-    _nullable("thought", _STRING, "reasoning text of this step"),
-    _column("action", _STRING, "the action as the environment received it"),
-    _nullable("admissible_actions", pa.list_(_STRING), "what the environment accepts here"),
-    _column("is_action_valid", _BOOL, "false: unparsable or refused; nothing was done"),
-    _column("reward", _DOUBLE, "environment reward of this step, from -1e24 to 1e24"),
-    _column("cost", _DOUBLE, "cost of this step, from 1e-24 to 1e24"),
-    _nullable("score", _DOUBLE, "how good the state after the action is, as somebody judged it"),
+    _column(
+        *("trajectory_id", _STRING, "unique within (run_id, iteration)"),
+        in_logs=(
+            *("traj_id", "traj_uid", "episode_id", "episode", "episode_index", "episode_idx"),
+            *("episode_num", "ep", "ep_id", "traj", "trajectory", "traj_idx", "rollout_id"),
+            *("rollout", "rollout_idx", "rollout_index", "session_id"),
+        ),
+    ),
+    _column(
+        *("step_index", _INT, "0 … T-1, contiguous"),
+        in_logs=(
+            *("step", "step_id", "step_idx", "step_num", "t", "timestep", "time_step"),
+            *("frame_index", "turn", "turn_index", "time", "index", "i"),
+        ),
+    ),
+    _column(
+        *("state", _STRING, "what identifies the state before the action"),
+        in_logs=("states", "s"),
+    ),
+    _column(
+        *("next_state", _STRING, "the same after the action; equals the next step's state"),
+        in_logs=(
+            *("next_states", "next_observation", "next_obs", "next_ob", "obs_next"),
+            *("next_observations", "new_state", "new_obs", "new_observation", "s_next", "s2"),
+            *("observation_after", "obs_after", "state_after"),
+        ),
+    ),
+    _nullable(
+        *("observation", _STRING, "text shown to the agent, where it differs from state"),
+        in_logs=(
+            *("obs", "ob", "observations", "observation.state"),
+            *("observation_before", "obs_before", "state_before"),
+        ),
+    ),
+    _nullable(
+        *("thought", _STRING, "reasoning text of this step"),
+        in_logs=("thoughts", "reasoning", "thinking", "rationale"),
+    ),
+    _column(
+        *("action", _STRING, "the action as the environment received it"),
+        in_logs=("actions", "act", "acts", "a", "tool", "tool_name"),
+    ),
+    _nullable(
+        *("admissible_actions", pa.list_(_STRING), "what the environment accepts here"),
+        in_logs=("admissible_commands", "available_actions", "valid_actions", "legal_actions"),
+    ),
+    _column(
+        *("is_action_valid", _BOOL, "false: unparsable or refused; nothing was done"),
+        in_logs=("action_is_valid", "is_valid", "action_valid"),
+    ),
+    _column(
+        *("reward", _DOUBLE, "environment reward of this step, from -1e24 to 1e24"),
+        in_logs=("rewards", "rew", "rews", "r", "next.reward"),
+        shown="reward {}",
+    ),
+    _column("cost", _DOUBLE, "cost of this step, from 1e-24 to 1e24", shown="cost {}"),
+    _nullable(
+        *("score", _DOUBLE, "how good the state after the action is, as somebody judged it"),
+        shown="score {}",
+    ),
     _nullable("oracle_distance", _DOUBLE, "true remaining cost to the goal, 0 to 1e24"),
     _nullable("next_oracle_distance", _DOUBLE, "the same after the action; 0 when won"),
-    _column("terminated", _BOOL, "the environment ended the episode with this step"),
-    _column("truncated", _BOOL, "a limit ended the episode with this step"),
+    _column(
+        *("terminated", _BOOL, "the environment ended the episode with this step"),
+        in_logs=("terminations", "termination", "term"),
+    ),
+    _column(
+        *("truncated", _BOOL, "a limit ended the episode with this step"),
+        in_logs=("truncations", "truncation", "timeouts", "timeout", "trunc"),
+    ),
     _nullable("success", _BOOL, "task accomplished; set on the last step only"),
     _nullable("images", _IMAGES, "pictures in the prompt, in its order: bytes, or a path"),
     _nullable("prompt_ids", pa.list_(_INT), "token ids the policy was given"),
@@ -259,7 +327,6 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("clipped_high", "share of tokens clipped from above"),
     metric_column("clipped_low", "share clipped from below"),
     metric_column("dual_clipped", "share clipped by the dual clip"),
-    metric_column("gate_mean", "mean weight that the gate of soft-gate left a token"),
     metric_column("approx_kl", "mean of r - 1 - log r against the old policy"),
     metric_column(
         "mismatch_mean",
@@ -283,7 +350,6 @@ TRAINING_COLUMNS: tuple[Column, ...] = (
     metric_column("tokens_per_second", "num_tokens / seconds"),
     metric_column("mfu", "share of the device's peak arithmetic; null where the peak is unknown"),
     metric_column("peak_memory", "bytes on the device; null without one"),
-    metric_column("evaluation", "number that `--evaluate-with` printed; null between checkpoints"),
 )
 """One row per optimizer step, in `training/`. Files may have more metrics: those that an objective
 adds (such as `dual_clipped`) need not be listed here."""

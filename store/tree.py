@@ -8,7 +8,6 @@ run or of a whole table. Any other link is only named.
 import os
 import re
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -60,13 +59,6 @@ class Tree:
         return next(
             (other[n] for n in names for other in (self.links, self.targets) if n in other), None
         )
-
-    def real_files(self) -> Iterator[str]:
-        """Yield the files that are no links and behind none, relative to the root."""
-        for file in self.files:
-            path = file.relative_to(self.root).as_posix()
-            if self.links.keys().isdisjoint(_with_parents(path)):
-                yield path
 
     def report(self, rule: str, name: str, description: str) -> None:
         """Add an oddity."""

@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies", "api/integrations"),
+    "transformers": ("trainer", "collector/policies", "api/integrations", "store/confined"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),
@@ -66,6 +66,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "text_table",
             "progress",
             "files",
+            "confined",
             "chat",
             "options",
             "layout",
@@ -74,7 +75,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *(
             "images",
             "parquet",
-            "copying",
             "state_rules",
             "provenance",
             "sql",
@@ -110,7 +110,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "why",
             "iteration",
             "stage",
-            "watch",
         ),
     ),
     "trainer": (

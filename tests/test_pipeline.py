@@ -43,7 +43,7 @@ class Killer:
             if name == "rollouts" and len(self.pids[name]) == 1:
                 self._wait_for_steps()
                 self._kill(name)
-        elif line.startswith("run house, iteration 0: credit for "):
+        elif line == "credit of iteration 0\n":
             self._kill("credit")
         elif line.startswith("iteration 0: "):
             self._kill("train")

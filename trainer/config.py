@@ -170,7 +170,6 @@ def without_effect(config: TrainConfig) -> TrainConfig:
         # What is computed again is the same to the bit.
         gradient_checkpointing=False,
         checkpoint_every=1,
-        evaluate_with=None,
         mismatch_tolerance=1.0,
     )
 

@@ -33,9 +33,6 @@ OBJECTIVE_OPTIONS: Mapping[str, str] = {
     "ppo": "clip_low=0.2, clip_high=0.2, dual_clip=3.0",
     "gspo": "clip_low=0.0003, clip_high=0.0004",
     "cispo": "clip_low=1.0, clip_high=4.0",
-    "gmpo": "clip_low=0.4, clip_high=0.4",
-    "soft-gate": "temperature_positive=1.0, temperature_negative=1.05",
-    "dppo": "limit=0.2",
     "reinforce": "none",
     "sft": "weight=advantage",
 }
@@ -127,8 +124,8 @@ class LossOptions(TrainOptions):
     """The objective, the divergence from the reference and the importance weights."""
 
     objective: str = DEFAULT_OBJECTIVE
-    """ppo, gspo, cispo, gmpo, soft-gate, dppo, reinforce or sft. sft learns from steps with a
-    positive advantage alone, by default at 1e-5 and without divergence and correction."""
+    """ppo, gspo, cispo, reinforce or sft. sft learns from steps with a positive advantage alone, by
+    default at 1e-5 and without divergence and correction."""
     objective_options: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """Options of the objective, as a table; the flag is --set NAME=VALUE."""
     kl_coefficient: Weight = 0.01
@@ -230,9 +227,6 @@ class RunOptions(TrainOptions):
 
     checkpoint_every: AtLeastOne = 10
     """Optimizer steps between checkpoints."""
-    evaluate_with: str | None = None
-    """A command of the shell that judges the policy at each checkpoint: it has the policy's
-    directory in GRAPHCREDIT_POLICY, and ends its output with a number, the metric `evaluation`."""
     mismatch_tolerance: Positive = 0.1
     """Greatest mean gap between logged and recomputed log-probabilities, in nats."""
 

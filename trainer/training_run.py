@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from graphcredit.store.errors import TrainingError
 from graphcredit.store.layout import Store
 from graphcredit.store.progress import OnProgress
 from graphcredit.trainer.batching.plan import TrainingPlan
@@ -29,11 +28,9 @@ from graphcredit.trainer.output.checkpoint import (
     save_checkpoint,
 )
 from graphcredit.trainer.output.directory import Output
-from graphcredit.trainer.output.evaluation import evaluate
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
 _SHOWN = (
-    "evaluation",
     "loss",
     "kl",
     "entropy",
@@ -120,9 +117,6 @@ class TrainingRun:
         for number, newest in updater.run(num_done, tell):
             num_done = number + 1
             is_kept = num_done == total or num_done % self.config.checkpoint_every == 0
-            if is_kept and self.config.evaluate_with is not None:
-                on_progress("evaluate the policy")
-                newest = {**newest, "evaluation": self._evaluation(self.config.evaluate_with)}
             log.write(number, newest)
             tell(num_done)
             if is_kept:
@@ -133,18 +127,6 @@ class TrainingRun:
                     self.engine.state(),
                     Progress(update=num_done, identity=self.identity.as_json()),
                 )
-
-    def _evaluation(self, command: str) -> float | None:
-        """Return what a command says of the present policy; None, with a notice, if it fails."""
-        template = self.plan.index.source.chat_template
-        self.engine.save_pretrained(self.output.evaluated_dir, template)
-        value = None
-        if self.engine.rank == 0:
-            try:
-                value = evaluate(command, self.output.evaluated_dir)
-            except TrainingError as error:
-                self._notice([str(error)])
-        return self.engine.broadcast(value)
 
     def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
         """Return the frozen policies; the engine must still have its initial weights."""

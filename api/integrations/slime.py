@@ -77,4 +77,4 @@ def advantages(args: Any, rollout_data: dict[str, Any]) -> None:
 def _tokenizer(path: str) -> Any:
     from transformers import AutoTokenizer  # slime has it
 
-    return AutoTokenizer.from_pretrained(path, trust_remote_code=True)
+    return AutoTokenizer.from_pretrained(path, trust_remote_code=False)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphcredit.cli.commands.credit_report import show_reports
-from graphcredit.cli.commands.credit_watch import watch as watch_store
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
@@ -49,15 +48,6 @@ def credit(
             "--new", help="Only iterations whose credit by these estimators is missing or stale."
         ),
     ] = False,
-    watch: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01,
-            metavar="SECONDS",
-            help="Stay: look so often, and credit what is missing or stale once no step shard of "
-            "its iteration has changed for so long.",
-        ),
-    ] = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -83,9 +73,9 @@ def credit(
 
         graphcredit credit STORE --engine ray:10.0.0.1:6379
 
-    Beside rollouts and a trainer, until Ctrl-C or SIGTERM, a line an iteration:
+    Beside workers that record, in a loop of the shell or from cron:
 
-        graphcredit credit STORE --watch 2 --json
+        graphcredit credit STORE --new
     """
     from graphcredit.credit.iteration.settings import settings_of
     from graphcredit.credit.stage import assign_credit
@@ -93,17 +83,6 @@ def credit(
 
     settings = settings_of(CreditOptions(**given(flags)))
     computing = _engine(engine, settings)
-    if watch is not None:
-        watch_store(
-            store,
-            settings,
-            run=run,
-            iteration=iteration,
-            every=watch,
-            engine=computing,
-            as_json=as_json,
-        )
-        return
     opened = open_store(store)
     remedy = "each iteration has its new credit or its old one"
     with interruptible(remedy), computing as opened_engine, progress("credit") as show:

@@ -81,7 +81,8 @@ class _Draft:
         for name in columns.keys() - given.keys():
             columns[name].extend(repeat(DEFAULTS.get(name), length))
         self._num_steps[key] += length
-        self.num_characters += sum(map(len, chain(given["state"], given["extra"])))
+        texts = filter(None, chain(given["state"], given["extra"]))
+        self.num_characters += sum(map(len, texts))
         contents = (image.content for image in made.images)
         self.num_characters += sum(len(each) for each in contents if isinstance(each, bytes))
         paths = given.get("images", ())

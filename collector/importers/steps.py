@@ -9,6 +9,7 @@ from typing import Any
 
 from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
 from graphcredit.collector.importers.messages.as_chat import chat_of
+from graphcredit.collector.importers.messages.cut import cuts_of
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
     LoggedRollout,
@@ -55,7 +56,13 @@ def trajectory_of(
     rewards = rules.reward(rollout, turns)
     if rules.is_reward_chosen or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
-    verdict = replace(rules.success(rollout), judged_as=judged_as)
+    stated = {name: [*v] for name, v in rollout.columns.items() if name not in rules.decided}
+    verdict = replace(
+        Verdict(success=rollout.success, by="the log")
+        if "success" in stated
+        else rules.success(rollout),
+        judged_as=judged_as,
+    )
     scores = rules.score(rollout, turns)
     for name, values in (("reward", rewards), ("score", scores.of_turns)):
         for value in values:
@@ -77,6 +84,7 @@ def trajectory_of(
         columns["score"] = scores.of_turns
     if final is not None:
         columns["next_state"][-1] = clean(final)
+    columns |= stated
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
@@ -212,12 +220,14 @@ def _columns(
 def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
     """Return the messages of each step as the log has them, and as a chat, as JSON."""
     extras: list[dict[str, Any]] = []
-    for turn in turns.turns:
+    for turn, is_cut in zip(turns.turns, cuts_of(rollout, turns), strict=True):
         extra: dict[str, Any] = {"message": turn.message.source}
         if seen := [message.source for message in turn.seen if message.source]:
             extra["seen"] = seen
         if (chat := chat_of(turn)) is not None:
             extra["chat"] = chat
+        if is_cut:
+            extra["cut"] = True
         extras.append(extra)
     if rollout.info:
         extras[0]["log"] = rollout.info

@@ -1,18 +1,16 @@
 """Convert messages to token ids and back; this needs the tokenizer, but not the model."""
 
-import json
-import re
 from collections.abc import Sequence, Set
-from datetime import datetime
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
+from graphcredit.store.confined.templates import TemplateRefusedError, render_chat
 from graphcredit.store.errors import InputError, library_errors
 
-_TODAY = datetime(2024, 7, 26)
+_TODAY = date(2024, 7, 26)
 """The date for chat templates that state the current day, so that prompts do not change from day to
 day. It is the default date of Llama 3's templates."""
-_CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
 
 
 def load_tokenizer(path: str) -> Any:
@@ -63,28 +61,22 @@ def encode_prompt(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[int, 
 
 
 def _encode_chat(tokenizer: Any, messages: list[dict[str, str]]) -> list[int]:
-    from jinja2 import TemplateError
-
     try:
-        return tokenizer.apply_chat_template(
+        rendered = render_chat(
+            tokenizer.get_chat_template(),
             messages,
-            chat_template=_without_clock(tokenizer.get_chat_template()),
+            day=_TODAY,
             add_generation_prompt=True,
-            tokenize=True,
-            return_dict=False,
+            **tokenizer.special_tokens_map,
         )
-    except TemplateError as error:
+    except TemplateRefusedError as error:
         roles = " and ".join(message["role"] for message in messages)
         raise InputError(
             f"a chat template must accept messages of {roles}: that of {tokenizer.name_or_path} "
             f"says {str(error)!r}. If it accepts no system message, leave `system` out of the "
             "prompt template"
         ) from None
-
-
-def _without_clock(chat_template: str) -> str:
-    """Return a chat template with `_TODAY` in place of each call for the current time."""
-    return _CLOCK.sub(lambda asked: json.dumps(_TODAY.strftime(asked["format"])), chat_template)
+    return tokenizer(rendered.text, add_special_tokens=False)["input_ids"]
 
 
 def encode_answer(tokenizer: Any, text: str) -> tuple[int, ...]:

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-_NUMBERS = {pa.int32(): np.int32, pa.float32(): np.float32, pa.float64(): np.float64}
+_NUMBERS = {
+    pa.int32(): np.int32,
+    pa.float32(): np.float32,
+    pa.float64(): np.float64,
+    pa.timestamp("us", tz="UTC"): np.int64,
+}
 
 _MOST_BYTES = (1 << 31) - 1
 """Of an array of texts: its offsets have 32 bits."""

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.collector.recording.arrays import repeated
+from graphcredit.collector.recording.arrays import array_of, repeated
 from graphcredit.collector.recording.spool_format import SpoolHeader
 from graphcredit.collector.recording.validation import DEFAULTS
 from graphcredit.store.errors import DamagedFileError
@@ -104,19 +103,14 @@ def complete_table(steps: pa.Table, worker_id: str) -> pa.Table:
         worker_id: Who logs them, now.
     """
     length = steps.num_rows
-    filled = {**DEFAULTS, "worker_id": worker_id}
-    now = pa.py_buffer(np.full(length, time.time_ns() // 1000))
+    filled = {**DEFAULTS, "worker_id": worker_id, "logged_at": time.time_ns() // 1000}
     arrays: list[pa.ChunkedArray | pa.Array] = []
     for field in STEP_SCHEMA:
+        value = filled.get(field.name)
         if field.name not in steps.column_names:
-            is_time = field.name == "logged_at"
-            arrays.append(
-                pa.Array.from_buffers(field.type, length, [None, now])
-                if is_time
-                else repeated(filled.get(field.name), length, field.type)
-            )
-        elif field.name in DEFAULTS and steps[field.name].null_count:
-            arrays.append(pc.fill_null(steps[field.name], DEFAULTS[field.name]))
+            arrays.append(repeated(value, length, field.type))
+        elif value is not None and steps[field.name].null_count:
+            arrays.append(pc.coalesce(steps[field.name], array_of([value], field.type)[0]))
         else:
             arrays.append(steps[field.name])
     return pa.Table.from_arrays(arrays, schema=STEP_SCHEMA)

@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from types import NoneType
 from typing import Any, NoReturn
@@ -127,6 +128,19 @@ def _integer(value: object) -> int:
     return int(value)
 
 
+def _time(value: object) -> int:
+    """Return the microseconds since 1970 of a time; one without a zone is in UTC."""
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+    except ValueError:
+        pass
+    if not isinstance(value, datetime):
+        raise _RuleBrokenError("a time: a datetime, or ISO 8601 as text")
+    zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return (zoned - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
 def _texts(value: object) -> list[str]:
     if not isinstance(value, (list, tuple)):
         raise _RuleBrokenError("a list of strings")
@@ -217,6 +231,7 @@ _OF_TYPE: Mapping[pa.DataType, Callable[[Any], object]] = {
     pa.float64(): _number,
     pa.float32(): _number,
     pa.int32(): _integer,
+    pa.timestamp("us", tz="UTC"): _time,
     pa.list_(pa.string()): _texts,
     pa.list_(pa.int32()): _integers,
     pa.list_(pa.float32()): _singles,
@@ -242,9 +257,7 @@ def kept_by_type(columns: Sequence[Column]) -> dict[str, Callable[[Any], object]
     return {column.name: _OF_TYPE[column.type] for column in columns}
 
 
-_AS_KEPT = kept_by_type(
-    [c for c in STEP_COLUMNS if c.name not in FILLED or c.name in ("task_id", "trajectory_id")]
-) | {"extra": _json}
+_AS_KEPT = kept_by_type(STEP_COLUMNS) | {"extra": _json}
 _RULES_OF_ONE: defaultdict[str, list[ValueRule]] = defaultdict(list)
 for _rule in VALUE_RULES:
     if len(_rule.columns) == 1:

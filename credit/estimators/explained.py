@@ -69,19 +69,6 @@ def turn_credit(options: Any) -> Explanation:
     return _two_parts(gained, step=options.beta, episode=1.0, of_trajectory=of_trajectory)
 
 
-def mt_grpo(options: Any) -> Explanation:
-    """Return the outcome, and the rewards of turns from here on, each by its turn."""
-    outcome = Compared(
-        what="the last reward of its trajectory", among="trajectories", unit=_unit(options)
-    )
-    of_turns = Compared(
-        what="the reward of this turn and of each later one but the last, each by its turn",
-        among="trajectories",
-        unit=_unit(options),
-    )
-    return _two_parts(of_turns, step=options.turn_weight, episode=1.0, of_trajectory=outcome)
-
-
 def turn_rloo(options: Any) -> Explanation:
     """Return what followed, against what the others earned from the same turn on."""
     followed = Compared(

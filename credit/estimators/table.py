@@ -12,7 +12,6 @@ from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.grpo import Grpo
 from graphcredit.credit.estimators.hgpo import Hgpo
 from graphcredit.credit.estimators.milegpo import MileGpo
-from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.estimators.rloo import Rloo
@@ -102,15 +101,6 @@ ESTIMATORS: tuple[Estimator, ...] = (
         where_missing="turn_credit is the return less the group's mean there",
         where_partial="turn_credit takes the scores of the others as unchanged there",
         paper="prime-rl PR 3282",
-    ),
-    Estimator(
-        name="mt_grpo",
-        options=MtGrpo,
-        explains=explained.mt_grpo,
-        writes=_BOTH,
-        made_of=("rewards",),
-        balanced=_TRAJECTORIES,
-        paper="arXiv 2505.11821",
     ),
     Estimator(
         name="turn_rloo",

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphcredit.credit.estimators.batch import StepBatch
-from graphcredit.credit.estimators.turns import turn_of_step
-from graphcredit.credit.steps.arrays import Floats, discounted_returns
+from graphcredit.credit.steps.arrays import Floats, discounted_returns, factorise_pairs
 from graphcredit.store.options import Discount
 
 
@@ -31,7 +30,9 @@ class TurnRloo:
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the advantage, [num_steps]."""
         followed = discounted_returns(batch.reward, batch.trajectory_start, self.gamma)
-        turn, num_turns = turn_of_step(batch)
+        index = np.arange(batch.num_steps) - batch.trajectory_start[batch.trajectory_of_step]
+        turn, groups, _ = factorise_pairs(batch.group_of_step, index)
+        num_turns = len(groups)
         # Less the first of each turn, so that large equal parts cost no precision.
         first = np.zeros(num_turns)
         first[turn[::-1]] = followed[::-1]

@@ -86,11 +86,6 @@ class CreditSettings(GraphOptions):
         """Return the estimators with an input that is built of a source."""
         return [row.name for row in self.rows if any(source in each.sources for each in row.inputs)]
 
-    @property
-    def reads_earlier(self) -> bool:
-        """Whether credit depends on earlier iterations of the run, too."""
-        return bool(self.graph_window or self.needing("earlier"))
-
     def graph_as_json(self) -> dict[str, Any]:
         """Return how the graph is made, for the metadata of the columns made on it."""
         state = {} if self.state == LOGGED_STATE else {STATE_KEY: self.state}

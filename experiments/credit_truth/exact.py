@@ -42,6 +42,8 @@ class Exact:
 
     success: float
     """J, the expected score of an episode."""
+    value: Floats
+    """[horizon, num_states] V_t(s)."""
     advantage: Floats
     """[horizon, num_states, num_actions] Q_t(s, a) - V_t(s)."""
     visits: Floats
@@ -60,19 +62,21 @@ class Exact:
             policy: [num_views, num_actions] probabilities.
         """
         choice = policy[world.view]
-        value = world.score
+        value = np.empty((world.horizon + 1, world.num_states))
+        value[-1] = world.score
         advantage = np.empty((world.horizon, *choice.shape))
         for time in reversed(range(world.horizon)):
-            of_action = (world.probability * value[world.target]).sum(2)
-            value = (choice * of_action).sum(1)
-            advantage[time] = of_action - value[:, None]
+            of_action = (world.probability * value[time + 1][world.target]).sum(2)
+            value[time] = (choice * of_action).sum(1)
+            advantage[time] = of_action - value[time][:, None]
         acting = _acting(world, choice)
         mean = np.zeros_like(policy)
         np.add.at(mean, world.view, np.einsum("ts,tsa->sa", acting, advantage))
         visits = np.zeros(len(world.views))
         np.add.at(visits, world.view, acting.sum(0))
         return cls(
-            success=float(world.start @ value),
+            success=float(world.start @ value[0]),
+            value=value[:-1],
             advantage=advantage,
             visits=visits,
             gradient=mean * policy,

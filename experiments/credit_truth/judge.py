@@ -51,13 +51,18 @@ class Unit:
 
 
 def units(
-    worlds: Iterable[str], *, num_seeds: int, num_groups: int, estimators: tuple[str, ...]
+    worlds: Iterable[str],
+    *,
+    num_seeds: int,
+    num_groups: int,
+    estimators: tuple[str, ...],
+    policies: Iterable[str] = POLICIES,
 ) -> list[Unit]:
-    """Return the units of some worlds and all kinds of policies."""
+    """Return the units of some worlds and kinds of policies."""
     return [
         Unit(world=world, policy=policy, seed=seed, num_groups=num_groups, estimators=estimators)
         for world in worlds
-        for policy in POLICIES
+        for policy in policies
         for seed in range(num_seeds)
     ]
 

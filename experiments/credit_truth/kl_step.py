@@ -1,7 +1,9 @@
 """A step of a fixed size along a gradient, and the success that it gains.
 
 Logits move on a straight line along the gradient until the mean of KL(π_old ‖ π_new) over the views
-that the old policy acts in, weighted by its expected visits, is `KL`.
+that the old policy acts in, weighted by its expected visits, is `KL`. Where episodes are long, the
+sum over an episode is `KL_OF_EPISODE` instead: else a way of 200 steps would pay for any change of
+a single choice.
 """
 
 import numpy as np
@@ -11,6 +13,10 @@ from experiments.credit_truth.world import World
 from experiments.episodes import Floats
 
 KL = 0.02
+KL_OF_EPISODE = 0.1
+
+LONG = 40
+"""Steps that an episode of a long world may have more than."""
 
 _HALVINGS = 40
 
@@ -44,11 +50,12 @@ def step_size(world: World, logits: Floats, exact: Exact, gradient: Floats) -> f
         gap = np.where(playable, np.log(np.maximum(probability, 1e-300)) - new, 0.0)
         return float(weight @ ((probability * gap).sum(1) + log_sum))
 
+    wanted = KL if world.horizon <= LONG else KL_OF_EPISODE / float(exact.visits.sum())
     high = 1 / float(np.abs(along).max())
-    while mean_kl(high) < KL:
+    while mean_kl(high) < wanted:
         high *= 2
     low = 0.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if mean_kl(middle) < KL else (low, middle)
+        low, high = (middle, high) if mean_kl(middle) < wanted else (low, middle)
     return (low + high) / 2

@@ -19,6 +19,9 @@ from experiments.episodes import Floats
 POLICIES: Mapping[str, float] = {"quarter": 0.25, "rare": 0.04, "mistaken": 0.15}
 """How often each kind of policy wins."""
 
+LONG_POLICIES: Mapping[str, float] = {"quarter": 0.25, "half": 0.6, "mostly": 0.9}
+"""How often each kind wins in the worlds of long ways."""
+
 SCORES: Mapping[str, float] = {"quarter": 0.45, "rare": 0.3, "mistaken": 0.35}
 """The expected score of each kind in a world with scores."""
 
@@ -31,7 +34,7 @@ _HALVINGS = 30
 
 def success_wanted(world: World) -> Mapping[str, float]:
     """Return how often each kind of policy wins, or what it scores where there are scores."""
-    return SCORES if world.is_graded else POLICIES
+    return SCORES if world.is_graded else {**POLICIES, **LONG_POLICIES}
 
 
 def logits_of(world: World, policy: str, seed: int) -> Floats:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from experiments.credit_truth.world import World
 from experiments.episodes import GROUP_SIZE, Bools, Floats, Ints, Rollouts
@@ -32,11 +33,16 @@ def sample(world: World, policies: Floats, num_episodes: int, rng: np.random.Gen
     Args:
         world: Where they play.
         policies: [num_policies, num_views, num_actions] probabilities.
-        num_episodes: Of each policy; those of a policy follow each other.
+        num_episodes: Of each policy; those of a policy follow each other. Groups of them play the
+            world's tasks in turn.
         rng: Draws the actions and the transitions.
     """
     player = np.repeat(np.arange(len(policies)), num_episodes)
-    state = rng.choice(world.num_states, size=len(player), p=world.start)
+    task = np.arange(len(player)) // GROUP_SIZE % len(world.starts)
+    state = np.empty(len(player), np.int64)
+    for number, start in enumerate(world.starts):
+        of_task = task == number
+        state[of_task] = rng.choice(world.num_states, size=of_task.sum(), p=start)
     playing = np.arange(len(player))
     columns: list[tuple[np.ndarray, ...]] = []
     for time in range(world.horizon):
@@ -70,7 +76,7 @@ def _draw(probability: Floats, rng: np.random.Generator) -> Ints:
 
 
 def step_table(world: World, rollouts: Rollouts, *, lists: Lists) -> pa.Table:
-    """Return the steps as a collector would log them; the state is the view, a group is a task.
+    """Return the steps as a collector would log them; a group is a task.
 
     Args:
         world: Where they were played.
@@ -78,14 +84,14 @@ def step_table(world: World, rollouts: Rollouts, *, lists: Lists) -> pa.Table:
         lists: How the admissible actions are logged.
     """
     num_steps, target = len(rollouts.state), rollouts.target
-    views, words = pa.array(world.views), pa.array(world.actions)
+    words = pa.array(world.actions)
     ended = world.is_over[target] & rollouts.is_last
     columns = {
         "task_id": _numbered("task", rollouts.episode // GROUP_SIZE),
         "trajectory_id": _numbered("episode", rollouts.episode),
         "step_index": pa.array(rollouts.time, pa.int32()),
-        "state": views.take(pa.array(world.view[rollouts.state])),
-        "next_state": views.take(pa.array(world.view[target])),
+        "state": _texts(world, rollouts, rollouts.state),
+        "next_state": _texts(world, rollouts, target),
         "action": words.take(pa.array(rollouts.action)),
         "admissible_actions": _as_lists(_listed(world, rollouts, lists), words, num_steps),
         "is_action_valid": pa.array(world.admissible[rollouts.state, rollouts.action]),
@@ -98,6 +104,17 @@ def step_table(world: World, rollouts: Rollouts, *, lists: Lists) -> pa.Table:
         "logged_at": pa.repeat(pa.scalar(_SOME_DAY, pa.timestamp("us", tz="UTC")), num_steps),
     }
     return pa.table(columns)
+
+
+def _texts(world: World, rollouts: Rollouts, state: Ints) -> pa.Array:
+    """Return what is logged of the states of steps."""
+    texts = pa.array(world.texts).take(pa.array(world.text[state]))
+    if not world.is_own.any():
+        return texts
+    own = pc.call_function(
+        "binary_join_element_wise", [texts, _numbered("of", rollouts.episode), " "]
+    )
+    return pc.call_function("if_else", [pa.array(world.is_own[state]), own, texts])
 
 
 def _numbered(kind: str, numbers: Ints) -> pa.Array:

@@ -1,4 +1,8 @@
-"""A small world as arrays: every state that its rules can reach, with all transitions."""
+"""A small world as arrays: every state that its rules can reach, with all transitions.
+
+The policy reads the *view* of a state. What is logged is its *text*: the view, unless a world says
+more. Where a text is *own*, it names the rollout too, as an order's number or a date does.
+"""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,8 +33,15 @@ class World:
     """[num_views] what the player reads."""
     view: Ints
     """[num_states] view of each state."""
-    start: Floats
-    """[num_states] probability of the first state."""
+    texts: tuple[str, ...]
+    """[num_texts] what is logged."""
+    text: Ints
+    """[num_states] text of each state."""
+    is_own: Bools
+    """[num_states] whether what is logged names the rollout."""
+    starts: Floats
+    """[num_tasks, num_states] probability of the first state in each task; groups play the tasks
+    in turn. Most worlds are one task."""
     target: Ints
     """[num_states, num_actions, num_outcomes] where an action may lead."""
     probability: Floats
@@ -47,6 +58,11 @@ class World:
     score: Floats
     """[num_states] the reward of an episode that ends there; 1 for a win and 0 otherwise, unless
     the world is graded."""
+
+    @property
+    def start(self) -> Floats:
+        """[num_states] probability of the first state, whatever the task."""
+        return self.starts.mean(0)
 
     @property
     def num_states(self) -> int:
@@ -69,6 +85,8 @@ def enumerate_world(
     view: Callable[[State], str],
     end: Callable[[State], bool | None],
     score: Callable[[State], float] | None = None,
+    text: Callable[[State], str] | None = None,
+    own: Callable[[State], bool] = lambda _: False,
 ) -> World:
     """Return the world of some rules, with the states that can be reached from a start.
 
@@ -81,6 +99,8 @@ def enumerate_world(
         view: Returns what the player sees.
         end: Returns whether the episode is won; None while it goes on.
         score: Returns the reward of an episode that ends in a state; by default whether it is won.
+        text: Returns what is logged of a state; by default the view.
+        own: Returns whether what is logged of a state names the rollout too.
 
     Raises:
         ValueError: There are more than `MAX_STATES` states.
@@ -97,9 +117,8 @@ def enumerate_world(
         if len(states) > MAX_STATES:
             raise ValueError(f"{name}: a world has at most {MAX_STATES} states; found more")
     target, probability = _transitions(rows, number)
-    texts = [view(state) for state in states]
-    views = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    view_of_state = np.array([views[text] for text in texts])
+    views, view_of_state = _numbered([view(state) for state in states])
+    texts, text_of_state = _numbered([(text or view)(state) for state in states])
     admissible = np.array([[bool(outcome) for outcome in row] for row in rows])
     ends = [end(state) for state in states]
     is_won = np.array([won is True for won in ends])
@@ -108,9 +127,12 @@ def enumerate_world(
         name=name,
         horizon=horizon,
         actions=tuple(actions),
-        views=tuple(views),
+        views=views,
         view=view_of_state,
-        start=np.array([starts.get(state, 0.0) for state in states]),
+        texts=texts,
+        text=text_of_state,
+        is_own=np.array([own(state) for state in states]),
+        starts=np.array([[starts.get(state, 0.0) for state in states]]),
         target=target,
         probability=probability,
         admissible=admissible,
@@ -119,6 +141,12 @@ def enumerate_world(
         is_over=np.array([won is not None for won in ends]),
         score=graded.astype(np.float64),
     )
+
+
+def _numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+    """Return the different texts in order of appearance, and the number of each text."""
+    number = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return tuple(number), np.array([number[text] for text in texts])
 
 
 def _playable(view: Ints, admissible: Bools, num_views: int) -> Bools:

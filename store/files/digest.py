@@ -95,21 +95,6 @@ def verify(path: Path, *, whole: bool = True) -> bool:
     return True
 
 
-def stated_digest(tail: bytes, size: int) -> bytes | None:
-    """Return the digest that a file states of itself; None where it has none that applies to it.
-
-    Args:
-        tail: The last `TAIL` bytes of the file, or all of them.
-        size: Its size in bytes.
-    """
-    offset = _value_offset(tail)
-    value = None if offset is None else _VALUE.match(tail, offset)
-    if value is None:
-        return None
-    length = int.from_bytes(tail[-_TRAILER:-4], "little")
-    return value[0] if (int(value[3]), int(value[4])) == (size, length) else None
-
-
 def _ending(file: BinaryIO) -> tuple[bytes, int, int]:
     """Return the last bytes of a file, its size, and the footer length that it states."""
     size = file.seek(0, 2)

@@ -1,39 +1,25 @@
 """A sandbox for untrusted SQL: it sees the store's views and nothing else, within limits."""
 
 import json
-import os
-import subprocess
-import sys
-import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from signal import SIGALRM
-from typing import IO, Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.confined.limits import MIB
+from graphcredit.store.confined.process import ConfinedProcess
 from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
 from graphcredit.store.layout import Store, refuse_foreign_folders
 from graphcredit.store.parquet.snapshot import unchanged
 
-MIB = 1 << 20
 ROWS = b"\n"
 """First byte from the child if rows follow. Its answer, a JSON object, comes after the rows, or
 alone if there are none."""
 
-TOO_LARGE = 12
-"""Exit status of a child that ran out of memory."""
-
 _STARTUP_SECONDS = 60.0
 """Time limit for the child to start; the limit of the query begins when it has started."""
-
-_LAST_BYTES = 1 << 16
-"""Most bytes of the child's errors that are read, from the end."""
-
-_ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""Environment of the child. pyarrow's default allocator reserves a gigabyte of address space, which
-would count against the memory limit."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,38 +114,28 @@ def _check_limits(max_rows: int | None, seconds: float, memory: int) -> None:
         raise OptionError(f"memory must be at least 64 MiB: got {memory} bytes")
 
 
-_Child: TypeAlias = "tuple[subprocess.Popen[bytes], IO[bytes]]"
-"""A process that waits for a request, runs its query and exits; and the file of its errors."""
-
-_ready: "list[_Child]" = []
+_ready: list[ConfinedProcess] = []
 """The child that waits for the next query, if there is one."""
 
 
-def _start() -> _Child:
-    # A pipe for errors would fill up while the rows are read, and stop the child.
-    errors = tempfile.TemporaryFile()  # noqa: SIM115  (whoever asks the child closes it)
-    # -P: a module in the user's working directory must not shadow ours.
-    command = [sys.executable, "-P", "-m", "graphcredit.store.sql.sandbox_start"]
-    pipe, environment = subprocess.PIPE, os.environ | _ENVIRONMENT
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, env=environment)
-    return process, errors
+def _start() -> ConfinedProcess:
+    return ConfinedProcess("graphcredit.store.sql.sandbox_start")
 
 
-def _take_ready() -> _Child:
+def _take_ready() -> ConfinedProcess:
     """Return the child that waits, or a new one if there is none that lives."""
     with suppress(IndexError):
-        process, errors = _ready.pop()
-        if process.poll() is None:
-            return process, errors
-        with process, errors:
-            pass  # its pipes and the file are closed
+        process = _ready.pop()
+        if process.lives:
+            return process
+        with process:
+            pass  # its pipes and the file of its errors are closed
     return _start()
 
 
 def _ask(request: QueryRequest, *, keeps_ready: bool) -> tuple[dict[str, Any], pa.Table | None]:
     """Return the child's answer, and the rows that it sent before it."""
-    process, errors = _take_ready() if keeps_ready else _start()
-    with errors, process:
+    with _take_ready() if keeps_ready else _start() as process:
         expired = threading.Event()
         clock = threading.Timer(request.seconds + _STARTUP_SECONDS, _stop, (process, expired))
         clock.start()
@@ -170,33 +146,28 @@ def _ask(request: QueryRequest, *, keeps_ready: bool) -> tuple[dict[str, Any], p
             raise
         finally:
             clock.cancel()
-        process.wait()
+        code = process.wait()
         if keeps_ready and not _ready:
             with suppress(OSError):  # this query has its answer; the next one tries again
                 _ready.append(_start())
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _LAST_BYTES))
-        last_errors = errors.read()
-    if process.returncode == 0 and answer:
-        return json.loads(answer), table
-    if expired.is_set() or process.returncode == -SIGALRM:
-        raise QueryRefusedError(
-            f"the query was stopped: it must finish within {request.seconds:g} s. Select fewer "
-            "rows or columns, filter by run_id and iteration, or allow more time"
-        )
-    raise QueryRefusedError(_ending(process.returncode, last_errors, request))
+        if code == 0 and answer:
+            return json.loads(answer), table
+        reason = process.why_ended(request.seconds, request.memory)
+    if expired.is_set():
+        reason = f"was stopped: it must finish within {request.seconds:g} s"
+    raise QueryRefusedError(
+        f"the query {reason}. Select fewer rows or columns, filter by run_id and iteration, or "
+        "allow more"
+    )
 
 
-def _stop(process: "subprocess.Popen[bytes]", expired: threading.Event) -> None:
+def _stop(process: ConfinedProcess, expired: threading.Event) -> None:
     expired.set()
     process.kill()
 
 
-def _converse(
-    process: "subprocess.Popen[bytes]", request: QueryRequest
-) -> tuple[pa.Table | None, bytes]:
+def _converse(process: ConfinedProcess, request: QueryRequest) -> tuple[pa.Table | None, bytes]:
     """Send the request; return the rows and the answer, as far as the child got."""
-    assert process.stdin is not None
-    assert process.stdout is not None
     with suppress(BrokenPipeError):
         process.stdin.write(json.dumps(asdict(request)).encode())
         process.stdin.close()
@@ -209,19 +180,3 @@ def _converse(
     except (pa.ArrowException, OSError):
         return None, b""
     return table, process.stdout.read()
-
-
-def _ending(returncode: int, errors: bytes, request: QueryRequest) -> str:
-    limit = f"{request.memory // MIB} MiB of memory"
-    last = errors.decode(errors="replace").strip().rpartition("\n")[2]
-    status = f"status {returncode}{': ' + last if last else ''}"
-    # A library whose allocation fails may abort or crash, instead of reporting it.
-    happened = (
-        f"needs more than {limit}"
-        if returncode == TOO_LARGE
-        else f"ended its process ({status}), most likely because it needs more than {limit}"
-    )
-    return (
-        f"the query {happened}: select fewer rows or columns, filter by run_id and iteration, or "
-        "allow more"
-    )

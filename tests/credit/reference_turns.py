@@ -33,24 +33,6 @@ def turn_credit(group: Group, *, gamma: float = 0.9, beta: float = 1.0) -> Value
     return result
 
 
-def mt_grpo(group: Group, *, turn_weight: float = 1.0, normalize: str = "std") -> Values:
-    names = list(group.trajectories)
-    outcomes = [group.trajectories[name][-1]["reward"] for name in names]
-    of_group = dict(zip(names, relative(outcomes, normalize), strict=True))
-    of_turn: Values = {}
-    for k in range(max(map(len, group.trajectories.values()))):
-        going_on = [name for name in names if len(group.trajectories[name]) > k + 1]
-        rewards = [group.trajectories[name][k]["reward"] for name in going_on]
-        if going_on:
-            values = relative(rewards, normalize)
-            of_turn |= {(name, k): v for name, v in zip(going_on, values, strict=True)}
-    return {
-        (name, t): of_group[name]
-        + turn_weight * math.fsum(of_turn.get((name, k), 0.0) for k in range(t, 99))
-        for name, t, _ in group.steps()
-    }
-
-
 def turn_rloo(group: Group, *, gamma: float = 1.0) -> Values:
     def followed(name: str, t: int) -> float:
         steps = group.trajectories[name][t:]
@@ -64,4 +46,4 @@ def turn_rloo(group: Group, *, gamma: float = 1.0) -> Values:
     return result
 
 
-ESTIMATORS = {"turn_credit": turn_credit, "mt_grpo": mt_grpo, "turn_rloo": turn_rloo}
+ESTIMATORS = {"turn_credit": turn_credit, "turn_rloo": turn_rloo}

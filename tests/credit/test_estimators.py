@@ -24,7 +24,6 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "discounted": [{}, {"gamma": 0.5, "baseline": "group"}],
     "gigpo": [{}, {"normalize": "none", "stat_over": "steps"}, {"gamma": 0.5, "omega": 0.3}],
     "turn_credit": [{}, {"gamma": 0.0, "beta": 2.0}, {"gamma": 1.0}],
-    "mt_grpo": [{}, {"normalize": "none", "turn_weight": 0.5}],
     "turn_rloo": [{}, {"gamma": 0.5}],
     "rewardflow": [
         {},

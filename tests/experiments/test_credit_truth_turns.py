@@ -59,5 +59,5 @@ def test_who_believes_a_judge_gains_or_loses_by_it_and_the_return_does_not(rows:
 
 def test_the_table_has_a_line_for_each_credit(rows: pl.DataFrame):
     text = tables(rows)
-    assert len(text.strip().splitlines()) == 2 + 5 + len(JUDGES) * 6
+    assert len(text.strip().splitlines()) == 2 + 4 + len(JUDGES) * 5
     assert "| the chance to win | scores | `turn_credit` | " in text

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -16,10 +17,11 @@ import pytest
 from graphcredit.credit.audit.run import audit
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import OptionError, QueryRefusedError
 from graphcredit.store.sql import sandbox
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.store.sql.sandbox import MIB, run_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.views import VIEW_NAMES, identifier
 from tests.store.whole_store import CREDIT, STEPS, whole_store
 from tests.worlds import step_table, trajectory
@@ -310,23 +312,21 @@ def test_a_ready_process_answers_one_query_and_then_another_one_waits(
         assert len(started) == number + 1
     run_query(store, "SELECT 7")
     assert len(started) == 4, "whoever does not ask for it gets a process of its own"
-    waiting, errors = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
+    waiting = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
     assert waiting.pid == started[2]
-    sandbox._ready.append((waiting, errors))  # pyright: ignore[reportPrivateUsage]
+    sandbox._ready.append(waiting)  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(QueryRefusedError, match="more than 64 MiB of memory"):
         ask("SELECT list(i) FROM range(100000000) t(i)")
     with pytest.raises(QueryRefusedError):
         ask(HOSTILE["read_text"])
-    last, errors = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
+    last = sandbox._take_ready()  # pyright: ignore[reportPrivateUsage]
     last.kill()
     last.wait()
-    sandbox._ready.append((last, errors))  # pyright: ignore[reportPrivateUsage]
+    sandbox._ready.append(last)  # pyright: ignore[reportPrivateUsage]
     assert ask("SELECT 7 AS n").table.to_pydict() == {"n": [7]}
-    for process, errors in [sandbox._take_ready()]:  # pyright: ignore[reportPrivateUsage]
-        with errors, process:
-            assert process.stdin is not None
-            process.stdin.close()
-            assert process.wait(60) == 1, "it ends with the process that it waits for"
+    with sandbox._take_ready() as process:  # pyright: ignore[reportPrivateUsage]
+        process.stdin.close()
+        assert process.wait() == 1, "it ends with the process that it waits for"
 
 
 def test_limits_out_of_range_are_refused(store: Store):
@@ -355,6 +355,6 @@ def test_a_long_traceback_of_the_child_is_read_to_its_last_line(
         "echo >&2\necho 'the last line' >&2\nexit 3\n"
     )
     program.chmod(0o755)
-    monkeypatch.setattr(sandbox.sys, "executable", str(program))
+    monkeypatch.setattr(sys, "executable", str(program))
     with pytest.raises(QueryRefusedError, match="status 3: the last line"):
         run_query(whole_store(tmp_path / "store"), "SELECT 1", seconds=5)

@@ -87,63 +87,10 @@ def sft(batch: Batch, frozen: Batch, *, weight: str = "advantage") -> list[float
     return [-each * token.logprob for each, token in zip(weights, batch, strict=True)]
 
 
-def gmpo_clipped(token: Token, clip_low: float, clip_high: float) -> float:
-    gap = token.logprob - token.old
-    if token.advantage > 0:
-        return min(gap, clip_high)
-    return max(gap, -clip_low) if token.advantage < 0 else gap
-
-
-def gmpo(batch: Batch, frozen: Batch, *, clip_low=0.4, clip_high=0.4) -> list[float]:
-    losses = []
-    for token, fixed in zip(batch, frozen, strict=True):
-        gaps = [gmpo_clipped(t, clip_low, clip_high) for t in frozen if t.segment == token.segment]
-        moved, still = (gmpo_clipped(t, clip_low, clip_high) for t in (token, fixed))
-        losses.append(
-            -math.exp(clip(mean(gaps), -20, 20)) * math.exp(moved - still) * token.advantage
-        )
-    return losses
-
-
-def gmpo_of_sequences(batch: Batch, *, clip_low=0.4, clip_high=0.4) -> float:
-    """The paper's objective with everything differentiated: a product and its n-th root."""
-    result = 0.0
-    for segment in {token.segment for token in batch}:
-        same = [token for token in batch if token.segment == segment]
-        product = math.prod(math.exp(gmpo_clipped(t, clip_low, clip_high)) for t in same)
-        result -= sum(t.weight for t in same) * product ** (1 / len(same)) * same[0].advantage
-    return result
-
-
-def soft_gate(
-    batch: Batch, frozen: Batch, *, temperature_positive=1.0, temperature_negative=1.05
-) -> list[float]:
-    losses = []
-    for token in batch:
-        t = temperature_positive if token.advantage > 0 else temperature_negative
-        x = t * (math.exp(log_ratio(token)) - 1)
-        gate = 1 / (1 + math.exp(-x)) if x > -700 else 0.0
-        losses.append(-4 / t * gate * token.advantage)
-    return losses
-
-
-def dppo(batch: Batch, frozen: Batch, *, limit=0.2) -> list[float]:
-    losses = []
-    for token, fixed in zip(batch, frozen, strict=True):
-        p, q, a = math.exp(fixed.logprob), math.exp(fixed.old), token.advantage
-        is_away = (a > 0 and p > q) or (a < 0 and p < q)
-        is_masked = abs(p - q) > limit and is_away
-        losses.append(0.0 if is_masked else -math.exp(log_ratio(token)) * a)
-    return losses
-
-
 OBJECTIVES = {
     "ppo": ppo,
     "gspo": gspo,
     "cispo": cispo,
-    "gmpo": gmpo,
-    "soft-gate": soft_gate,
-    "dppo": dppo,
     "reinforce": reinforce,
     "sft": sft,
 }

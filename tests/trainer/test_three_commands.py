@@ -9,7 +9,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from graphcredit.store.layout import open_store
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
+from graphcredit.trainer.training import train
 from tests.cli.in_process import run
 from tests.trainer.models import CHATML, MARKED, save_chat_model
 from tests.trainer.test_messages import HEADLESS
@@ -178,6 +180,20 @@ def test_a_template_of_a_file_stands_for_that_of_the_model(tmp_path: Path, own: 
     assert (missing.exit_code, "must be a file with a Jinja template" in missing.err) == (2, True)
 
 
+def test_a_hostile_template_is_one_line_and_exit_code_2(tmp_path: Path):
+    log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
+    assert run("import", log, store).exit_code == 0
+    asked = ("--to", "tokens", "--model", save_chat_model(tmp_path / "m"), "--chat-template", file)
+    for template, reason in {
+        "{{ 1 // 0 }}": "division",
+        "{{ 'x' * 6000000000 }}": "memory",
+    }.items():
+        file.write_text(template, encoding="utf-8")
+        ended = run("export", store, tmp_path / "t.parquet", *asked)
+        assert (ended.exit_code, ended.err.count("\n"), reason in ended.err) == (2, 1, True)
+        assert not (tmp_path / "t.parquet").exists()
+
+
 @pytest.mark.slow
 def test_the_new_policy_has_the_template_and_another_is_refused(tmp_path: Path):
     log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
@@ -201,11 +217,15 @@ def test_a_template_that_is_gone_by_the_end_is_saved_all_the_same(tmp_path: Path
     assert run("import", log, store).exit_code == 0
     assert run("credit", store, "-e", "grpo").exit_code == 0
     file.write_text(CHATML, encoding="utf-8")
-    model = save_chat_model(tmp_path / "m", HEADLESS)
-    asked = ("train", store, "--model", model, "--chat-template", file, "--advantage", "grpo")
-    removes = f"rm -f '{file}'; echo 0.5"
-    trained = run(*asked, "--out", tmp_path / "out", "--evaluate-with", removes)
-    assert trained.exit_code == 0, trained.err
+    save_chat_model(tmp_path / "m", HEADLESS)
+    config = TrainConfig(
+        store=store,
+        out=tmp_path / "out",
+        model=str(tmp_path / "m"),
+        chat_template=file,
+        advantage="grpo",
+    )
+    train(config, on_progress=lambda what, *_: file.unlink(True) if what == "train" else None)
     assert not file.exists()
     assert AutoTokenizer.from_pretrained(tmp_path / "out" / "model").chat_template == CHATML
 

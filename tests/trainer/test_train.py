@@ -523,17 +523,3 @@ def test_which_run_must_be_said_where_there_are_two(tmp_path: Path, model: str):
     with pytest.raises(InputError, match=r"has 2 runs \(a, b\): say which by --run"):
         train(config)
     assert plan_training(config.changed(run="b"))[0].run == "b"
-
-
-def test_a_command_judges_the_policy_at_each_checkpoint(tmp_path: Path, store: Store, model: str):
-    command = 'echo judging; ls "$GRAPHCREDIT_POLICY" | grep -c safetensors'
-    config = _config(tmp_path, store, model, checkpoint_every=2, evaluate_with=command)
-    assert train(config)["last"]["evaluation"] == 1.0
-    rows = _metrics(config.out)
-    asked = [n % 2 == 0 or n == len(rows) for n in range(1, len(rows) + 1)]
-    assert [row.get("evaluation") for row in rows] == [1.0 if each else None for each in asked]
-    _assert_equal(_weights(config.out / "evaluated"), _weights(config.out / "model"))
-    broken = config.changed(out=tmp_path / "broken", evaluate_with="echo 0.5; exit 3")
-    (notice,) = [n for n in (train(broken) or {})["notices"] if "evaluate_with" in n]
-    assert "it exited with 3, and its last line is '0.5'" in notice
-    _assert_equal(_weights(broken.out / "model"), _weights(config.out / "model"))

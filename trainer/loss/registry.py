@@ -8,13 +8,10 @@ from graphcredit.store.errors import OptionError
 from graphcredit.store.options import options_from_text
 from graphcredit.trainer.loss.inputs import PolicyTerms, TokenInputs
 from graphcredit.trainer.loss.objectives.cispo import Cispo
-from graphcredit.trainer.loss.objectives.dppo import Dppo
-from graphcredit.trainer.loss.objectives.gmpo import Gmpo
 from graphcredit.trainer.loss.objectives.gspo import Gspo
 from graphcredit.trainer.loss.objectives.ppo import Ppo
 from graphcredit.trainer.loss.objectives.reinforce import Reinforce
 from graphcredit.trainer.loss.objectives.sft import Sft
-from graphcredit.trainer.loss.objectives.soft_gate import SoftGate
 
 
 class Objective(Protocol):
@@ -49,9 +46,6 @@ OBJECTIVES: tuple[ObjectiveRow, ...] = (
     ),
     ObjectiveRow(name="gspo", options=Gspo, uses_old=True, paper="arXiv 2507.18071, Eq. 5-7, 13"),
     ObjectiveRow(name="cispo", options=Cispo, uses_old=True, paper="arXiv 2506.13585, Eq. 4-5"),
-    ObjectiveRow(name="gmpo", options=Gmpo, uses_old=True, paper="arXiv 2507.20673"),
-    ObjectiveRow(name="soft-gate", options=SoftGate, uses_old=True, paper="arXiv 2511.20347"),
-    ObjectiveRow(name="dppo", options=Dppo, uses_old=True, paper="arXiv 2602.04879"),
     ObjectiveRow(name="reinforce", options=Reinforce, uses_old=False, paper="Williams 1992"),
     ObjectiveRow(name="sft", options=Sft, uses_old=False, paper="arXiv 2304.06767, 1910.00177"),
 )

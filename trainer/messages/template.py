@@ -1,19 +1,21 @@
 """The chat template of a model: where in its text an answer begins and ends."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from jinja2 import TemplateError
 from transformers import AutoTokenizer
-from transformers.utils.chat_template_utils import render_jinja_template
 
 from graphcredit.store.chat import Chat
+from graphcredit.store.confined.templates import (
+    TemplateRefusedError,
+    render_chat,
+    start_renderer,
+)
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import UnusableError
 from graphcredit.trainer.messages.pictures import flat, num_images, with_parts
@@ -22,7 +24,6 @@ from graphcredit.trainer.model.source import load_eyes
 from graphcredit.trainer.model.vision import FAMILIES, ImageReader
 
 _MARK = re.compile(r"\{%-?\s*generation\s*-?%\}")
-_CLOCK = re.compile(r"""strftime_now\(\s*(["'])(?P<format>.*?)\1\s*\)""")
 _THINKING = re.compile(r"\s*(<think(ing)?>)?\s*(</think(ing)?>)?\s*")
 """What a template may begin every answer with: reasoning that is empty is the policy's, too."""
 
@@ -66,6 +67,7 @@ class ChatTemplate:
         self.directory, self._day = directory, day
         self.name = f"the chat template {'of ' if file is None else ''}{file or directory}"
         """What notices and errors call the template."""
+        start_renderer()
         with library_errors(f"{directory} must hold a tokenizer that transformers knows"):
             self._tokenizer: Any = AutoTokenizer.from_pretrained(
                 directory, local_files_only=True, trust_remote_code=False
@@ -208,24 +210,30 @@ class ChatTemplate:
         )
 
     def _template(self, tools: Chat | None) -> str:
-        template = self._tokenizer.get_chat_template(None, tools)
-        return _CLOCK.sub(lambda m: json.dumps(self._day.strftime(m["format"])), template)
+        with library_errors(
+            f"{self.directory} must have a chat template, as transformers takes it"
+        ):
+            template = self._tokenizer.get_chat_template(None, tools)
+            if not isinstance(template, str):
+                raise TypeError(f"it is a {type(template).__name__}")
+        return template
 
     def _render(
         self, messages: Sequence[Mapping[str, Any]], tools: Chat | None, **options: Any
-    ) -> tuple[str, list[tuple[int, int]]]:
+    ) -> tuple[str, Sequence[tuple[int, int]]]:
         """Return the text of messages, and the spans that are marked in it."""
         try:
-            texts, spans = cast("Any", render_jinja_template)(
-                conversations=[[with_parts(message) for message in messages]],
+            rendered = render_chat(
+                self._template(tools),
+                [with_parts(message) for message in messages],
+                day=self._day,
                 tools=tools,
-                chat_template=self._template(tools),
                 **options,
                 **self._tokenizer.special_tokens_map,
             )
-        except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
+        except TemplateRefusedError as error:
             raise UnusableError(f"the chat template refuses their messages ({error})") from error
-        return texts[0], spans[0] if spans else []
+        return rendered.text, rendered.spans
 
     def _marked(self, messages: Sequence[Mapping[str, Any]], tools: Chat | None) -> Answered:
         marked = {"return_assistant_tokens_mask": True}

@@ -8,7 +8,6 @@ OUT/
   metrics.jsonl    one line per optimizer step
   tensorboard/
   result.json      summary of the training; written when it is complete
-  evaluated/       the policy that --evaluate-with was given last
   model/           the new policy, as `from_pretrained` loads it (adapter/ beside it for LoRA)
 """
 
@@ -60,11 +59,6 @@ class Output:
         return self.root / "model"
 
     @property
-    def evaluated_dir(self) -> Path:
-        """The policy that the evaluation is given."""
-        return self.root / "evaluated"
-
-    @property
     def result_path(self) -> Path:
         """The summary; it exists once the training is complete."""
         return self.root / "result.json"
@@ -72,16 +66,7 @@ class Output:
     def names(self) -> set[str]:
         """Return the names of what is written or removed whole, by way of temporary names."""
         files = (self.config_path, self.metrics_path, self.result_path)
-        return {
-            path.name
-            for path in (
-                *files,
-                self.model_dir,
-                self.evaluated_dir,
-                self.checkpoint_dir,
-                self.logprob_dir,
-            )
-        }
+        return {p.name for p in (*files, self.model_dir, self.checkpoint_dir, self.logprob_dir)}
 
     def has_begun(self) -> bool:
         """Return whether a training has begun: its configuration and first results exist."""

@@ -1,7 +1,5 @@
 """The Trajectory page: observation, thought, action and credit of each step."""
 
-from typing import Any
-
 import streamlit as st
 
 from graphcredit.credit.why.decisions import decision_of
@@ -214,10 +212,9 @@ def _states(shown: Shown) -> None:
 def _numbers(shown: Shown) -> None:
     """Show the numbers of the step: as logged, then the credit by each estimator."""
     step = shown.step
-    told: dict[str, Any] = {name: facts.number(step[name]) for name in ("reward", "cost")}
-    told["score"] = None if step["score"] is None else facts.number(step["score"])
-    told |= {"seen distance": seen_change(step), "true distance": true_change(step)}
-    st.caption(" · ".join(f"{name} {value}" for name, value in told.items() if value is not None))
+    ways = {"seen distance": seen_change(step), "true distance": true_change(step)}
+    told = [f"{name} {way}" for name, way in ways.items() if way is not None]
+    st.caption(" · ".join([*facts.shown_values(step), *told]))
     if shown.estimator is None:
         return
     if said := verdict(step[f"{shown.estimator}_advantage"], progress_of(step)):

@@ -26,7 +26,6 @@ MOST_TELLING = (
     "spo3",
     "turn_credit",
     "turn_rloo",
-    "mt_grpo",
     "hgpo",
     "discounted",
     "rloo",

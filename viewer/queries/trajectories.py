@@ -19,7 +19,7 @@ MOST_TRAJECTORIES = 2000
 OUTCOMES = {
     "any": "true",
     "succeeded": "success",
-    "failed": f"NOT success AND NOT {IS_GRADED}",
+    "not succeeded": "NOT success",
     "unfinished": "success IS NULL",
     "incomplete": "NOT is_complete",
 }
@@ -109,17 +109,16 @@ def _credit(estimator: str | None, others: Sequence[str], *, has_summary: bool) 
 def against_outcome(
     store: Store, *, run_id: str, iteration: int, estimator: str, success: bool, num_rows: int
 ) -> pa.Table:
-    """Return the most credited step of each failed trajectory, or the most blamed of each success.
+    """Return the most credited step of each trajectory without success, or the most blamed with it.
 
-    Only steps count that tell something, see `queries.telling`; rollouts with a score are no
-    failures.
+    Only steps count that tell something, see `queries.telling`.
 
     Args:
         store: The store.
         run_id: The run.
         iteration: The iteration.
         estimator: The estimator of the advantages.
-        success: Whether to look at successful trajectories, not failed ones.
+        success: Whether to look at successful trajectories, not at the others.
         num_rows: Most trajectories; those with the greatest such advantages.
 
     Returns:
@@ -133,9 +132,7 @@ def against_outcome(
             SELECT trajectory_id, step_index, {advantage}::DOUBLE AS advantage, {size} AS size,
                 goal_distance, next_goal_distance
             FROM credit SEMI JOIN telling USING (trajectory_id, step_index)
-            SEMI JOIN (
-                FROM trajectory WHERE success = {success} AND ({success} OR NOT {IS_GRADED})
-            ) USING (trajectory_id)
+            SEMI JOIN (FROM trajectory WHERE success = {success}) USING (trajectory_id)
             WHERE {size} > 0
             QUALIFY row_number() OVER (
                 PARTITION BY trajectory_id ORDER BY {size} DESC, step_index

@@ -3,9 +3,10 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,10 +15,12 @@ from graphcredit.store.schema import (
     ESTIMATOR_PARTS,
     LARGEST_NUMBER,
     SMALLEST_COST,
+    STEP_COLUMNS,
     split_estimator_column,
 )
 from graphcredit.viewer.queries.estimators import most_telling_first
 from graphcredit.viewer.queries.outcomes import outcome
+from graphcredit.viewer.widgets.text import label
 
 PART_NAMES: dict[str, str] = {
     "advantage": "",
@@ -63,6 +66,15 @@ def estimators(table: pa.Table) -> list[str]:
         for estimator, part in splits
         if part == "advantage" and (c := table[f"{estimator}_{part}"]).null_count < len(c)
     )
+
+
+def shown_values(row: Mapping[str, Any]) -> list[str]:
+    """Return the words for the values of a step that the schema says how to show."""
+    return [
+        column.shown.format(label(value) if isinstance(value, str) else number(value))
+        for column in STEP_COLUMNS
+        if column.shown and ((value := row[column.name]) is not None or not column.nullable)
+    ]
 
 
 def has_values(table: pa.Table) -> bool:

@@ -124,16 +124,16 @@ def _steps(
     table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords, why: Why | None
 ) -> Iterator[str]:
     """Yield the steps; the first estimators get bars, the others a line."""
-    limit, number = facts.largest(table, names) or 1.0, facts.number
+    limit = facts.largest(table, names) or 1.0
     told = _Told(table)
     # Times may be beyond Python's dates.
     for index, row in enumerate(table.drop_columns(["logged_at"]).to_pylist()):
-        refused = "" if row["is_action_valid"] else ", refused by the environment"
-        score = "" if row["score"] is None else f", score {number(row['score'])}"
-        earned = (
-            f"<p>Reward {number(row['reward'])}, cost {number(row['cost'])}{score}{refused}.</p>"
-        )
-        is_usual = row["reward"] == 0 and row["cost"] == 1 and not refused and not score
+        said = facts.shown_values(row)
+        if not row["is_action_valid"]:
+            said.append("refused by the environment")
+        is_usual = said == ["reward 0", "cost 1"]
+        words = ", ".join(said)
+        earned = f"<p>{_text(words[0].upper() + words[1:])}.</p>"
         yield (
             f'<section id="step-{row["step_index"]}"><h2>Step {row["step_index"]}: '
             f"{_text(one_line(row['action'], _LONGEST_HEADING))}</h2>{'' if is_usual else earned}"

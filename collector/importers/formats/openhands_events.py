@@ -189,10 +189,14 @@ def _sdk_action(event: Mapping[str, Any]) -> Message:
         tool_calls=(
             tool_call(called, "tool_call")
             if called is not None
-            else ToolCall(name=name, arguments=canonical(event.get("action"))),
+            else _call(name, event.get("action")),
         ),
         source=dict(event),
     )
+
+
+def _call(name: str, arguments: Any) -> ToolCall:
+    return ToolCall(name=name, arguments=canonical(arguments), logged=arguments)
 
 
 def _action(kind: str, values: Mapping[str, Any], event: Mapping[str, Any]) -> Message:
@@ -208,6 +212,6 @@ def _action(kind: str, values: Mapping[str, Any], event: Mapping[str, Any]) -> M
     if kind == "message":
         text, calls = text_of_content(values.get("content")), ()
     else:
-        arguments = canonical(without(values, _NO_ARGUMENTS))
-        text, thought, calls = thought, "", (ToolCall(name=kind, arguments=arguments),)
+        call = _call(kind, without(values, _NO_ARGUMENTS))
+        text, thought, calls = thought, "", (call,)
     return Message(role=ASSISTANT, text=text, thought=thought, tool_calls=calls, source=dict(event))

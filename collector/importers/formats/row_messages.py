@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.logs.plain import without_padding
 from graphcredit.collector.importers.messages.chat import chat_messages, is_chat, said_alike
+from graphcredit.collector.importers.messages.cut import is_cut, reason_of
 from graphcredit.collector.importers.messages.roles import ROLES, opened, role_of
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Message
 from graphcredit.collector.importers.messages.values import (
@@ -145,7 +146,10 @@ def answers_in(value: object) -> list[Any]:
     if role_of(opened(fields)) is not None:
         return [fields]
     within = (fields[name] for name in _ANSWERS_WITHIN if fields.get(name) is not None)
-    return answers_in(next(within, None)) if fields else []
+    found = answers_in(next(within, None)) if fields else []
+    reason = reason_of(fields, 0) if found else None
+    cut = {"finish_reason": reason} if reason and is_cut(reason) else {}
+    return [*found[:-1], {**fields_of(found[-1]), **cut}] if cut else found
 
 
 def messages_in(row: Mapping[str, Any]) -> tuple[Message, ...]:

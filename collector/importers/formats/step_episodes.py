@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from graphcredit.collector.importers.formats.step_columns import is_of_store
 from graphcredit.collector.importers.formats.step_shapes import (
     ENDS,
     Row,
@@ -86,6 +87,8 @@ def _add(rows: RecordGroups | _HeldRows, record: Record, said: Row) -> None:
     whole = {**said, **row} if said else row
     fields = [fields_for(whole, name) for name in ("trajectory_id", "task_id")]
     key = tuple([as_text(first_of(whole, each)) for each in (*fields, *_KEYS)])
+    if is_of_store(whole):  # several workers may have logged a trajectory
+        key = (*key[:-1], None)
     has_order = part(whole, "step_index") is not None  # else an iteration may be the step
     key += (as_text(whole.get("iteration")) if has_order else None,)
     index = part(row, "step_index")
@@ -121,7 +124,9 @@ def _episodes(
                 continue
             value = {**said, "steps": [record.value for record in steps]}
             own = {**said, **steps[0].value}.get("trajectory_id")
-            is_own = isinstance(own, str) and counts[key[0]] == len(pieces) == 1
+            is_own = isinstance(own, str) and (
+                counts[key[0]] == len(pieces) == 1 or is_of_store(steps[0].value)
+            )
             value["trajectory_id"] = own if is_own else None
             value[PART] = number if len(pieces) > 1 else None
             places = tuple(record.place for record in steps)

@@ -7,6 +7,12 @@ from pathlib import Path
 from typing import cast
 
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, success_of
+from graphcredit.collector.importers.formats.step_columns import (
+    FIELDS,
+    columns_of_log,
+    columns_of_store,
+    is_of_store,
+)
 from graphcredit.collector.importers.formats.step_episodes import PART, is_end
 from graphcredit.collector.importers.formats.step_order import (
     Aligned,
@@ -59,6 +65,10 @@ _REPEATED = (
     "some episodes have one reward other than 0 on all their steps, and their return is the sum. "
     "If each is the total of the episode, log it on the last step alone"
 )
+_EXPORTED = (
+    "the rows are an export of a store: they are its steps again. `graphcredit credit` makes "
+    "their credit anew, and files of images are in the store's folder images/"
+)
 _EACH = (
     "each step says whether it succeeded, and the last one is taken for the episode. If that is "
     "about the step alone, --success names another field or a threshold"
@@ -93,14 +103,17 @@ def read(record: Record) -> Rollouts:
     name = first_of(facts, NAMES["trajectory_id"])
     has_ends = any(has_part(row, name) for row in rows for name in ENDS)
     is_open = has_ends and not any(map(is_end, rows[-2:]))
+    is_export = all(map(is_of_store, rows))
     notes = (
         *aligned.notes,
         *([_UNENDED] if is_open else []),
         *([_GOES_ON] if episode.get(PART) and name is not None else []),
         *([_EACH] if _is_said_by_each(rows, success[0]) else []),
+        *([_EXPORTED] if is_export else []),
         *([_REPEATED] if len(set(rewards)) == 1 < len(rewards) and rewards[0] else []),
     )
     has_order = part(rows[0], "step_index") is not None
+    columns, broken = (columns_of_store(rows), {}) if is_export else columns_of_log(aligned.rows)
     yield LoggedRollout(
         messages=tuple(_messages(aligned, rewards)),
         record={**without(facts, _STEP_FIELDS), "steps": rows},
@@ -113,10 +126,11 @@ def read(record: Record) -> Rollouts:
         rewards=numbers_of(said) | numbers_of(without(rows[-1], _FIELDS)),
         success=as_verdict(success[1]),
         truncated=_is_truncated(rows) or (is_open and as_verdict(success[1]) is not True),
-        left_out=no_verdict(*success),
+        left_out={**no_verdict(*success), **broken},
         info=said,
         notes=notes,
         is_steps=True,
+        columns=columns,
     )
 
 
@@ -169,7 +183,7 @@ def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
             reward=reward,
             score=_score(row) if has_rewards else None,
             sampling=_sampling(row),
-            source=without(row, _FIELDS),
+            source=without(row, _FIELDS | FIELDS),
         )
         was_refused = as_verdict(part(row, "is_action_valid")) is False
     if aligned.final is not None or was_refused:
@@ -188,7 +202,7 @@ def _calls_of(row: Row) -> tuple[ToolCall, ...]:
     """Return the call of a row whose action is the name of a tool, with its arguments beside it."""
     name, arguments = part(row, "action"), part(row, "arguments")
     is_call = isinstance(name, str) and arguments is not None
-    return (ToolCall(name, text_of_value(arguments), None),) if is_call else ()
+    return (ToolCall(name, text_of_value(arguments), None, arguments),) if is_call else ()
 
 
 def _sampling(row: Row) -> LoggedSampling:

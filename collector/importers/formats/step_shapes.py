@@ -14,46 +14,19 @@ from graphcredit.collector.importers.messages.values import (
     first_of,
     parse_json,
 )
+from graphcredit.store.schema import STEP_COLUMNS
 
 NAMES: Mapping[str, tuple[str, ...]] = {
+    **{column.name: (column.name, *column.in_logs) for column in STEP_COLUMNS if column.in_logs},
     "task_id": ("task_id", *GROUPS, "env_name", "env", "environment", "game"),
-    "trajectory_id": (
-        *("trajectory_id", "traj_id", "traj_uid", "episode_id", "episode", "episode_index"),
-        *("episode_idx", "episode_num", "ep", "ep_id", "traj", "trajectory", "traj_idx"),
-        *("rollout_id", "rollout", "rollout_idx", "rollout_index", "session_id"),
-    ),
-    "step_index": (
-        *("step_index", "step", "step_id", "step_idx", "step_num", "t", "timestep", "time_step"),
-        *("frame_index", "turn", "turn_index", "time", "index", "i"),
-    ),
-    "state": ("state", "states", "s"),
-    "observation": (
-        *("observation", "obs", "ob", "observations", "observation.state"),
-        *("observation_before", "obs_before", "state_before"),
-    ),
-    "next_state": (
-        *("next_state", "next_states", "next_observation", "next_obs", "next_ob", "obs_next"),
-        *("next_observations", "new_state", "new_obs", "new_observation", "s_next", "s2"),
-        *("observation_after", "obs_after", "state_after"),
-    ),
-    "action": ("action", "actions", "act", "acts", "a", "tool", "tool_name"),
     "arguments": (
         *("action_input", "action_args", "action_arguments", "action_params", "tool_input"),
         *("tool_args", "tool_arguments", "tool_params", "arguments", "args"),
     ),
-    "reward": ("reward", "rewards", "rew", "rews", "r", "next.reward"),
     "done": (
         *("done", "dones", "terminal", "terminals", "is_terminal", "is_last", "is_done"),
         *("finished", "next.done"),
     ),
-    "terminated": ("terminated", "terminations", "termination", "term"),
-    "truncated": ("truncated", "truncations", "truncation", "timeouts", "timeout", "trunc"),
-    "thought": ("thought", "thoughts", "reasoning", "thinking", "rationale"),
-    "admissible_actions": (
-        *("admissible_actions", "admissible_commands", "available_actions", "valid_actions"),
-        *("legal_actions",),
-    ),
-    "is_action_valid": ("is_action_valid", "action_is_valid", "is_valid", "action_valid"),
 }
 """Part of a step to the fields that may have it, those of an episode's arrays among them."""
 

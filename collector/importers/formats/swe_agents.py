@@ -165,4 +165,5 @@ def _answer(message: Message, sampling: LoggedSampling) -> Message:
     if len(commands) != 1 or message.tool_calls:
         return replace(message, sampling=sampling)
     spoken = _COMMAND.sub("", message.text).strip()
-    return replace(message, text=spoken, action=commands[0].strip(), sampling=sampling)
+    said = message.said or message.text
+    return replace(message, text=spoken, action=commands[0].strip(), said=said, sampling=sampling)

@@ -146,6 +146,7 @@ def _messages(rows: tuple[StepRow, ...]) -> Iterator[Message]:
             text=spoken if row.action is None else "",
             thought=thought,
             action=row.action,
+            said=answer,
             source={"output": answer},
         )
         is_refused = row.action is None

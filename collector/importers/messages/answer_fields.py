@@ -51,7 +51,10 @@ def plain_answer(raw: Mapping[str, Any]) -> Message | None:
     inline, text = split_thinking(content)
     thought = "\n\n".join((apart, inline)) if apart and inline else apart or inline
     sound = tuple([call for call in calls if call])
-    return Message(role=ASSISTANT, text=text, thought=thought, tool_calls=sound, source=raw)
+    said = content if inline else ""
+    return Message(
+        role=ASSISTANT, text=text, thought=thought, tool_calls=sound, said=said, source=raw
+    )
 
 
 def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[Piece]:
@@ -72,7 +75,10 @@ def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[
         if piece.kind == TEXT:
             inline, text = split_thinking(piece.text)
             if inline:
-                pieces[at : at + 1] = [Piece(THOUGHT, inline), piece._replace(text=text)]
+                pieces[at : at + 1] = [
+                    Piece(THOUGHT, inline),
+                    piece._replace(text=text, said=piece.text),
+                ]
             break
     calls = [] if any(piece.kind == RESULT for piece in pieces) else list(_finished(raw, what))
     return _once([*calls, *pieces], list(_calls(raw, what)))

@@ -25,6 +25,9 @@ def joined_answer(first: Message, *others: Message) -> Message:
         thought="\n\n".join(message.thought for message in messages if message.thought),
         tool_calls=tuple(call for message in messages for call in message.tool_calls),
         calls_text="\n".join(message.calls_text for message in messages if message.calls_text),
+        said="\n\n".join(filter(None, (m.said or m.text for m in messages)))
+        if any(message.said for message in messages)
+        else "",
         image_parts=tuple(part for message in messages for part in message.image_parts),
         num_unread=sum(message.num_unread for message in messages),
     )

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, Turn
+from graphcredit.collector.importers.messages.rollout import (
+    ASSISTANT,
+    Message,
+    ToolCall,
+    Turn,
+)
+from graphcredit.collector.importers.messages.worded_calls import OPEN
 from graphcredit.store.chat import Chat, call_arguments, openai_message
 
 
@@ -30,12 +36,14 @@ def _is_openai(messages: Sequence[Message]) -> bool:
 def _as_chat(message: Message) -> dict[str, Any]:
     raw = message.source.get("content")
     # What a reader took out of the text is a part of what was said: a command, a call in words.
-    is_whole = isinstance(raw, str) and message.role == ASSISTANT
-    text = (raw if is_whole else message.text) or ("" if message.tool_calls else message.action)
+    is_called = bool(message.calls_text) and not message.said  # the whole message is its calls
+    is_whole = isinstance(raw, str) and message.role == ASSISTANT and not is_called
+    text = raw if is_whole else message.said or message.text
+    text = text or ("" if message.tool_calls else message.action)
     calls = [
-        {"type": "function", "function": {"name": c.name, "arguments": call_arguments(c.arguments)}}
-        for c in message.tool_calls
-        if not (is_whole and message.calls_text)
+        {"type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
+        for call in message.tool_calls
+        if OPEN not in (text or "")
     ]
     thought = message.thought if message.role == ASSISTANT else ""
     return {
@@ -44,6 +52,10 @@ def _as_chat(message: Message) -> dict[str, Any]:
         **({"reasoning_content": thought} if thought and thought not in (text or "") else {}),
         **({"tool_calls": calls} if calls else {}),
     }
+
+
+def _arguments(call: ToolCall) -> Any:
+    return call_arguments(call.arguments if call.logged is None else call.logged)
 
 
 def _with_images(text: str, marks: Sequence[str]) -> str | Chat | None:

@@ -100,8 +100,10 @@ def seen(role: str, content: object, source: Mapping[str, Any], **more: Any) -> 
 def answer(text: str, source: Mapping[str, Any], **more: Any) -> Message:
     """Return a message of the policy, whose text may begin with its reasoning."""
     thought, spoken = split_thinking(text)
-    message = Message(role=ASSISTANT, text=spoken, thought=thought, source=source, **more)
-    return opened_words(message)
+    said = text if thought else ""
+    return opened_words(
+        Message(role=ASSISTANT, text=spoken, thought=thought, said=said, source=source, **more)
+    )
 
 
 def _messages(value: object, what: str, number: int | None, *, is_context: bool) -> list[Message]:
@@ -202,11 +204,13 @@ def _message(
     said = [piece for piece in pieces if piece.kind not in (THOUGHT, CALL)]
     thoughts = [piece.text for piece in pieces if piece.kind == THOUGHT and piece.text]
     text = "\n".join(piece.text for piece in said if piece.text)
+    whole = "\n".join(piece.said or piece.text for piece in said if piece.said or piece.text)
     return Message(
         role=role,
         text=_without_id(text) if role == TOOL else text,
         thought="\n\n".join(thoughts) if role == ASSISTANT else "",
         tool_calls=tuple([p.call for p in pieces if p.call]) if role == ASSISTANT else (),
+        said=whole if whole != text else "",
         is_context=is_context,
         image_parts=tuple(image for piece in said for image in piece.images),
         num_unread=sum(piece.is_unread for piece in said),

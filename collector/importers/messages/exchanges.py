@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.chat import is_chat
+from graphcredit.collector.importers.messages.cut import is_cut, reason_of
 from graphcredit.collector.importers.messages.rollout import SYSTEM
 from graphcredit.collector.importers.messages.values import as_list, fields_of, first_of, parse_json
 
@@ -51,10 +52,19 @@ def _in_object(value: Mapping[str, Any], role: str) -> list[Any]:
         if found:
             if name == "choices" and (tokens := _tokens(value)):
                 found = [{**fields_of(found[0]), "tokens": tokens}, *found[1:]]
+            if role == "assistant" and (reason := _cut_by(value, inner)):
+                found = [*found[:-1], {**fields_of(found[-1]), "finish_reason": reason}]
             system = first_of(value, _SYSTEMS)
             given = [] if system is None or role == "assistant" else chat_in(system, SYSTEM)
             return [*given, *found]
     return []
+
+
+def _cut_by(answer: Mapping[str, Any], choices: object) -> str | None:
+    """Return the limit that cut an answer, which servers name around its message."""
+    first = fields_of(choices[0]) if isinstance(choices, list) and choices else {}
+    reason = reason_of(first, 0) or reason_of(answer, 0)
+    return reason if reason and is_cut(reason) else None
 
 
 def _tokens(answer: Mapping[str, Any]) -> dict[str, Any]:

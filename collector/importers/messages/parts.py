@@ -45,6 +45,8 @@ class Piece(NamedTuple):
     """It as the log has it."""
     is_unread: bool = False
     """Whether its text is a mark, since it has none."""
+    said: str = ""
+    """Its text with the reasoning that was taken out of it."""
 
 
 _RESULTS_WITHIN = ("output", "outputs", "result", "results", "error", "errorText")

@@ -29,6 +29,8 @@ class ToolCall:
     """JSON with sorted keys, so that equal calls have equal texts; the log's text if not JSON."""
     id: str | None = field(default=None, compare=False)
     """Tells whether two places of a log have one call. No part of an action."""
+    logged: Any = field(default=None, compare=False)
+    """The arguments as the log has them, in their order; None: as in `arguments`."""
 
     def __str__(self) -> str:
         return f"{self.name}({self.arguments})"
@@ -83,6 +85,8 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     calls_text: str = ""
     """The text that its calls were read from, where the log has them in words."""
+    said: str = ""
+    """Its text as the log has it, where reasoning or calls were taken out of it."""
     action: str | None = None
     """The action that was run, where the log names it; by default it is made from the message."""
     is_context: bool = False
@@ -158,6 +162,8 @@ class LoggedRollout:
     is_steps: bool = False
     """Whether the log is one of steps: each has its own reward, and messages after the last one
     show the state that it led to."""
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
+    """Columns of the steps that the log has as the store does, checked: a value for each turn."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

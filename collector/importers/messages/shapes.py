@@ -76,9 +76,8 @@ def openai_call(value: object) -> ToolCall | None:
     name, arguments, call_id = fields.get("name"), fields.get("arguments"), call.get("id")
     if not isinstance(name, str) or arguments is None:
         return None
-    return ToolCall(
-        name, canonical_text(arguments) or "{}", call_id if isinstance(call_id, str) else None
-    )
+    known = call_id if isinstance(call_id, str) else None
+    return ToolCall(name, canonical_text(arguments) or "{}", known, arguments)
 
 
 def tool_call(value: object, what: str) -> ToolCall:
@@ -95,6 +94,7 @@ def tool_call(value: object, what: str) -> ToolCall:
         if not isinstance(kind, str) or kind == "function":
             raise RecordError(f"{what}: a call must have the name of its tool: got {short(call)}")
         name = kind.removesuffix("_call").removeprefix("tool-")
-    arguments = canonical_text(first_of(fields, (*_ARGUMENTS, *_UNNAMED))) or "{}"
+    logged = first_of(fields, (*_ARGUMENTS, *_UNNAMED))
     call_id = first_of(outer, IDS)
-    return ToolCall(name, arguments, call_id if isinstance(call_id, str) else None)
+    known = call_id if isinstance(call_id, str) else None
+    return ToolCall(name, canonical_text(logged) or "{}", known, logged)

@@ -18,7 +18,8 @@ from graphcredit.collector.importers.messages.values import (
     parse_json,
 )
 
-_OPEN = "<tool_call>"
+OPEN = "<tool_call>"
+"""What a call in a text begins with."""
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
@@ -31,7 +32,7 @@ def opened_words(message: Message) -> Message:
     A text with a call that cannot be read stays as it is.
     """
     if message.role == ASSISTANT:
-        return _with_calls(message) if _OPEN in message.text else message
+        return _with_calls(message) if OPEN in message.text else message
     is_result = message.role in (TOOL, USER) and message.text.startswith("<tool_response>")
     if not is_result or _RESULT.sub("", message.text):
         return message
@@ -46,13 +47,15 @@ def _with_calls(message: Message) -> Message:
     if len(sound) < len(calls):
         return message
     words = _CALL.sub("", message.text).strip()
-    return replace(message, text=words, tool_calls=sound, calls_text=message.text)
+    said = message.said or message.text
+    return replace(message, text=words, tool_calls=sound, calls_text=message.text, said=said)
 
 
 def _call(text: str) -> ToolCall | None:
     """Return a call: an object with a name and arguments, or a function with parameters in tags."""
     if function := _FUNCTION.fullmatch(text):
-        return ToolCall(function[1], canonical(dict(_PARAMETER.findall(function[2]))))
+        values = dict(_PARAMETER.findall(function[2]))
+        return ToolCall(function[1], canonical(values), None, values)
     try:
         return tool_call(fields_of(parse_json(text)), "a call")
     except RecordError:

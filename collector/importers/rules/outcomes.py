@@ -81,6 +81,8 @@ class Rules:
     score: ScoreRule
     is_reward_chosen: bool
     """Whether the reward is a sum of named ones, in place of the log's own."""
+    decided: frozenset[str]
+    """Columns that an option decides, also where a log has them as the store does."""
     run: str | None
     iteration: int | None
 
@@ -106,6 +108,18 @@ def labels_of(record: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+_DEFAULTS = ImportOptions()
+_STATES, _ENDS = ("state", "next_state"), ("terminated", "truncated", "success")
+_DECIDES: Mapping[str, tuple[str, ...]] = {
+    "state": _STATES,
+    "decimals": _STATES,
+    "success": _ENDS,
+    "verdicts": _ENDS,
+    "reward": ("reward",),
+    "score": ("score",),
+}
+
+
 def rules_of(options: ImportOptions) -> Rules:
     """Return the rules that the options name.
 
@@ -121,6 +135,12 @@ def rules_of(options: ImportOptions) -> Rules:
         reward=reward_rule(options.reward),
         score=score_rule(options.score),
         is_reward_chosen=options.reward not in ("end", "turns"),
+        decided=frozenset(
+            column
+            for option, columns in _DECIDES.items()
+            if getattr(options, option) != getattr(_DEFAULTS, option)
+            for column in columns
+        ),
         run=options.run,
         iteration=options.iteration,
     )

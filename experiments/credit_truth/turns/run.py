@@ -26,7 +26,6 @@ from experiments.credit_truth.worlds.table import WORLDS
 from experiments.episodes import advantages
 from experiments.jobs import made
 from experiments.report import publish
-from graphcredit.credit.estimators.mt_grpo import MtGrpo
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.rloo import Rloo
 from graphcredit.credit.estimators.table import Assigner
@@ -37,7 +36,6 @@ _OF_REWARDS: Mapping[str, Assigner] = {
     "rloo": Rloo(),
     "turn_rloo": TurnRloo(),
     "turn_rloo, gamma 0.5": TurnRloo(gamma=0.5),
-    "mt_grpo": MtGrpo(),
     "reach": Reach(),
 }
 READ: Mapping[str, Mapping[str, Assigner]] = {

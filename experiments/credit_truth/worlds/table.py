@@ -6,6 +6,7 @@ from functools import cache, partial
 from experiments.credit_truth.world import World
 from experiments.credit_truth.worlds.chance import ladder, lift, rabbit
 from experiments.credit_truth.worlds.design_grids import crate, fog, lake, mirrors, road, slippery
+from experiments.credit_truth.worlds.design_long import approach, inbox, pipeline, record, setup
 from experiments.credit_truth.worlds.design_tasks import (
     blocks,
     farm,
@@ -37,6 +38,9 @@ DESIGN_WORLDS = _by_name(
 GRADED_WORLDS = _by_name(errands, program, quiz, basket)
 """Worlds for design whose episodes have scores."""
 
+DESIGN_LONG = _by_name(approach, record, setup, pipeline, inbox)
+"""Worlds of long ways that estimators may be designed on."""
+
 
 def _services(*specs: str) -> Mapping[str, Callable[[], World]]:
     return {spec: partial(service, spec) for spec in specs}
@@ -53,4 +57,4 @@ DESIGN_TOOL_WORLDS = _services("w1-s1", "w1-s2", "w2-s0", "w2-s2", "w2-s4")
 def world_named(name: str) -> World:
     """Return a world, of those that judge or of those for design; it is enumerated once."""
     graded = {**GRADED_WORLDS, **TOOL_WORLDS, **DESIGN_TOOL_WORLDS}
-    return {**WORLDS, **DESIGN_WORLDS, **graded}[name]()
+    return {**WORLDS, **DESIGN_WORLDS, **DESIGN_LONG, **graded}[name]()

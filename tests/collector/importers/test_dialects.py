@@ -1,6 +1,7 @@
 """One set of chats in every dialect gives one store."""
 
 import json
+import re
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +27,9 @@ COLUMNS = (
 )
 
 
+CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+
+
 def rows(write: Callable[..., dict[str, Any]], *, task: bool) -> list[dict[str, Any]]:
     return [
         {**write(events), "reward": reward, **({"task_id": name} if task else {})}
@@ -47,19 +51,23 @@ def steps(log: Path, store: Path) -> list[str]:
 
 
 def chat(trajectory: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Return what a chat template gets: who says and calls what; results in a row are one."""
+    """Return what a chat template gets: who says and calls what; results in a row are one.
+
+    Arguments are in their order. A call in the words of an answer stays there as it stands.
+    """
     conversation = conversation_of(trajectory)
     assert conversation.fault is None
     messages = [m for turn in conversation.turns for m in (*turn.seen, turn.answer)]
     return [
-        (role, "\n\n".join(m["content"] for m in each), calls)
+        (role, "\n\n".join(CALL.sub("", m["content"]).strip() for m in each), calls)
         for (role, calls), each in groupby(messages, lambda m: (m["role"], calls_of(m)))
     ]
 
 
 def calls_of(message: dict[str, Any]) -> str:
     functions = [call["function"] for call in message.get("tool_calls", ())]
-    return json.dumps(functions, sort_keys=True)
+    functions += map(json.loads, CALL.findall(message["content"]))
+    return json.dumps([(each["name"], each["arguments"]) for each in functions])
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ _STEPS = (
     *("action", "advantage", "truth", "seen", "true"),
     *("task_id", "trajectory_id", "step_index"),
 )
-_OUTCOMES = {"credit in failures": False, "blame in successes": True}
+_OUTCOMES = {"credit without success": False, "blame in successes": True}
 """Kinds of steps against the outcome: title to whether the trajectory succeeded."""
 _MOST_SURPRISES = 500
 
@@ -128,9 +128,11 @@ def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
     if not steps.num_rows:
         st.caption(f"{label(estimator)} gives no {kind}.")
         return
-    which = "most blamed step of each success" if success else "most credited step of each failure"
+    which = "most blamed step with" if success else "most credited step without"
     shown = _with_truth(steps)
-    st.caption(f"The {which}, in all tasks.{_judged(shown)} Tick a row to see the step, and why.")
+    st.caption(
+        f"The {which} success of each rollout, in all tasks.{_judged(shown)} Tick a row to see the step, and why."
+    )
     title = "Steps whose credit goes against the outcome"
     row = choose_row(shown, _STEPS, key="against_outcome", title=title)
     if row is not None:

@@ -1,0 +1,60 @@
+"""A finding in one sentence: how many did it, how they ended, and how sure that is."""
+
+from graphcredit.credit.why.findings import Finding
+from graphcredit.credit.why.sentences import coded
+from graphcredit.store.plural import counted
+
+
+def finding_sentence(finding: Finding) -> str:
+    """Return a finding with its counts, its effect ± two standard errors, and an example."""
+    also = f" They also {finding.also}." if finding.also else ""
+    return f"{_counts(finding)}{also} {_effect(finding)}{_halves(finding)} {_example(finding)}"
+
+
+def _counts(finding: Finding) -> str:
+    among = f"Of those that {finding.among}, " if finding.among else ""
+    if finding.is_graded:
+        return (
+            f"{among}{counted(finding.num_with, 'rollout')} {finding.words} and earned "
+            f"{finding.mean_with:.3g} on average; {finding.num_without} did not do so and earned "
+            f"{finding.mean_without:.3g}."
+        )
+    won_with = round(finding.num_with * finding.mean_with)
+    won = won_with + round(finding.num_without * finding.mean_without)
+    failed = finding.num_with + finding.num_without - won
+    return (
+        f"{among}{_of(finding.num_with - won_with, failed)} failed rollouts {finding.words}, and "
+        f"{_of(won_with, won)} that won."
+    )
+
+
+def _of(number: int, total: int) -> str:
+    return f"all {total}" if number == total else f"{number or 'none'} of {total}"
+
+
+def _effect(finding: Finding) -> str:
+    unit, scale = ("", 1.0) if finding.is_graded else (" percentage points", 100.0)
+    size = f"{scale * -finding.effect:.3g} ± {2 * scale * finding.error:.2g}{unit}"
+    if not finding.is_graded:
+        size = f"{scale * -finding.effect:.0f} ± {2 * scale * finding.error:.0f}{unit}"
+    ended = f"earned {size} less" if finding.is_graded else f"won {size} less often"
+    if finding.is_across_tasks:
+        return f"Over all tasks, they {ended} than the others; harder tasks may be the cause."
+    tasks = counted(finding.num_tasks, "task")
+    return f"Within a task, they {ended} than the others ({tasks} compared)."
+
+
+def _halves(finding: Finding) -> str:
+    if finding.holds is None:
+        return ""
+    if finding.holds:
+        return " Each half of the tasks shows it by itself."
+    return " One half of the tasks alone does not show it."
+
+
+def _example(finding: Finding) -> str:
+    at = "step" if finding.kind == "did" else "which ended with step"
+    if finding.among and finding.kind != "did":
+        at = "whose last chance was after step"
+    step = f"{at} {finding.step_index}: {coded(finding.action)}"
+    return f"Such as {finding.trajectory_id}, {step}."

@@ -1,0 +1,281 @@
+"""What failures do that wins do not: the patterns whose rollouts end worse than others of a task.
+
+All patterns of `patterns.py` are compared within tasks. The one that tells most is a finding if it
+is beyond chance among all that were looked at; then so is the next one, unless those before it
+explain it, as they explain their consequences and special cases. What was done or left out on the
+way comes before how rollouts ended.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.credit.why.log import Log, read_log
+from graphcredit.credit.why.patterns import LEAST, Pattern, marks_of, patterns_of
+from graphcredit.credit.why.within import (
+    Difference,
+    centred,
+    difference,
+    false_discovery,
+    given,
+    p_values,
+)
+from graphcredit.store.layout import AnyStore, open_store
+
+LEVEL = 0.02
+"""False-discovery rate up to which something is beyond chance."""
+_AT_ONCE = 256
+"""Patterns that are compared at once, which bounds the memory."""
+_CANDIDATES = 200
+"""Patterns that are compared again given those found: those that tell most by themselves."""
+_UNEXPLAINED = 1.96
+"""|z| given the findings before it, from which a pattern is one by itself."""
+_TWINS = 0.9
+"""Correlation from which patterns mark the same rollouts."""
+_FEWEST_TASKS = 8
+"""Tasks that can be halved."""
+_HOLDS = 1.645
+"""z from which a half of the tasks tells what all tell: .05 on one side."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """Something that went with worse ends, and a rollout that shows it."""
+
+    kind: Literal["did", "left out", "ended with"]
+    words: str
+    """What those did that ended worse, as Markdown: `never called `x` after the last `y``."""
+    otherwise: str
+    """What the others did."""
+    also: str
+    """Another thing that the same rollouts did, or never did; may be empty."""
+    among: str
+    """Which rollouts are compared, if not all: `called `y``."""
+    num_with: int
+    """Rollouts that did it, of those that are compared."""
+    num_without: int
+    """The others of them."""
+    mean_with: float
+    """How they ended: the share of wins, or the mean return if `is_graded`."""
+    mean_without: float
+    """How the others ended."""
+    num_tasks: int
+    """Tasks in which rollouts that did it are compared with others."""
+    effect: float
+    """Mean difference of the ends within tasks; below 0."""
+    error: float
+    """Its standard error."""
+    q: float
+    """The false-discovery rate, among all patterns that were looked at."""
+    holds: bool | None
+    """Whether each half of the tasks tells it by itself; None if there are too few tasks."""
+    is_graded: bool
+    """Whether returns are compared, and not wins."""
+    is_across_tasks: bool
+    """Whether rollouts of different tasks are compared: a harder task may be the cause."""
+    run_id: str
+    iteration: int
+    task_id: str
+    trajectory_id: str
+    """The rollout that shows it."""
+    step_index: int
+    """Its step that shows it: if something was left out, the last one before which it lacks."""
+    action: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Findings:
+    """What was found over all rollouts."""
+
+    findings: tuple[Finding, ...]
+    num_patterns: int
+    """Patterns that were looked at."""
+    num_rollouts: int
+    num_won: int
+    num_tasks: int
+    is_graded: bool
+    is_across_tasks: bool
+    reason: str
+    """Why nothing can be compared, and what to do; empty if it can."""
+
+
+def findings(
+    store: AnyStore, *, run_id: str | None = None, iteration: int | None = None, most: int = 5
+) -> Findings:
+    """Return what goes with worse ends in a store, which needs no credit.
+
+    Args:
+        store: A store, or its path.
+        run_id: Only this run.
+        iteration: Only this iteration.
+        most: Most findings.
+
+    Raises:
+        SchemaError: A file cannot be read.
+    """
+    return findings_of(read_log(open_store(store), run_id=run_id, iteration=iteration), most=most)
+
+
+def findings_of(log: Log, *, most: int = 5) -> Findings:
+    """Return what goes with worse ends in a log."""
+    group, is_across = _compared_in(log)
+    reason = _reason(log)
+    compared = None if reason else _Compared(log, group, is_across)
+    return Findings(
+        findings=tuple(compared.found(most)) if compared else (),
+        num_patterns=int(compared.is_tested.sum()) if compared else 0,
+        num_rollouts=log.num_rollouts,
+        num_won=int(log.won.sum()),
+        num_tasks=int(log.group[-1]) + 1 if log.num_rollouts else 0,
+        is_graded=log.is_graded,
+        is_across_tasks=is_across,
+        reason=reason,
+    )
+
+
+def _reason(log: Log) -> str:
+    """Return why nothing can be compared, and the remedy."""
+    number, won = log.num_rollouts, int(log.won.sum())
+    if number == 0:
+        return "no rollout is complete: `graphcredit check STORE` says what they lack"
+    if np.ptp(log.outcome) > 0:
+        least = number if log.is_graded else min(won, number - won)
+        side = "rollouts" if log.is_graded else "that won" if won < number - won else "that failed"
+        if least >= LEAST:
+            return ""
+        return f"too few {side} to find what they share ({least}): {LEAST} are the least"
+    remedy = "sample more, or say with --success what counts"
+    if log.is_graded:
+        return f"all {number} rollouts have one return: nothing to compare; {remedy}"
+    ended = "won" if won else "failed"
+    return f"all {number} rollouts {ended}: nothing to compare; {remedy}"
+
+
+def _compared_in(log: Log) -> tuple[Ints, bool]:
+    """Return in which groups rollouts are compared: within tasks, or else all with all."""
+    if not log.num_rollouts:
+        return log.group, False
+    starts = np.flatnonzero(np.diff(log.group, prepend=-1))
+    lowest = np.minimum.reduceat(log.outcome, starts)[log.group]
+    highest = np.maximum.reduceat(log.outcome, starts)[log.group]
+    is_mixed = lowest < highest
+    is_across = int(is_mixed.sum()) < 2 * LEAST
+    return (np.zeros_like(log.group) if is_across else log.group), is_across
+
+
+class _Compared:
+    """All patterns of a log, compared."""
+
+    def __init__(self, log: Log, group: Ints, is_across: bool) -> None:
+        self.log, self.group, self.is_across = log, group, is_across
+        self.patterns = patterns_of(log)
+        parts = [
+            difference(*marks_of(log, self.patterns[at : at + _AT_ONCE]), log.outcome, group)
+            for at in range(0, len(self.patterns), _AT_ONCE)
+        ]
+        self.effect = np.concatenate([np.zeros(0), *(each.effect for each in parts)])
+        self.z = np.concatenate([np.zeros(0), *(each.z for each in parts)])
+        least = np.concatenate([np.zeros(0), *(each.num_least for each in parts)])
+        only_done = np.array([each.is_act for each in self.patterns], bool)
+        self.is_tested = (least >= LEAST) & ~(only_done & (self.effect > 0))
+        self.q = np.ones(len(self.z))
+        self.q[self.is_tested] = false_discovery(p_values(self.z[self.is_tested]))
+
+    def found(self, most: int) -> Iterator[Finding]:
+        """Yield the findings, what was done or left out first."""
+        places = np.argsort(-np.abs(self.z) * self.is_tested, kind="stable")[:_CANDIDATES]
+        places = places[self.q[places] <= LEVEL]
+        if not len(places):
+            return
+        has, could = marks_of(self.log, [self.patterns[place] for place in places])
+        marks = centred(has.astype(float), could, self.group)
+        outcome = centred(self.log.outcome[None], None, self.group)[0]
+        correction = 0.0 if self.log.is_graded else 0.5
+        told = np.abs(marks @ outcome) / np.sqrt((marks**2).sum(1) * (outcome**2).sum())
+        is_outcome = (self.effect[places] > 0) & (told >= _TWINS)
+        is_end = is_outcome | np.array([self._is_end(place) for place in places])
+        chosen: list[int] = []
+        for part in (~is_end, is_end):
+            while len(chosen) < most:
+                z = self.z[places]
+                if chosen:
+                    z = given(marks, marks[chosen], outcome, self.group, correction)
+                size = np.abs(z) * part * (z * self.z[places] > 0)
+                best = int(np.argmax(size))
+                if size[best] < _UNEXPLAINED:
+                    break
+                best = self._simplest(places, marks, size, best)
+                chosen.append(best)
+                yield self._finding(int(places[best]), has[best], could[best], bool(is_end[best]))
+
+    def _is_end(self, place: int) -> bool:
+        """Return whether a pattern is how rollouts ended, or what those that won ended with."""
+        pattern = self.patterns[place]
+        steps = pattern.steps
+        is_last = steps == self.log.last[self.log.rollout[steps]]
+        return pattern.part == "end" or bool(self.effect[place] > 0 and is_last.mean() > 0.5)
+
+    def _simplest(self, places: Ints, marks: Floats, z: Floats, best: int) -> int:
+        """Return the simplest of the patterns that mark the same rollouts and tell as much."""
+        size = np.sqrt((marks**2).sum(1))
+        alike = np.abs(marks @ marks[best]) / np.maximum(size * size[best], 1e-12)
+        twins = np.flatnonzero((alike >= _TWINS) & (np.abs(z) >= 0.9 * abs(z[best])))
+        return int(min(twins, key=lambda at: (self.patterns[places[at]].detail, -abs(z[at]))))
+
+    def _finding(self, place: int, has: Bools, could: Bools, is_end: bool) -> Finding:
+        pattern = self.patterns[place]
+        told = difference(has[None], could[None], self.log.outcome, self.group)
+        effect = float(told.effect[0])
+        is_left = effect > 0
+        does = could & ~has if is_left else has
+        others = could & ~does
+        shown, row = self._example(pattern, does, is_left)
+        outcome = self.log.outcome
+        return Finding(
+            kind="ended with" if is_end else "left out" if is_left else "did",
+            words=pattern.left if is_left else pattern.done,
+            otherwise=pattern.done if is_left else pattern.left,
+            also=f"never {pattern.also}" if is_left and pattern.also else pattern.also,
+            among=pattern.among,
+            num_with=int(does.sum()),
+            num_without=int(others.sum()),
+            mean_with=float(outcome[does].mean()),
+            mean_without=float(outcome[others].mean()),
+            num_tasks=len(np.intersect1d(self.log.group[does], self.log.group[others])),
+            effect=-abs(effect),
+            error=float(told.error[0]),
+            q=float(self.q[place]),
+            holds=self._holds(does, could),
+            is_graded=self.log.is_graded,
+            is_across_tasks=self.is_across,
+            **self.log.place(shown),
+            step_index=int(self.log.index[row]),
+            action=self.log.actions[self.log.action[row]],
+        )
+
+    def _example(self, pattern: Pattern, does: Bools, is_left: bool) -> tuple[int, int]:
+        """Return the rollout that ended worst for its task, and the row of its step."""
+        outcome = centred(self.log.outcome[None], None, self.group)[0]
+        shown = int(np.argmin(np.where(does, outcome, np.inf)))
+        rows: Sequence[int] | Ints = self.log.last if is_left else pattern.steps
+        if is_left and pattern.missing is not None:
+            rows = pattern.missing
+        return shown, int(next(row for row in rows if self.log.rollout[row] == shown))
+
+    def _holds(self, does: Bools, could: Bools) -> bool | None:
+        """Return whether each half of the tasks tells it."""
+        tasks = self.log.group
+        told = np.intersect1d(tasks[does], tasks[could & ~does])
+        tasks_told = np.unique(tasks[does]) if self.is_across else told
+        if len(tasks_told) < _FEWEST_TASKS:
+            return None
+        halves: list[Difference] = []
+        for half in (tasks_told[::2], tasks_told[1::2]):
+            here = ~np.isin(tasks, np.setdiff1d(tasks_told, half))
+            halves.append(
+                difference(does[None], (could & here)[None], self.log.outcome, self.group)
+            )
+        return all(float(half.z[0]) <= -_HOLDS for half in halves)

@@ -1,0 +1,148 @@
+"""The complete rollouts of a store as arrays: what they did, were told, and how they ended."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.store.layout import Store
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.sql.catalog import connect
+
+_LONGEST_ANSWER = 80
+"""Characters of a result that is an answer by itself; of a longer one only an error is read."""
+
+_ERROR = (
+    r"(?:\b\w*(?:Error|Exception)\b|Traceback \(most recent call last\)|command not found"
+    r"|No such file or directory|[Pp]ermission denied|[Tt]imed out|\b\d+ failed\b"
+    r"|^\s*(?:ERROR|Error|error|FAILED|Failed)\b[^\n\"]{0,40}"
+    r"|\"(?:error|is_error|isError|exception)\": *(?:true|\"[^\"]{1,40}))"
+)
+"""What a result says of an error, for DuckDB's regular expressions."""
+
+_ROLLOUTS = """
+    CREATE TEMP TABLE rollouts AS
+    SELECT *, count(DISTINCT "return") OVER here > (
+            if(bool_and(success) OVER here = bool_or(success) OVER here, 1, 2)
+        ) AS is_graded
+    FROM (
+        SELECT run_id, iteration, task_id, trajectory_id, num_steps, success, "return", truncated
+        FROM trajectories WHERE is_complete
+    )
+    WINDOW here AS (PARTITION BY run_id, iteration, task_id)
+    ORDER BY run_id, iteration, task_id, trajectory_id
+"""
+
+_STEPS = f"""
+    WITH numbered AS (SELECT rowid AS rollout, run_id, iteration, trajectory_id FROM rollouts),
+    followed AS (
+        SELECT rollout, step_index, action,
+            lead(coalesce(observation, state)) OVER (
+                PARTITION BY rollout ORDER BY step_index
+            ) AS result
+        FROM steps JOIN numbered USING (run_id, iteration, trajectory_id)
+    )
+    SELECT rollout, step_index, action, regexp_replace(
+            if(length(result) <= {_LONGEST_ANSWER}, trim(result),
+                nullif(regexp_extract(left(result, 600), $1), '')), '\\d+', '#', 'g'
+        ) AS told
+    FROM followed ORDER BY rollout, step_index
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Log:
+    """Rollouts in the order of their groups, and their steps in the order of the rollouts."""
+
+    names: pa.Table
+    """A row for each rollout: `run_id`, `iteration`, `task_id`, `trajectory_id`."""
+    group: Ints
+    """[num_rollouts]: the group of each, from 0."""
+    won: Bools
+    """[num_rollouts]"""
+    outcome: Floats
+    """[num_rollouts]: the return if `is_graded`; else 1 for a win."""
+    is_graded: bool
+    """Whether rollouts are compared by returns, and not by wins."""
+    truncated: Bools
+    """[num_rollouts]: whether the environment ended it before it was done."""
+    rollout: Ints
+    """[num_steps]: the rollout of each step."""
+    index: Ints
+    """[num_steps]: its place in it."""
+    action: Ints
+    """[num_steps]: which of `actions`."""
+    actions: list[str]
+    """The distinct actions."""
+    told: Ints
+    """[num_steps]: which of `answers` the step was answered with; -1 for none that is short."""
+    answers: list[str]
+    """The distinct short results and errors, each number in them as `#`."""
+
+    @property
+    def num_rollouts(self) -> int:
+        """Number of rollouts."""
+        return len(self.group)
+
+    @property
+    def last(self) -> Ints:
+        """[num_rollouts]: the row of the last step of each."""
+        return np.searchsorted(self.rollout, np.arange(self.num_rollouts), side="right") - 1
+
+    def place(self, rollout: int) -> dict[str, Any]:
+        """Return the run, iteration, task and name of a rollout."""
+        return self.names.slice(rollout, 1).to_pylist()[0]
+
+
+def read_log(store: Store, *, run_id: str | None = None, iteration: int | None = None) -> Log:
+    """Return the complete rollouts of a store.
+
+    Raises:
+        SchemaError: A file cannot be read.
+    """
+
+    def read() -> tuple[pa.Table, pa.Table]:
+        views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
+        with views as connection:
+            connection.execute(_ROLLOUTS)
+            rollouts = connection.sql("FROM rollouts").to_arrow_table()
+            return rollouts, connection.sql(_STEPS, params=[_ERROR]).to_arrow_table()
+
+    return _log(*unchanged(store, read, run_id=run_id, iteration=iteration))
+
+
+def _log(rollouts: pa.Table, steps: pa.Table) -> Log:
+    names = rollouts.select(["run_id", "iteration", "task_id", "trajectory_id"])
+    keys = list(zip(*(names[name].to_pylist() for name in names.column_names[:3]), strict=True))
+    is_first = np.array([one != other for one, other in zip(keys[1:], keys, strict=False)])
+    won = _numpy(rollouts["success"]).astype(bool)
+    is_graded = bool(len(won) and _numpy(rollouts["is_graded"]).mean() > 0.5)
+    action, actions = _codes(steps["action"])
+    told, answers = _codes(steps["told"])
+    return Log(
+        names=names,
+        group=np.concatenate([np.zeros(min(1, len(keys)), int), np.cumsum(is_first, dtype=int)]),
+        won=won,
+        outcome=_numpy(rollouts["return"]) if is_graded else won.astype(float),
+        is_graded=is_graded,
+        truncated=_numpy(rollouts["truncated"]).astype(bool),
+        rollout=_numpy(steps["rollout"]).astype(int),
+        index=_numpy(steps["step_index"]).astype(int),
+        action=action,
+        actions=actions,
+        told=told,
+        answers=answers,
+    )
+
+
+def _numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
+    """Return which of the distinct texts each row has; -1 for null."""
+    coded = column.combine_chunks().dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes.astype(int), coded.dictionary.to_pylist()

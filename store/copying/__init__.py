@@ -1,1 +1,0 @@
-"""Copies of a store, on this machine or in object storage."""

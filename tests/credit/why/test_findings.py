@@ -1,0 +1,208 @@
+"""What failures do that wins do not: planted causes are found, shuffled verdicts tell nothing."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import permutations, product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import graphcredit
+from graphcredit.credit.why.finding_words import finding_sentence
+from graphcredit.credit.why.findings import findings, findings_of
+from graphcredit.credit.why.kinds import kinds_of
+from graphcredit.credit.why.log import Log, read_log
+from graphcredit.credit.why.within import difference, false_discovery
+from graphcredit.store.layout import Store
+
+_TRIES = 6
+
+
+def _session(random: Random, module: str) -> tuple[list[str], list[str], bool]:
+    """Return what an agent called and was told, and whether it won.
+
+    It loses if it edits the helper instead of the module and then stops, or weakens the test.
+    """
+    calls: list[str] = []
+    told: list[str] = []
+
+    def call(text: str, answer: str = "ok") -> None:
+        calls.append(text)
+        told.append(answer)
+
+    test = f'Bash({{"command": "pytest -q tests/test_{module}.py"}})'
+    if random.random() < 0.6:
+        call('Bash({"command": "ls src tests"})', f"{module}.py {module}_utils.py")
+    is_wrong = random.random() < 0.45
+    where = f"/repo/src/{module}{'_utils' * is_wrong}.py"
+    call(f'Edit({{"file_path": "{where}", "old_string": "x = {module}"}})')
+    won = not is_wrong
+    if is_wrong and random.random() < 0.5:
+        call(test, "1 failed")
+        if random.random() < 0.4:
+            call(f'Edit({{"file_path": "/repo/src/{module}.py", "old_string": "x = {module}"}})')
+            won = True
+        else:
+            call(f'Edit({{"file_path": "/repo/tests/test_{module}.py", "old_string": "assert"}})')
+        call(test, "1 passed")
+    elif not is_wrong and random.random() < 0.7:
+        call(test, "1 passed")
+    call(f"I have mended {module} as well as it can be mended.", "")
+    return calls, told, won
+
+
+def _rows(seed: int) -> Iterator[dict[str, Any]]:
+    random = Random(seed)
+    for number in range(20):
+        module = f"m{chr(97 + number)}"
+        for attempt in range(_TRIES):
+            calls, told, won = _session(random, module)
+            for index, action in enumerate(calls):
+                is_last = index == len(calls) - 1
+                yield {
+                    "task": module,
+                    "episode": f"{module}:{attempt}",
+                    "t": index,
+                    "obs": told[index - 1] if index else f"Mend {module}.",
+                    "action": action,
+                    "reward": float(won and is_last),
+                    "done": is_last,
+                    "success": won if is_last else None,
+                }
+
+
+def _log(folder: Path, rows: Iterator[dict[str, Any]]) -> Log:
+    graphcredit.record(pl.DataFrame(list(rows)), folder)
+    return read_log(Store(folder))
+
+
+@pytest.fixture(scope="module")
+def coding(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    return _log(tmp_path_factory.mktemp("coding") / "store", _rows(1))
+
+
+def _shuffled(log: Log, seed: int) -> Log:
+    """Return a log whose verdicts are dealt anew within each task."""
+    random = np.random.default_rng(seed)
+    order = np.lexsort((random.random(log.num_rollouts), log.group))
+    return replace(log, won=log.won[order], outcome=log.outcome[order])
+
+
+def test_planted_causes_are_found_with_right_counts(coding: Log):
+    told = {each.words: each for each in findings_of(coding).findings}
+    assert "called `Edit` on `*_utils.py`" in told
+    weakened = told["called `Edit` on `tests/*.py`"]
+    tests = [
+        code for code, text in enumerate(coding.actions) if "tests/test" in text and "Ed" in text
+    ]
+    has = np.isin(np.arange(coding.num_rollouts), coding.rollout[np.isin(coding.action, tests)])
+    assert (weakened.num_with, weakened.mean_with) == (has.sum(), coding.won[has].mean())
+    assert weakened.mean_without == pytest.approx(coding.won[~has].mean())
+    assert any("pytest" in words for words in told if words.startswith("never"))
+    assert len(told) <= 5
+    assert all(each.effect < 0 and each.q <= 0.02 for each in told.values())
+
+
+def test_an_example_shows_the_finding(coding: Log):
+    for each in findings_of(coding).findings:
+        rollout = coding.names["trajectory_id"].to_pylist().index(each.trajectory_id)
+        assert not coding.won[rollout]
+        at = np.flatnonzero((coding.rollout == rollout) & (coding.index == each.step_index))
+        assert coding.actions[coding.action[at[0]]] == each.action
+        if each.kind == "did":
+            assert each.words in {kind.words for kind in kinds_of(each.action)}
+
+
+def test_shuffled_verdicts_tell_nothing(coding: Log):
+    assert sum(bool(findings_of(_shuffled(coding, seed)).findings) for seed in range(20)) <= 1
+
+
+def test_the_difference_by_hand():
+    """Two tasks of 4: 2 of 2 with the mark lost, and 1 of 3; of those without, 0 of 2 and 0 of 1.
+
+    Weights 1 and 3/4; differences -1 and -1/3. Under dealing, the sum of wins with the mark has the
+    variances 2·2·2·2/(4²·3) = 1/3 and 3·1·3·1/(4²·3) = 3/16, its mean is 1 and 9/4.
+    """
+    outcome = np.array([0, 0, 1, 1, 0, 1, 1, 1.0])
+    has = np.array([[1, 1, 0, 0, 1, 1, 1, 0]], bool)
+    told = difference(has, np.ones_like(has), outcome, np.repeat([0, 1], 4))
+    assert told.effect[0] == pytest.approx((-1 - 0.25) / 1.75)
+    assert told.z[0] == pytest.approx(-(1 + 0.25 - 0.5) / (1 / 3 + 3 / 16) ** 0.5)
+    assert told.num_least[0] == 3
+
+
+def test_the_variance_is_that_of_all_ways_to_deal_the_outcomes():
+    outcome = np.array([0.1, 0.5, 0.9, 0.2, 0.8])
+    group = np.array([0, 0, 0, 1, 1])
+    has = np.array([[1, 0, 0, 1, 0]], bool)
+    told = difference(has, np.ones_like(has), outcome, group)
+    deals = product(permutations(outcome[:3]), permutations(outcome[3:]))
+    gains = [first[0] - np.mean(first) + last[0] - np.mean(last) for first, last in deals]
+    gain = 0.1 - 0.5 + 0.2 - 0.5
+    assert told.z[0] == pytest.approx(gain / np.std(gains))
+    assert told.effect[0] == pytest.approx(gain / (2 / 3 + 1 / 2))
+
+
+def test_false_discoveries_by_hand():
+    assert false_discovery(np.array([0.04, 0.01, 0.02, 0.5])) == pytest.approx(
+        [0.16 / 3, 0.04, 0.04, 0.5]
+    )
+
+
+def test_scores_are_told_by_their_means(tmp_path: Path):
+    def rows() -> Iterator[dict[str, Any]]:
+        random = Random(0)
+        for row in _rows(2):
+            if row["done"]:
+                row["reward"] = round(0.3 + 0.4 * row["success"] + random.uniform(-0.1, 0.1), 2)
+            yield row
+
+    log = _log(tmp_path / "store", rows())
+    told = findings(tmp_path / "store")
+    assert log.is_graded
+    words = finding_sentence(told.findings[0])
+    assert "failed" not in words
+    assert "and earned" in words
+    assert told.findings[0].effect < -0.2
+
+
+def test_one_try_a_task_is_compared_across_tasks(coding: Log):
+    alone = replace(coding, group=np.arange(coding.num_rollouts))
+    told = findings_of(alone)
+    assert told.is_across_tasks
+    assert "harder tasks may be the cause" in finding_sentence(told.findings[0])
+
+
+@pytest.mark.parametrize("won", [True, False])
+def test_where_all_end_alike_the_reason_comes_with_a_remedy(coding: Log, won: bool):
+    alike = np.full(coding.num_rollouts, won)
+    told = findings_of(replace(coding, won=alike, outcome=alike.astype(float)))
+    assert told.findings == ()
+    ended = "won" if won else "failed"
+    assert told.reason.startswith(f"all 120 rollouts {ended}: nothing to compare; sample more")
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        ('Edit({"file_path": "/a/tests/test_x.py"})', "called `Edit` on `tests/*.py`"),
+        ('Edit({"file_path": "/a/src/x_utils.py"})', "called `Edit` on `*_utils.py`"),
+        ('Bash({"command": "cd /a && pytest -q t.py"})', "called `Bash` with `pytest …`"),
+        ('Bash({"command": "git commit -m x"})', "called `Bash` with `git commit …`"),
+        ('query({"sql": "delete from orders"})', "called `query` with `DELETE …`"),
+        ('open({"url": "https://a.org/x?y"})', "called `open` at `a.org`"),
+        ('find({"sort": "price"})', "called `find` with `sort` = `price`"),
+        ('a({"x": 1})\nb({})', "called `b`"),
+        ("Look:\n```bash\ncat /a/b.txt\n```", "ran `cat … a/*.txt`"),
+        ("click('12')", "called `click` with `12`"),
+        ("take lamp", "did `take …`"),
+        ("I am sorry, I can not do that for you.", "wrote a message without a call"),
+        ("", "answered with nothing"),
+    ],
+)
+def test_kinds_of_actions(action: str, words: str):
+    assert words in {kind.words for kind in kinds_of(action)}

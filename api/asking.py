@@ -6,7 +6,11 @@ from graphcredit.credit.evidence.judge import evidence as judge
 from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.options import RECOMMENDED
 from graphcredit.credit.why.decisions import ComparedDecision, decisions
-from graphcredit.credit.why.sentences import in_markdown, sentence
+from graphcredit.credit.why.finding_words import words
+from graphcredit.credit.why.findings import Finding
+from graphcredit.credit.why.pooled import PooledDecision
+from graphcredit.credit.why.report import why_report
+from graphcredit.credit.why.sentences import sentence
 from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, open_store
@@ -15,25 +19,34 @@ from graphcredit.store.provenance.freshness import credit_freshness
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions, the most important one first; printed, each is a sentence."""
+    """What rollouts lost by; printed, each finding, choice and decision is a sentence."""
 
     decisions: tuple[ComparedDecision, ...]
+    """Single decisions: those that are beyond chance first."""
+    findings: tuple[Finding, ...] = ()
+    """What failed rollouts did that others did not."""
+    pooled: tuple[PooledDecision, ...] = ()
+    """Choices that recur over tasks."""
 
     @property
     def sentences(self) -> list[str]:
-        """A sentence for each, with what the others did there and how they ended."""
+        """A sentence for each decision, with what the others did there and how they ended."""
         return [sentence(each) for each in self.decisions]
 
+    def _all(self, *, markdown: bool) -> str:
+        told = [*self.findings, *self.pooled, *self.decisions]
+        said = (words(each, markdown=markdown) for each in told)
+        return "\n".join(f"{number}. {each}" for number, each in enumerate(said, 1))
+
     def __repr__(self) -> str:
-        return "\n".join(f"{number}. {each}" for number, each in enumerate(self.sentences, 1))
+        return self._all(markdown=False)
 
     def _repr_markdown_(self) -> str:
-        lines = map(in_markdown, self.decisions)
-        return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+        return self._all(markdown=True)
 
 
 def why(store: AnyStore, *, trajectory_id: str | None = None, most: int = 10) -> Decisions:
-    """Return the decisions that mattered most; `graphcredit why` says what to distrust, too.
+    """Return what rollouts lost by; `graphcredit why` says what to distrust, too.
 
     Example:
         print(graphcredit.why("store", most=3))
@@ -41,7 +54,7 @@ def why(store: AnyStore, *, trajectory_id: str | None = None, most: int = 10) ->
     Args:
         store: A store with credit by `reach`, or its path.
         trajectory_id: Only the decisions of this trajectory.
-        most: Most decisions to return.
+        most: Most single decisions to return.
 
     Raises:
         InputError: There is no credit by `reach`, or no such trajectory.
@@ -52,7 +65,12 @@ def why(store: AnyStore, *, trajectory_id: str | None = None, most: int = 10) ->
             f"{opened.root} must have credit by {RECOMMENDED}: `graphcredit.assign(store, "
             f"estimators={RECOMMENDED!r})` makes it"
         )
-    return Decisions(tuple(decisions(opened, trajectory_id=trajectory_id, most=most)))
+    if trajectory_id is not None:
+        return Decisions(tuple(decisions(opened, trajectory_id=trajectory_id, most=most)))
+    report = why_report(opened, most=most)
+    return Decisions(
+        tuple(report.ranked.decisions), findings=report.findings.findings, pooled=report.pooled
+    )
 
 
 def evidence(

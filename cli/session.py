@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from rich.console import Console
 
-from graphcredit.cli.output.console import out, tell
+from graphcredit.cli.output.console import tell
 from graphcredit.cli.output.escape import Plain
 from graphcredit.cli.output.tables import print_table, write_csv, write_json
 from graphcredit.store.confined.limits import MIB
@@ -101,11 +100,11 @@ def _write(table: pa.Table, format_: str, path: Path | None) -> list[str]:
     if path is not None:
         with path.open("w", encoding="utf-8") as stream:
             if format_ == "table":
-                print_table(Console(file=stream), table)
+                print_table(stream, table)
             else:
                 _TEXTS[format_](table, stream)
         return []
     if format_ == "table":
-        return print_table(out, table)
-    _TEXTS[format_](table, Plain(sys.stdout) if out.is_terminal else sys.stdout)
+        return print_table(sys.stdout, table)
+    _TEXTS[format_](table, Plain(sys.stdout) if sys.stdout.isatty() else sys.stdout)
     return []

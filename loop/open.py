@@ -143,7 +143,7 @@ def _check_models(loop: Loop) -> None:
     """Raise an error where a model cannot play or be trained, as far as its files tell."""
     from graphcredit.collector.policies.registry import parse_policy
     from graphcredit.trainer.model.loading import check_model
-    from graphcredit.trainer.model.source import load_eyes
+    from graphcredit.trainer.model.source import load_image_reader
 
     config, training = loop.config, loop.train_config(0)
     for name, directory in _models(config).items():
@@ -153,7 +153,7 @@ def _check_models(loop: Loop) -> None:
                     f"{name} must be the directory of a model: {directory} has no {needed}. "
                     f"{_how_to_make_one(config) if name == 'model' else 'Name another one'}"
                 )
-        if load_eyes(str(directory)) is not None:
+        if load_image_reader(str(directory)) is not None:
             raise OptionError(
                 f"{name} must be a language model, because environments show text: {directory} is "
                 "a vision-language model. Record its steps with a program of your own, and train "

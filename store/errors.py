@@ -131,7 +131,7 @@ def unreadable(what: str, error: Exception) -> SchemaError:
     if isinstance(error, OSError) and error.errno is not None:
         return SchemaError(f"{what}: {error}")
     return DamagedFileError(
-        f"{what}: {error}. `graphcredit check STORE --quarantine` moves damaged files aside."
+        f"{what}: {error}. `graphcredit check STORE` says how to take damaged files out."
     )
 
 

@@ -147,7 +147,7 @@ class Store:
 
     @property
     def quarantine_dir(self) -> Path:
-        """Files that broke a rule, each with a note that says why."""
+        """What recovery could not read, and shards as they were before an import replaced rows."""
         return self.root / "quarantine"
 
     @property
@@ -402,6 +402,5 @@ def _partitions(directory: Path, key: str) -> Iterator[tuple[str, Path]]:
             must = "a whole number below 2³¹" if key == "iteration" else _NAME.pattern
             raise StoreFormatError(
                 f"the folders of a store must be called {key}=VALUE, where VALUE is {must}: found "
-                f"{path}. Rename it or move it away; `graphcredit check STORE --quarantine` moves "
-                "its files aside"
+                f"{path}. Rename it or move it away"
             )

@@ -11,7 +11,7 @@ import pytest
 from graphcredit.cli.table import COMMANDS
 from graphcredit.credit.estimators.table import ESTIMATORS
 from graphcredit.store import connect, open_store
-from graphcredit.store.provenance.freshness import freshness_table
+from graphcredit.store.provenance.freshness import FRESHNESS_SCHEMA
 from graphcredit.store.sql.derived_columns import DERIVED_COLUMNS
 from graphcredit.store.sql.views import duckdb_type
 from tests.worlds import worked_example, write_store
@@ -73,6 +73,6 @@ def test_computed_views_have_the_columns_that_are_told(tmp_path: Path):
         for view, columns in DERIVED_COLUMNS.items()
     }
     assert told.pop("credit_state") == [
-        (field.name, duckdb_type(field.type)) for field in freshness_table([]).schema
+        (field.name, duckdb_type(field.type)) for field in FRESHNESS_SCHEMA
     ]
     assert told == {view: [row[:2] for row in rows] for view, rows in described.items()}

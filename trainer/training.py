@@ -26,7 +26,7 @@ from graphcredit.trainer.engine.opening import compute_dtype, open_engine
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
 from graphcredit.trainer.messages.tokens import open_tokens
-from graphcredit.trainer.model.source import find_model, load_eyes
+from graphcredit.trainer.model.source import find_model, load_image_reader
 from graphcredit.trainer.model.vision import FAMILIES
 from graphcredit.trainer.options import SFT
 from graphcredit.trainer.output.directory import effective_config, open_output
@@ -220,17 +220,17 @@ def _check_images(index: StepIndex, config: TrainConfig) -> None:
                 "steps with images share no prefixes, because equal tokens may stand for different "
                 "images: train without share_prefixes and one_sequence"
             )
-    eyes = load_eyes(config.model)
-    if eyes is None:
+    images = load_image_reader(config.model)
+    if images is None:
         return
     reader = BatchReader(index)
     for steps in np.array_split(np.arange(len(index)), -(-len(index) // _AT_ONCE)):
         for step, sample in zip(steps.tolist(), reader.samples(steps), strict=True):
-            eyes.check(sample, index.where(step))
+            images.check(sample, index.where(step))
 
 
 def _refuse_blind(index: StepIndex, name: str) -> None:
-    if load_eyes(name) is None:
+    if load_image_reader(name) is None:
         raise InputError(
             "steps with images are trained on with a vision-language model of the families "
             f"{', '.join(sorted(FAMILIES))}: {int((index.num_images > 0).sum())} of {len(index)} "

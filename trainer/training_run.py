@@ -20,7 +20,7 @@ from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged,
 from graphcredit.trainer.engine.sampler_check import check_agreement
 from graphcredit.trainer.fingerprint import Identity
 from graphcredit.trainer.loss.registry import configure_objective
-from graphcredit.trainer.model.source import find_model, load_eyes, tokenizer_notices
+from graphcredit.trainer.model.source import find_model, load_image_reader, tokenizer_notices
 from graphcredit.trainer.output.checkpoint import (
     Progress,
     latest_checkpoint,
@@ -65,7 +65,7 @@ class TrainingRun:
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
         if checkpoint is None and config.continue_from is not None:
             self._take_over_optimizer(Output(config.continue_from))
-        reader = BatchReader(self.plan.index, eyes=load_eyes(config.model))
+        reader = BatchReader(self.plan.index, images=load_image_reader(config.model))
         with closing(self._open_log(num_done)) as log:
             if checkpoint is None and self.plan.index.source.has_logprobs:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))

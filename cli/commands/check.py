@@ -14,11 +14,6 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
-from graphcredit.store.quarantine.move import quarantine_store
-from graphcredit.store.quarantine.plan import FileMove
-
-_SHOWN_REFUSED = 5
-"""Refused trajectories of a file that are named."""
 
 
 def check(
@@ -28,39 +23,25 @@ def check(
         bool,
         typer.Option("--recover", help="First turn the spools of dead workers into shards."),
     ] = False,
-    quarantine: Annotated[
-        bool,
-        typer.Option(
-            "--quarantine",
-            help="Move broken files to quarantine/. Sound trajectories stay, and so does one of "
-            "several equal copies. Nothing is deleted.",
-        ),
-    ] = False,
 ) -> None:
     """Check every rule of the store's format, and the digest of every file.
 
-    Errors name the file and the rows. The exit code is 1 if there is an error. Notices are
-    oddities that may stay. Trajectories that never ended are counted; they are not errors.
+    Errors name the file, the rows, and the command that takes the file out of the store where
+    nothing else mends it. The exit code is 1 if there is an error. Notices are oddities that may
+    stay. Trajectories that never ended are counted; they are not errors.
 
     Example: graphcredit check STORE --recover
     """
     opened = open_store(store)
     held: dict[str, str] = {}
     recovered = _recover(opened, held) if recover else []
-    moved: list[FileMove] = []
-    try:
-        report = _check(opened, moved, quarantine=quarantine)
-    except BaseException:
-        # Report the moves even if an error stopped the rest.
-        _print_moved(moved)
-        raise
+    with progress("check") as show:
+        report = check_store(opened, lambda done, total: show("check", done, total))
     if as_json:
         spools = {"recovered": recovered, "not_recovered": held} if recover else {}
-        quarantined = {"quarantined": [move.as_json() for move in moved]}
-        print_json(report.as_json() | quarantined | spools)
+        print_json(report.as_json() | spools)
     else:
         _print_recovered(recovered, held)
-        _print_moved(moved)
         _print_report(report)
     if report.errors:
         raise typer.Exit(1)
@@ -81,18 +62,6 @@ def _recover(store: Store, held: dict[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _check(store: Store, moved: list[FileMove], *, quarantine: bool) -> CheckReport:
-    """Check the store; with `quarantine`, move broken files. `moved` lists moves despite errors."""
-    with progress("check") as show:
-
-        def tell(done: int, total: int) -> None:
-            show("check", done, total)
-
-        if quarantine:
-            return quarantine_store(store, tell, moved.append)[0]
-        return check_store(store, tell)
-
-
 def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> None:
     for worker, reason in held.items():
         say(f"not recovered: the steps of worker {worker}: {reason}")
@@ -108,30 +77,13 @@ def _print_recovered(recovered: list[dict[str, Any]], held: dict[str, str]) -> N
         say(f"recovered {steps} of {spool['worker_id']}: {where}{left}")
 
 
-def _print_moved(moved: list[FileMove]) -> None:
-    for item in moved:
-        kept = f"; its sound trajectories are in {item.kept}" if item.kept else ""
-        trajectories = counted(len(item.copied), "trajectory")
-        copied = f"; an equal copy of {trajectories} stays" * bool(item.copied)
-        nothing = "" if kept or copied else "; nothing of it stays"
-        say(f"moved {item.source} to {item.target}{_refused(item)}{kept}{copied}{nothing}")
-    if any(item.refused for item in moved):
-        say(
-            "to bring a refused trajectory back, write its correct rows as a new step shard, for "
-            "example by COPY with `graphcredit sql --unlocked`"
-        )
-
-
-def _refused(move: FileMove) -> str:
-    """Return which trajectories of a file are refused, if only some are."""
-    names = [name or "steps without a trajectory_id" for name in move.refused]
-    more = [f"{len(names) - _SHOWN_REFUSED:,} more"] if len(names) > _SHOWN_REFUSED else []
-    return f"; refused: {', '.join(names[:_SHOWN_REFUSED] + more)}" if names else ""
-
-
 def _print_report(report: CheckReport) -> None:
     for violation in report.errors:
         say(f"error: {violation.rule.name}: {violation.message}")
+    if commands := dict.fromkeys(each.takes_out for each in report.errors if each.takes_out):
+        say("to take a file out, its trajectories with it, run in the store, and check again:")
+        for command in commands:
+            say(f"    {command}")
     alike: defaultdict[tuple[str, str], list[Violation]] = defaultdict(list)
     for notice in report.notices:
         alike[notice.rule.name, notice.found].append(notice)

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.text import Text
 
 from graphcredit.cli.commands import demo_report as showcase
 from graphcredit.cli.commands.collect import show_report
 from graphcredit.cli.output.catalog import rebuild
-from graphcredit.cli.output.console import interruptible, out, progress, say
+from graphcredit.cli.output.console import interruptible, progress, say
 from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
@@ -91,5 +92,5 @@ def _play(path: Path, games: int, workers: int) -> Store:
 
 
 def _title(title: str, subtitle: str) -> None:
-    out.print()
-    out.print(Text.assemble((title, "bold"), "  ", subtitle), soft_wrap=True)
+    say()
+    Console().print(Text.assemble((title, "bold"), "  ", subtitle), soft_wrap=True)

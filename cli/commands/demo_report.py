@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graphcredit.cli.output.console import PLAIN, out
+from graphcredit.cli.output.console import say
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.tables import print_table
 from graphcredit.credit.audit.agreement import PROGRESS, mean_agreement
@@ -57,12 +58,13 @@ def show_games(connection: Connection) -> None:
 def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
     """Print the counts of the credit stage, in two lines."""
     total = merge_reports(reports.values())
-    out.print(
+    say(
         f"{total.num_steps:,} steps of {total.num_trajectories:,} trajectories merged into "
-        f"{total.num_states:,} states and {total.num_edges:,} transitions;\n"
+        f"{total.num_states:,} states and {total.num_edges:,} transitions;"
+    )
+    say(
         f"all returns are equal in {total.num_degenerate_groups} of {total.num_groups} groups; "
-        f"from {total.unreachable_share:.0%} of the states nobody reached the goal.",
-        **PLAIN,
+        f"from {total.unreachable_share:.0%} of the states nobody reached the goal."
     )
 
 
@@ -77,19 +79,20 @@ def show_shares(connection: Connection) -> None:
         WHERE isfinite(gained)
         """
     ).fetchall()
-    out.print(
+    say(
         f"{progress or 0:.1%} of the {num_failed:,} steps of failed trajectories led "
-        f"nearer to the goal (the papers report 22.0 % on ALFWorld);\n"
-        f"{idle or 0:.1%} of the {num_won:,} steps of successful ones did not "
-        "(the papers: 65.3 %); steps that lost a game are not counted.\n"
-        "Credit for whole trajectories cannot tell these steps from the others.",
-        **PLAIN,
+        f"nearer to the goal (the papers report 22.0 % on ALFWorld);"
     )
+    say(
+        f"{idle or 0:.1%} of the {num_won:,} steps of successful ones did not "
+        "(the papers: 65.3 %); steps that lost a game are not counted."
+    )
+    say("Credit for whole trajectories cannot tell these steps from the others.")
 
 
 def show_correlations(connection: Connection, estimators: Sequence[str]) -> None:
     """Print each estimator's rank correlation with the true progress of a step."""
-    out.print("Rank correlation (Spearman) with a step's progress, mean over the games:")
+    say("Rank correlation (Spearman) with a step's progress, mean over the games:")
     table = _table("", "all steps", "steps of failures")
     for name in estimators:
         mean = mean_agreement(connection, f"{name}_advantage")
@@ -118,20 +121,20 @@ def show_trajectory(connection: Connection, estimators: Sequence[str]) -> None:
             """,
             [trajectory_id],
         ).fetchall()
-        out.print(f"{trajectory_id} of {task_id}", **PLAIN)
+        say(f"{trajectory_id} of {task_id}")
         _print_wide(_trajectory_table(steps, estimators))
-        out.print(
+        say(
             "to go: actions to the goal before and after, bold where fewer. "
-            "≠: the estimators disagree about the sign.",
-            **PLAIN,
+            "≠: the estimators disagree about the sign."
         )
 
 
 def show_query(store: Store, query: str) -> None:
     """Print a query and its result, which comes from the sandbox of `graphcredit sql`."""
-    out.print(query, style="dim", **PLAIN)
-    print_table(out, run_query(store, query).table)
-    out.print()
+    for line in query.split("\n"):
+        say(line)
+    print_table(sys.stdout, run_query(store, query).table)
+    say()
 
 
 def draw_a_game(connection: Connection, store: Store) -> Path:
@@ -187,6 +190,7 @@ def _trajectory_table(steps: Sequence[Sequence[Any]], estimators: Sequence[str])
 
 def _print_wide(table: Table) -> None:
     """Print a table; a pipe has no width, so the table gets a wide one there."""
+    out = Console()
     out.print(table, width=None if out.is_terminal else _PIPE_WIDTH)
 
 

@@ -1,8 +1,7 @@
-"""`graphcredit why`: from a log, or a store, to the decisions that mattered, in one go."""
+"""`graphcredit why`: from a log, or a store, to what rollouts lost by, in one go."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,20 +19,9 @@ from graphcredit.store.provenance.freshness import credit_freshness
 
 if TYPE_CHECKING:
     from graphcredit.collector.importers.report import ImportReport
-    from graphcredit.credit.audit.run import AuditReport
-    from graphcredit.credit.why.decisions import ComparedDecision
-    from graphcredit.credit.why.recurring import Recurring
 
-_CLUSTERS = 5
-"""Most clusters of failures to print; `--json` has all."""
-
-_NONE_OF_ALL = (
-    "in no group did several rollouts visit a state, do different things there, and end differently"
-)
-_NONE_OF_ONE = (
-    "it has no credit, or in none of its states did another rollout of its group do something "
-    "else, and end as credit says"
-)
+_OF_ONE = 10
+"""Most decisions of one rollout."""
 
 
 @takes({"What to make of a log": ImportOptions}, omit=("try_",))
@@ -46,37 +34,58 @@ def why(
     trajectory: Annotated[
         str | None, typer.Option(help="Only the decisions of this rollout.", show_default=False)
     ] = None,
-    most: Annotated[int, typer.Option(min=1, help="Most decisions to show.")] = 10,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Most single decisions; by default those beyond chance.", show_default=False
+        ),
+    ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, for a chat or a pull request.")
     ] = False,
     as_json: AsJson = False,
     **flags: Any,
 ) -> None:
-    """Say which decisions mattered most, one sentence each, and what to distrust.
+    """Say what failed rollouts did that others did not, which decisions mattered, what to distrust.
 
     A log is imported into a store and credited by the recommended estimator. In a store, only
     iterations without any credit get it.
 
     Example: graphcredit why outputs/chats.jsonl
     """
+    from graphcredit.cli.output.why_lines import as_json as in_json
+    from graphcredit.cli.output.why_lines import heading, lines, lines_of_one
     from graphcredit.credit.audit.run import audit
-    from graphcredit.credit.why.decisions import decisions
-    from graphcredit.credit.why.recurring import recurring
+    from graphcredit.credit.why.decisions import ranked
+    from graphcredit.credit.why.report import why_report
+    from graphcredit.loop.used_states import used_states
 
-    with _store(source, keep, ImportOptions(**given(flags))) as (store, unread):
+    options = ImportOptions(**given(flags))
+    with _store(source, keep, options) as (store, unread):
         with interruptible("the same command again goes on"), progress("why") as show:
             _credit(store, show)
             report = audit(store, on_progress=show)
-        shown = decisions(store, trajectory_id=trajectory, most=most)
-        again = recurring(store) if trajectory is None else None
+            states = used_states(store, rule=options.state if store.root != source else None)
+        doubts = [*states.doubts, *unread, *(each.message for each in report.worth_a_warning)]
+        if trajectory is None:
+            told = why_report(store, most=most)
+            shown, said = told.ranked.decisions, lines(told, states, markdown=markdown)
+        else:
+            told = None
+            shown = ranked(store, trajectory_id=trajectory, most=most or _OF_ONE).decisions
+            said = lines_of_one(shown, markdown=markdown)
         if as_json:
-            print_json(_as_json(shown, again, report, unread))
+            print_json(
+                in_json(told, shown, states) | {"numbers": report.numbers, "distrust": doubts}
+            )
             return
-        _show_decisions(shown, _NONE_OF_ALL if again else _NONE_OF_ONE, markdown=markdown)
-        if again and again.num_failures:
-            _show_recurring(again, markdown=markdown)
-        _show_doubts(report, unread, markdown=markdown)
+        for line in said:
+            say(line)
+        for line in heading("What to distrust", markdown=markdown):
+            say(line)
+        for line in doubts:
+            say(f"- {line}")
+        say(f"- {states.told}")
         say()
         say(
             "--keep STORE keeps the store, for `graphcredit view STORE`"
@@ -148,76 +157,3 @@ def _credit(store: Store, show: OnProgress) -> None:
                 )
             settings = settings_of(CreditOptions())
             assign_credit(store, settings, run_id=run_id, iteration=iteration, on_progress=show)
-
-
-def _as_json(
-    shown: "list[ComparedDecision]",
-    again: "Recurring | None",
-    report: "AuditReport",
-    unread: list[str],
-) -> dict[str, Any]:
-    from graphcredit.credit.why.sentences import link, sentence
-
-    return {
-        "decisions": [{**asdict(d), "sentence": sentence(d), "link": link(d)} for d in shown],
-        "recurring": [asdict(cluster) for cluster in again.clusters] if again else [],
-        "numbers": report.numbers,
-        "distrust": [*unread, *(finding.message for finding in report.worth_a_warning)],
-    }
-
-
-def _show_decisions(shown: "list[ComparedDecision]", why_none: str, *, markdown: bool) -> None:
-    from graphcredit.credit.why.sentences import coded, in_markdown, link, sentence, short
-
-    _head("What mattered most", markdown=markdown)
-    for number, decision in enumerate(shown, start=1):
-        say(f"{number}. {in_markdown(decision) if markdown else sentence(decision)}")
-        place = f"{coded(decision.state)}; [in the viewer](http://127.0.0.1:8501{link(decision)})"
-        say(f"   in: {place if markdown else short(decision.state)}")
-    if not shown:
-        say(f"no decision can be compared: {why_none}")
-
-
-def _show_recurring(again: "Recurring", *, markdown: bool) -> None:
-    from graphcredit.credit.why.sentences import coded
-
-    say()
-    _head("What recurs in failures", markdown=markdown)
-    for cluster in again.clusters[:_CLUSTERS]:
-        first = cluster.members[0]
-        name = coded(first.trajectory_id) if markdown else first.trajectory_id
-        say(f"- {cluster.sentence} Such as {name}, step {first.step_index}.")
-    left_out = len(again.clusters) - _CLUSTERS
-    more = f" Not listed: {counted(left_out, 'smaller cluster')}." if left_out > 0 else ""
-    say(f"- {again.summary}{more}")
-
-
-def _show_doubts(report: "AuditReport", unread: list[str], *, markdown: bool) -> None:
-    say()
-    _head("What to distrust", markdown=markdown)
-    for line in unread:
-        say(f"- {line}")
-    findings = report.worth_a_warning
-    for finding in findings:
-        say(f"- {finding.severity}: {finding.message}")
-    if not findings:
-        say("- nothing that `graphcredit audit` warns of")
-    told = report.numbers.get("states as logged", {})
-    if told:
-        beyond = told["evidence"] - told["evidence by chance"]
-        verdict, remedy = "tell", "`graphcredit evidence` compares definitions"
-        if beyond <= told["two standard errors"]:
-            verdict = "do not tell, beyond chance,"
-            remedy = (
-                "`graphcredit import LOG --try 40` names the rule that tells most, and "
-                "`graphcredit why LOG --state RULE` takes it; of coding agents try `worktree`"
-            )
-        say(
-            f"- the states {verdict} how rollouts end: evidence {beyond:.2f} ± "
-            f"{told['two standard errors']:.2f}; {remedy}"
-        )
-
-
-def _head(title: str, *, markdown: bool) -> None:
-    say(f"{'## ' if markdown else ''}{title}")
-    say()

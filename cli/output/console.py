@@ -9,44 +9,42 @@ from time import monotonic
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import interrupts
 from graphcredit.store.progress import OnProgress
 
-out = Console()
-"""For results."""
-
-talk = Console(stderr=True)
-"""For messages and progress, which do not belong in a pipe."""
+_settings = {"is_quiet": False}
 
 
 def be_quiet(*, is_quiet: bool) -> None:
     """Leave out messages and progress, or show them. Errors are written anyway."""
-    talk.quiet = is_quiet
+    _settings["is_quiet"] = is_quiet
+
+
+def is_quiet() -> bool:
+    """Return whether messages and progress are left out."""
+    return _settings["is_quiet"]
 
 
 SILENCE = 30.0
 """Seconds without output after which a command without a bar reports its progress."""
 
-PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
-"""Options of `print` that leave the text as it is: no markup, no colours, no line breaks."""
-
 
 def say(line: str = "") -> None:
     """Print a line of the result; control characters in it, which logs may have, are escaped."""
-    out.print(plain_text(line), **PLAIN)
+    print(plain_text(line), flush=True)  # noqa: T201
 
 
 def tell(line: str) -> None:
-    """Print a line that is no result, in the same way."""
-    talk.print(plain_text(line), **PLAIN)
+    """Print a message, which does not belong in a pipe, in the same way on stderr."""
+    if not is_quiet():
+        complain(line)
 
 
 def complain(line: str) -> None:
     """Print why something failed, on stderr; `--quiet` does not hide it."""
-    Console(stderr=True).print(plain_text(line), **PLAIN)
+    print(plain_text(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
@@ -67,7 +65,7 @@ def interruptible(remedy: str) -> Generator[None]:
         with interrupts():
             yield
     except KeyboardInterrupt:
-        talk.print(f"Interrupted: the store is valid, and {remedy}.", **PLAIN)
+        tell(f"Interrupted: the store is valid, and {remedy}.")
         raise typer.Exit(1) from None
 
 
@@ -78,7 +76,7 @@ def progress(what: str) -> Generator[OnProgress]:
     Args:
         what: The first stage of the command.
     """
-    with _bar() if talk.is_terminal else _lines() as show:
+    with _bar() if sys.stderr.isatty() and not is_quiet() else _lines() as show:
         show(what)
         yield show
 
@@ -86,6 +84,7 @@ def progress(what: str) -> Generator[OnProgress]:
 @contextmanager
 def _bar() -> Generator[OnProgress]:
     """Draw a bar, whose spinner and clock move even without news."""
+    from rich.console import Console
     from rich.progress import (
         BarColumn,
         Progress,
@@ -102,7 +101,7 @@ def _bar() -> Generator[OnProgress]:
         TextColumn("{task.fields[at]}", markup=False),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=talk,
+        console=Console(stderr=True),
         transient=True,
     )
     task, stage = bar.add_task("", total=None, at=""), ""
@@ -122,7 +121,7 @@ def _bar() -> Generator[OnProgress]:
 @contextmanager
 def _lines() -> Generator[OnProgress]:
     """Print a line after every `SILENCE` seconds, with or without news."""
-    heartbeat = Heartbeat(lambda line: talk.print(line, **PLAIN))
+    heartbeat = Heartbeat(tell)
     ended = Event()
 
     def watch() -> None:

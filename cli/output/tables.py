@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import chain
+from shutil import get_terminal_size
 from typing import Any, TextIO
 
 import pyarrow as pa
-from rich.console import Console
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
 
 from graphcredit.cli.output.escape import Plain, plain_text
 from graphcredit.store.errors import OptionError
@@ -22,35 +22,34 @@ _LEAST_WIDTH = 12
 """Characters that a shortened value keeps."""
 
 
-def print_table(console: Console, table: pa.Table) -> list[str]:
+def print_table(stream: TextIO, table: pa.Table) -> list[str]:
     """Print rows as columns, shortened so that they fit a terminal.
 
-    A pipe or file has no width to fit: each row is one whole line, without trailing spaces. (A
-    `rich.table` would pad the last column, and hold every rendered row in memory.)
-
-    Args:
-        console: Where to print.
-        table: The rows.
+    A pipe or file has no width to fit: each row is one whole line, without trailing spaces.
 
     Returns:
         What was shortened or left out, and how to see it.
     """
-    names = [Text(plain_text(name), style="bold") for name in table.column_names]
-    widths = [name.cell_len for name in names]
+    names = [plain_text(name) for name in table.column_names]
+    widths = [cell_len(name) for name in names]
     for row in _cells(table):
-        widths = [max(w, cell.cell_len) for w, cell in zip(widths, row, strict=True)]
-    fitted = fit(widths, console.width) if console.is_terminal else widths
+        widths = [max(w, cell_len(cell)) for w, cell in zip(widths, row, strict=True)]
+    fitted = fit(widths, get_terminal_size().columns) if stream.isatty() else widths
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     numeric = [any(is_of(field.type) for is_of in numbers) for field in table.schema]
     for row in chain([names], _cells(table)):
-        shown = list(zip(row, fitted, numeric, strict=False))
-        for cell, width, is_number in shown:
-            cell.truncate(width, overflow="ellipsis")
-            (cell.pad_left if is_number else cell.pad_right)(width - cell.cell_len)
-        line = Text("  ").join(cell for cell, *_ in shown)
-        line.rstrip()
-        console.print(line, soft_wrap=True)
+        cells = map(_fitted, row, fitted, numeric)
+        stream.write("  ".join(cells).rstrip() + "\n")
+    stream.flush()
     return _cut(widths, fitted)
+
+
+def _fitted(cell: str, width: int, is_number: bool) -> str:
+    length = cell_len(cell)
+    if length > width:
+        return set_cell_size(cell, width - 1) + "…"
+    room = " " * (width - length)
+    return room + cell if is_number else cell + room
 
 
 def fit(widths: list[int], room: int) -> list[int]:
@@ -83,16 +82,14 @@ def _cut(widths: list[int], fitted: list[int]) -> list[str]:
     return [f"{', '.join(cuts)} to fit the terminal: --format json shows all"]
 
 
-def _cells(table: pa.Table) -> Iterator[list[Text]]:
+def _cells(table: pa.Table) -> Iterator[list[str]]:
     return ([_cell(value) for value in row] for row in python_rows(table))
 
 
-def _cell(value: object) -> Text:
+def _cell(value: object) -> str:
     if value is None:
-        return Text("null", style="dim")
-    if isinstance(value, float):
-        return Text(f"{value:.6g}")
-    return Text(plain_text(_as_text(value)))
+        return "null"
+    return f"{value:.6g}" if isinstance(value, float) else plain_text(_as_text(value))
 
 
 def write_csv(table: pa.Table, stream: TextIO | Plain) -> None:

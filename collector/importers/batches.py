@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.collector.importers.trajectory import ImportedTrajectory, Partition
-from graphcredit.collector.recording.arrays import array_of
 from graphcredit.collector.recording.validation import DEFAULTS
+from graphcredit.store.parquet.numbers import array_of
 from graphcredit.store.schema import STEP_SCHEMA
 
 BATCH_CHARACTERS = 4 << 20

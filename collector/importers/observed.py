@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 
 from graphcredit.collector.importers.messages.rollout import NO_WORDS
+from graphcredit.collector.importers.prompts import Prompts, may_name_tasks
 from graphcredit.collector.importers.rules.outcomes import BY_PROMPT
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
@@ -16,12 +17,6 @@ _MOST_VALUES = 1_000
 _SHOWN_FIELDS = 3
 
 _TASK_WORDS = ("task", "scenario", "problem", "question", "case", "env", "seed", "prompt", "goal")
-_OTHER_WORDS = (
-    *("attempt", "trial", "sample", "epoch", "rollout", "model", "split", "step", "index", "run"),
-    *("reward", "score", "success", "correct", "resolved", "passed", "solved", "grade", "return"),
-    *("latency", "_ms", "tokens", "turns", "length", "time", "cost", "status", "reason", "trunc"),
-)
-
 _SUGGESTION = "--success median, top:0.25 or a threshold such as 'reward>={:g}' decides otherwise"
 
 
@@ -31,6 +26,7 @@ class Observed:
 
     returns: list[float] = field(default_factory=list[float])
     """Of those whose log says something of their reward or success."""
+    prompts: Prompts = field(default_factory=Prompts)
     _numbers: Counter[str] = field(default_factory=Counter[str])
     _grouped_by: Counter[str] = field(default_factory=Counter[str])
     _fields: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
@@ -54,6 +50,7 @@ class Observed:
             self._numbers["partial"] += is_partial and made.verdict.by == "reward>=1"
             self._numbers["by_reward"] += made.verdict.by == "reward>=1"
         self._grouped_by[made.grouped_by] += 1
+        self.prompts.add(made)
         for name, value in made.labels.items():
             values = self._fields.setdefault(name, Counter())
             if len(values) <= _MOST_VALUES:
@@ -91,7 +88,7 @@ class Observed:
             name: len(values)
             for name, values in self._fields.items()
             if 1 < len(values) <= min(number / 2, _MOST_VALUES)
-            if not any(word in name.lower() for word in _OTHER_WORDS)
+            if may_name_tasks(name)
         }
         order = sorted(shared, key=lambda n: not any(w in n.lower() for w in _TASK_WORDS))
         named = [
@@ -103,6 +100,8 @@ class Observed:
     def warnings(self) -> Iterator[str]:
         """Yield what may be wrong with scores and groups."""
         yield from self._of_scores()
+        if (mixed := self.prompts.sentence()) is not None:
+            yield mixed
         if self._numbers["promptless"] > 1:
             yield (
                 f"{self._numbers['promptless']:,} trajectories begin without a prompt, and nothing "

@@ -18,7 +18,8 @@ class ImportOptions(Options):
     """Name of the format; by default it is recognised for each file. docs/import.md lists them."""
     columns: str = ""
     """What the log calls the parts that a reader looks for, such as
-    'state=obs.text,action=move,task=level'. For steps: task, trajectory, step, state, next_state,
+    'state=obs.text,action=move,task=level', or a part of the path of its file: 'task=path:2'.
+    For steps: task, trajectory, step, state, next_state,
     action, reward, done, truncated, success."""
     state: str = "last"
     """What identifies a state. last: what the agent last saw. results: the set of results that it
@@ -35,11 +36,14 @@ class ImportOptions(Options):
     median, top:0.25: a reward of at least the log's median, or among its best quarter. auto: what
     the log itself says, else reward>=1."""
     verdicts: PathOption | None = None
-    """A file that says how trajectories ended: a report of SWE-bench (resolved_ids), or ids with
-    verdicts or scores as JSON or CSV. Its ids are those of trajectories, instances or tasks."""
+    """A file, or a folder of files, that say how trajectories ended: a report of SWE-bench
+    (resolved_ids), or ids with verdicts or scores as JSON or CSV. Its ids are those of
+    trajectories, sessions, instances or tasks, or names of files and folders. By default, the
+    verdicts in files beside a log that has none."""
     group: str = "auto"
-    """Which rollouts form a group: task, prompt, or a field. auto: the group or task that the log
-    names, else the prompt."""
+    """Which rollouts form a group: task, prompt, a field, or a part of the path of their file
+    (path:2, path:-1, path:PATTERN); with +, such as suite+task_id, all of them. auto: the group or
+    task that the log names, else the prompt."""
     reward: str = "end"
     """end: the log's reward at the last step. turns: the reward of each turn. Otherwise a sum of
     named rewards at the last step, such as 'correct+0.5*format-0.1*length'."""
@@ -47,10 +51,16 @@ class ImportOptions(Options):
     """How good the state after each turn is, by whoever judged it: a field of the message or of its
     results, or a list of the record with a number or null for each turn, such as info.turn_scores.
     auto: turn_scores, step_scores or state_scores, and what the format has."""
+    agent: str | None = None
+    """Of several agents of a log, take the steps of this one: what others say is what it sees. By
+    default the steps of all."""
     run: str | None = None
     """The run to record; by default the run that the log names, else 'imported'."""
     iteration: Count | None = None
     """The iteration to record; by default the training step that the log names, else 0."""
+    drop_equal: bool = False
+    """Take equal records of several files for copies of one. By default these are rollouts in which
+    the agent did the same, unless the records have an id or a time that no two rollouts have."""
     max_record: AtLeastOne = 128
     """Most MiB of one record after decompression; a longer one is a bad row. Reading a record takes
     several times as much memory."""

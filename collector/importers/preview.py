@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import one_batch
+from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
-from graphcredit.collector.importers.helpers.read import with_threshold
+from graphcredit.collector.importers.helpers.read import refuse_unmatched_verdicts, with_threshold
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
@@ -70,13 +72,14 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         OptionError: An option is not right.
         InputError: The source is no log of a known format.
     """
-    log = with_effects(with_threshold(log_at(Path(source), options)))
-    tally = Tally(options=log.options, shown=log.shown)
+    log = with_effects(with_threshold(with_verdicts(log_at(Path(source), options))))
+    tally = Tally(options=log.options, beside=log.beside)
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     trajectories = _trajectories(log, tally)
     first = list(islice(trajectories, number))
     refuse_unknown_names(log.options, first, tally)
+    refuse_unmatched_verdicts(log, first)
     sample = first[0] if first else None
     for made in first:
         tally.add(made, is_new=True)
@@ -120,10 +123,10 @@ def _sampled(trajectories: Iterator[ImportedTrajectory]) -> tuple[list[pa.Table]
 
 
 def _trajectories(log: LogSource, tally: Tally) -> Iterator[ImportedTrajectory]:
-    copies = Copies()
+    copies = Copies(drop_equal=log.options.drop_equal)
     for read in read_trajectories(log, tally):
         try:
-            made = copies.named(read)
+            made = copies.named(read, partial(read.columns.get, "extra", ()))
         except LengthError:
             tally.leave_out(_ANOTHER_LENGTH)
             continue

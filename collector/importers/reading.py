@@ -2,17 +2,24 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, islice
 
 from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.jsonl import text_of_lines
-from graphcredit.collector.importers.logs.names import named
+from graphcredit.collector.importers.logs.names import named, names_in_path
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
-from graphcredit.collector.importers.messages.values import MALFORMED, RecordError
+from graphcredit.collector.importers.messages.values import (
+    MALFORMED,
+    RecordError,
+    is_unique,
+    joined,
+)
 from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
@@ -45,13 +52,23 @@ def trajectories_of_file(
     file: LogFile, log: LogSource, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a file, whose format its first records decide."""
-    records = named(read_records(file.path, log.options.record_bytes), log.names, tally.columns)
+    records = read_records(file.path, log.options.record_bytes)
+    records = named(records, log.names, file.place.path, tally.columns)
     known = recognised(records, log)
     row = format_to_read(known, file, tally)
     if row is None:
         return
-    for record in _gathered(row, known.records(records), file, tally):
-        yield from trajectories_of_record(record, file, row, rules, tally)
+    records = _gathered(row, known.records(records), file, tally)
+    rollouts = chain.from_iterable(
+        ((rollout, record) for rollout in rollouts_of_record(record, file, row, rules, tally))
+        for record in records
+    )
+    first = list(islice(rollouts, 2))
+    if len(first) == 1:
+        only, record = first[0]
+        first[0] = replace(only, place=replace(only.place, is_only=True)), record
+    for rollout, record in chain(first, rollouts):
+        yield from trajectory_of_rollout(rollout, record, file, row, rules, tally)
 
 
 def _gathered(
@@ -111,10 +128,14 @@ def trajectories_of_record(
     record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
 ) -> Iterator[ImportedTrajectory]:
     """Yield the trajectories of a record of a known format, and tally everything else."""
-    folder = ImageFolder(root=file.root, base=file.path.parent)
-    origin = Origin(
-        file=file.number, where=record.where, num_bytes_read=file.num_bytes_read(record.share)
-    )
+    for rollout in rollouts_of_record(record, file, row, rules, tally):
+        yield from trajectory_of_rollout(rollout, record, file, row, rules, tally)
+
+
+def rollouts_of_record(
+    record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
+) -> list[LoggedRollout]:
+    """Return the rollouts of a record, and tally what it has besides."""
     tally.sums.num_records += 1
     rollouts: list[LoggedRollout] = []
     with _refusals(record, row, tally):
@@ -122,20 +143,63 @@ def trajectories_of_record(
             if isinstance(item, Omission):
                 tally.leave_out(item)
             else:
-                rollouts.append(in_trial(item, file.path, file.root))
+                rollouts.append(_in_file(in_trial(item, file.path, file.root), file, rules))
     if rollouts:
         tally.cover(row, record.value, rollouts)
-    for item in rollouts:  # one may be broken, and the others not
-        made = None
-        with _refusals(record, row, tally):
-            rollout, lost = with_images(item, folder)
-            for image in lost:
-                tally.lose_image(record.where, image)
-            made = trajectory_of(rollout, rules, origin)
-            if made is None:
-                tally.leave_out(Omission(reason="record without a message of the policy"))
-        if made is not None:
-            yield made
+    is_one = len(rollouts) == 1
+    return [with_own_names(each, is_one=is_one) if row.is_loose else each for each in rollouts]
+
+
+def trajectory_of_rollout(
+    item: LoggedRollout, record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
+) -> Iterator[ImportedTrajectory]:
+    """Yield the trajectory of a rollout, if it is one: others of the record may be sound."""
+    folder = ImageFolder(root=file.root, base=file.path.parent)
+    origin = Origin(
+        file=file.number, where=record.where, num_bytes_read=file.num_bytes_read(record.share)
+    )
+    made = None
+    with _refusals(record, row, tally):
+        rollout, lost = with_images(item, folder)
+        for image in lost:
+            tally.lose_image(record.where, image)
+        made = trajectory_of(rollout, rules, origin)
+        if made is None:
+            of = "policy" if rules.agent is None else f"agent {rules.agent!r}"
+            tally.leave_out(Omission(reason=f"record without a message of the {of}"))
+    if made is not None:
+        yield made
+
+
+def _in_file(rollout: LoggedRollout, file: LogFile, rules: Rules) -> LoggedRollout:
+    """Return a rollout with its place, and what `--columns` calls parts of its path."""
+    parts = names_in_path(rules.names, file.place.path) if rules.names else {}
+    task, trajectory = parts.get("task_id"), parts.get("trajectory_id")
+    if task is not None:
+        rollout = replace(rollout, task=task, group=task)
+    if trajectory is not None:
+        rollout = replace(rollout, label=joined(task, trajectory))
+    return replace(rollout, place=file.place)
+
+
+def with_own_names(rollout: LoggedRollout, *, is_one: bool) -> LoggedRollout:
+    """Return a rollout with the run, iteration and id that its record names as a store does.
+
+    Its id is one only beside a run or an iteration: other programs count from 0 for each task.
+    """
+    run, iteration, own = map(rollout.record.get, ("run_id", "iteration", "trajectory_id"))
+    if rollout.is_steps or (run is None and iteration is None and own is None):
+        return rollout
+    if rollout.run is None and isinstance(run, str) and not is_unique(run):
+        rollout = replace(rollout, run=run)
+    if rollout.iteration is None and type(iteration) is int:
+        rollout = replace(rollout, iteration=iteration)
+    if rollout.trajectory_id is None and isinstance(own, str) and is_one:
+        if run is not None or iteration is not None:
+            return replace(rollout, trajectory_id=own)
+        if rollout.label in ("", rollout.task):
+            return replace(rollout, label=joined(rollout.task, own))
+    return rollout
 
 
 def _items(record: Record, row: LogFormat) -> Rollouts:

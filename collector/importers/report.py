@@ -1,7 +1,7 @@
 """The report of an import: all that was read, made, left out or refused."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omis
 from graphcredit.collector.importers.messages.tokens import WITHOUT_TOKENS
 from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.prompts import OUTCOMES
 from graphcredit.collector.importers.rules.judged import Judged
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
@@ -116,8 +117,12 @@ class Tally:
     judged: Judged = field(default_factory=Judged)
     columns: set[str] = field(default_factory=set[str])
     """Fields that `--columns` names and some record had."""
-    shown: Callable[[str], str] = str
-    """Returns a message with the names of files that users know."""
+    beside: tuple[str, ...] = ()
+    """Names of files beside the log that have verdicts."""
+    num_equal: int = 0
+    """Trajectories that are equal to one of another file, and count."""
+    used: set[str] = field(default_factory=set[str])
+    """Those of which a trajectory has its verdict."""
 
     def read_file(self, format_name: str) -> None:
         """Count a file of a format."""
@@ -170,6 +175,8 @@ class Tally:
         self.observed.add(made)
         if self.options.verdicts is not None:
             self.judged.add(made)
+        elif made.verdict.judged_as is not None:
+            self.used.add(made.verdict.judged_as[0])
 
     def differ(self, made: ImportedTrajectory, columns: tuple[str, ...], how: str) -> None:
         """Count a trajectory that the store has with other values.
@@ -185,18 +192,11 @@ class Tally:
         report.difference = report.difference or how
         self.groups[made.run_id, made.iteration, made.task_id] += 1
 
-    def _shown(self, rows: Iterable[BadRow]) -> list[BadRow]:
-        shown = self.shown
-        return [BadRow(where=shown(row.where), reason=shown(row.reason)) for row in rows]
-
     def report(self) -> ImportReport:
         """Return the counts so far."""
         counts, path = self.counts, self.options.verdicts
         return replace(
             self.sums,
-            other_files=list(map(self.shown, self.sums.other_files)),
-            bad_rows=self._shown(self.sums.bad_rows),
-            bad_images=self._shown(self.sums.bad_images),
             num_steps=counts["steps"],
             num_groups=len(self.groups),
             num_single_groups=sum(size == 1 for size in self.groups.values()),
@@ -255,6 +255,18 @@ class Tally:
     def _warnings(self) -> list[str]:
         counts = self.counts
         notes: list[str] = []
+        if unused := [name for name in self.beside if name not in self.used]:
+            more = f" and {len(unused) - _SHOWN_FIELDS:,} more" * (len(unused) > _SHOWN_FIELDS)
+            notes.append(
+                f"not used: verdicts in {', '.join(unused[:_SHOWN_FIELDS])}{more} beside the log. "
+                "It has its own, another file has them, or they name none of its trajectories; "
+                "--verdicts FILE takes them"
+            )
+        if self.num_equal:
+            notes.append(
+                f"{counted(self.num_equal, 'trajectory')} equal to one of another file: they count "
+                "as attempts of their own. --drop-equal takes them for copies"
+            )
         if counts["missed"]:
             notes.append(
                 f"{self.options.state} found nothing in {counted(counts['missed'], 'state')} of "
@@ -267,10 +279,13 @@ class Tally:
             )
         if counts["unjudged"]:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
+            like = next((n for n in self.candidates if any(w in n.lower() for w in OUTCOMES)), None)
+            hint = "" if like is None else f". --columns reward={like} takes {like}"
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "
-                f"--verdicts a file with them; numbers and flags of these records: {numbers}"
+                f"--verdicts a file with them; numbers and flags of these records: "
+                f"{numbers}{hint}"
             )
         if counts["reward_of_success"]:
             notes.append(

@@ -9,9 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
+from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
-from graphcredit.collector.importers.helpers.read import read_batches, with_threshold
+from graphcredit.collector.importers.helpers.read import (
+    read_batches,
+    refuse_unmatched_verdicts,
+    with_threshold,
+)
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
@@ -65,19 +70,23 @@ def import_log(
         RecorderError: Another import writes to the store.
     """
     options = options or ImportOptions()
-    log = with_effects(with_threshold(log_at(Path(source), options)))
-    tally, copies = Tally(options=log.options, shown=log.shown), Copies()
+    log = with_effects(with_threshold(with_verdicts(log_at(Path(source), options))))
+    tally = Tally(options=log.options, beside=log.beside)
+    copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)
     with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:
         writer: ImportWriter | None = None
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
             refuse_unknown_names(log.options, batch.entries, tally)
+            if writer is None:
+                refuse_unmatched_verdicts(log, batch.entries)
             if batch.entries and writer is None:
                 opened = store if isinstance(store, Store) else create_store(store)
                 writer = stack.enter_context(writing(opened))
             if writer is not None:
                 _record(batch, copies, writer, tally)
+    tally.num_equal = copies.num_equal
     refuse_no_log(log, tally)
     refuse_missing_columns(log, tally)
     return tally.report()
@@ -108,7 +117,7 @@ def _record(batch: TrajectoryBatch, copies: Copies, writer: ImportWriter, tally:
         rows = range(start, num_read[key])
         steps = tables[key].slice(start, len(rows))
         try:
-            made = copies.named(entry)
+            made = copies.named(entry, steps.column("extra").to_pylist)
             if made is None:
                 tally.leave_out(COPY)
                 continue

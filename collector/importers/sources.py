@@ -1,12 +1,25 @@
 """The files of a log."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.files import SUFFIXES, log_files
-from graphcredit.collector.importers.logs.unpacking import UnpackedArchives, is_archive
+from graphcredit.collector.importers.logs.files import (
+    SUFFIXES,
+    is_archive,
+    log_files,
+    stem_of,
+)
+from graphcredit.collector.importers.logs.places import (
+    NOWHERE,
+    Place,
+    is_path_term,
+    path_rule,
+    task_term,
+)
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.prompts import Prompts
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.table import format_named
@@ -30,6 +43,7 @@ class LogFile:
     """Bytes."""
     num_bytes_before: int
     """Bytes of the files before."""
+    place: Place = NOWHERE
 
     def num_bytes_read(self, share: float) -> float:
         """Return the bytes of the log up to a share of this file."""
@@ -47,13 +61,9 @@ class LogSource:
     is_folder: bool
     files: tuple[LogFile, ...]
     unreadable: tuple[tuple[str, str], ...]
-    """Folders and archives in it that cannot be read, and why."""
-    unpacked: UnpackedArchives | None = None
-    """Keeps the files of its archives."""
-
-    def shown(self, text: str) -> str:
-        """Return a message with the names that users know, also of files in archives."""
-        return text if self.unpacked is None else self.unpacked.shown(text)
+    """Folders and files in it that cannot be read, and why."""
+    beside: tuple[str, ...] = ()
+    """Names of the files beside it that have verdicts."""
 
     @property
     def num_bytes(self) -> int:
@@ -66,7 +76,7 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
 
     Raises:
         OptionError: An option is not right.
-        InputError: The name of the run is none.
+        InputError: The name of the run is none, or the source is an archive.
         PathError: There is no source.
     """
     if not source.exists():
@@ -76,36 +86,50 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         check_name("run_id", options.run)
     if options.format is not None:
         format_named(options.format)
+    for field in filter(is_path_term, options.names.values()):
+        path_rule(field)
+    if source.is_file() and is_archive(source):
+        raise InputError(
+            f"{source} must be unpacked first: it is an archive. Name the folder of its files then"
+        )
     files, unreadable = log_files(source)
     root = source if source.is_dir() else source.parent
-    unpacked = UnpackedArchives() if any(map(is_archive, files)) else None
-    with_roots: list[tuple[Path, Path]] = []
-    for path in files:
-        if unpacked is None or not is_archive(path):
-            with_roots.append((path, root))
-            continue
-        folder, damage = unpacked.add(path)
-        inner, errors = log_files(folder)
-        with_roots += ((each, folder) for each in inner if not is_archive(each))
-        unreadable += [*errors, *([damage] if damage else [])]
     return LogSource(
         source=source,
         options=options,
         names=options.names,
-        is_folder=source.is_dir() or unpacked is not None,
-        files=tuple(_numbered(with_roots)),
+        is_folder=source.is_dir(),
+        files=tuple(placed(list(_numbered(files, root)))),
         unreadable=tuple((str(error.filename), error.strerror or "") for error in unreadable),
-        unpacked=unpacked,
     )
 
 
-def _numbered(paths: Iterable[tuple[Path, Path]]) -> Iterator[LogFile]:
-    """Yield files, given each with its root."""
+def _numbered(paths: Iterable[Path], root: Path) -> Iterator[LogFile]:
+    """Yield the files of a root."""
     num_bytes = 0
-    for number, (path, root) in enumerate(paths):
+    for number, path in enumerate(paths):
         size = path.stat().st_size
         yield LogFile(number=number, path=path, root=root, size=size, num_bytes_before=num_bytes)
         num_bytes += size
+
+
+def placed(files: Sequence[LogFile]) -> Iterator[LogFile]:
+    """Yield files with their places: what the names of files and folders say."""
+    bare = [file.path.relative_to(file.root).with_name(stem_of(file.path)) for file in files]
+    counts, kinds = Counter(bare), Counter(file.path.suffix for file in files)
+    most = next(iter(kinds.most_common(1)), ("", 0))[0]
+    paths = [b.as_posix() for b, file in zip(bare, files, strict=True) if file.path.suffix == most]
+    term = task_term(paths)
+    for file, name in zip(files, bare, strict=True):
+        is_unique = counts[name] == 1
+        place = Place(
+            path=(name if is_unique else file.path.relative_to(file.root)).as_posix(),
+            absolute=file.path.absolute().as_posix(),
+            is_one_of_several=len(files) > 1,
+            task=path_rule(term)(name.as_posix()) if term else None,
+            task_by=term or "",
+        )
+        yield replace(file, place=place)
 
 
 def refuse_no_log(log: LogSource, tally: Tally) -> None:
@@ -116,8 +140,7 @@ def refuse_no_log(log: LogSource, tally: Tally) -> None:
     what = f"none of its {len(log.files)} files is one. In {others[0]} " if others else ""
     what = what if log.is_folder else ""
     look = tally.look or f"it has no file that ends in {', '.join(SUFFIXES)}"
-    reason = f"{log.source} must be a log of a known format: {what}{look}"
-    raise InputError(log.shown(reason))
+    raise InputError(f"{log.source} must be a log of a known format: {what}{look}")
 
 
 def refuse_missing_columns(log: LogSource, tally: Tally) -> None:
@@ -140,6 +163,13 @@ def refuse_unknown_names(
             f"{' or '.join(sorted(options.names.values()))}"
         )
     refuse_unknown_success(options, made, tally)
+    if options.group == "auto" and not tally.success_by:
+        prompts = Prompts()
+        for each in made:
+            prompts.add(each)
+        if (mixed := prompts.sentence()) is not None:
+            one = f"--group {prompts.grouped_by} takes them for one all the same"
+            raise InputError(f"{mixed}; {one}")
     if options.score == "auto" or not made or tally.success_by:
         return
     if all(each.counts["unscored"] for each in made):

@@ -17,6 +17,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Turn,
     Turns,
+    only_agent,
     text_of,
     turns_of,
 )
@@ -45,24 +46,30 @@ def trajectory_of(
     rollout: LoggedRollout, rules: Rules, origin: Origin = UNKNOWN
 ) -> ImportedTrajectory | None:
     """Return the trajectory that a rollout becomes; None if the policy has no message in it."""
+    if rules.agent is not None:
+        rollout = only_agent(rollout, rules.agent)
     turns = turns_of(rollout.messages)
     if not turns.turns:
         return None
-    judged_as = None
-    if rules.verdicts is not None:
-        rollout, judged_as = rules.verdicts.judged(rollout)
+    rollout, judged_as = rules.judged(rollout)
     states = rules.state(turns.turns)
     final = _final_state(rollout, turns, rules)
     rewards = rules.reward(rollout, turns)
-    if rules.is_reward_chosen or (rollout.reward is None and any(rewards)):
+    if judged_as is not None and not any(rewards):  # the rows of a log of steps may all have 0
+        rewards[-1] = rollout.reward or 0.0
+    has_turns = rules.is_by_turns and rollout.reward is None  # 0 in each turn is a return, too
+    if rules.is_reward_chosen or has_turns or (rollout.reward is None and any(rewards)):
         rollout = replace(rollout, reward=sum(rewards))
-    stated = {name: [*v] for name, v in rollout.columns.items() if name not in rules.decided}
+    decided = rules.decided | ({"reward", "success"} if judged_as is not None else set())
+    stated = {name: [*v] for name, v in rollout.columns.items() if name not in decided}
     verdict = replace(
         Verdict(success=rollout.success, by="the log")
         if "success" in stated
         else rules.success(rollout),
         judged_as=judged_as,
     )
+    if judged_as is not None and rules.verdicts is None:
+        verdict = replace(verdict, by=f"{judged_as[0]} beside the log")
     scores = rules.score(rollout, turns)
     for name, values in (("reward", rewards), ("score", scores.of_turns)):
         for value in values:
@@ -84,14 +91,22 @@ def trajectory_of(
         columns["score"] = scores.of_turns
     if final is not None:
         columns["next_state"][-1] = clean(final)
+    is_by_file, made_id, content = _is_by_file(rollout), "", b""
+    if rollout.trajectory_id:
+        content = _content(task_id, columns)
+    else:
+        made_id = _id_by_content(rollout)
+        if is_by_file:
+            made_id, content = rollout.place.path, made_id.encode()
     columns |= stated
     return ImportedTrajectory(
         run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
         task_id=task_id,
-        trajectory_id=clean(rollout.trajectory_id or _id_by_content(rollout)),
+        trajectory_id=clean(rollout.trajectory_id or made_id),
         has_own_id=bool(rollout.trajectory_id),
-        content=_content(task_id, columns) if rollout.trajectory_id else b"",
+        is_by_file=is_by_file,
+        content=content,
         num_steps=len(turns.turns),
         verdict=verdict,
         candidates=()
@@ -137,7 +152,14 @@ def _begun(columns: Mapping[str, list[Any]], turns: Turns, *, is_steps: bool) ->
     then = digest(states[1]) if len(states) > 1 else b""
     is_said = not (is_steps or turns.turns[0].message.tool_calls)
     words = action[:_WORDS] if is_said else ""
-    return Begun(state=digest(states[0]), action=digest(action), then=then, words=words)
+    prompt = clean(text_of(turns.turns[0].seen))
+    return Begun(
+        state=digest(states[0]),
+        action=digest(action),
+        then=then,
+        prompt=digest(prompt) if prompt else b"",
+        words=words,
+    )
 
 
 def digest(text: str) -> bytes:
@@ -178,6 +200,12 @@ def _run_name(run: str | None) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", run or "").lstrip(".-_")[:128]
 
 
+def _is_by_file(rollout: LoggedRollout) -> bool:
+    """Return whether the path of its file is the id of a rollout: nothing else but a task is."""
+    is_nameless = not rollout.trajectory_id and rollout.label in ("", rollout.task)
+    return is_nameless and rollout.place.is_only and rollout.place.is_one_of_several
+
+
 def _id_by_content(rollout: LoggedRollout) -> str:
     """Return an id that is the same whenever, and from wherever, the record is read."""
     digest = content_digest(rollout.record)
@@ -193,7 +221,7 @@ def _columns(
     rollout: LoggedRollout, turns: Turns, states: States, rewards: list[float], verdict: Verdict
 ) -> dict[str, list[Any]]:
     texts = [clean(text) for text in states.texts]
-    observations = [clean(text_of(turn.seen, system=True)) for turn in turns.turns]
+    observations = [clean(text_of((*turn.heard, *turn.seen), system=True)) for turn in turns.turns]
     results = [turn.seen for turn in turns.turns[1:]] + [turns.after]
     columns: dict[str, list[Any]] = {
         "state": texts,

@@ -7,7 +7,6 @@ from pathlib import Path
 from graphcredit.collector.importers.formats import (
     agent_runs,
     atif,
-    chat_exports,
     chat_rows,
     completion_rows,
     harbor,
@@ -164,19 +163,6 @@ FORMATS: tuple[LogFormat, ...] = (
         read=gemini_cli.read,
         gather=gemini_cli.gather,
         aside=(*lines.ASIDE, *gemini_cli.ASIDE),
-    ),
-    LogFormat(
-        name="copilot",
-        is_row=chat_exports.is_copilot,
-        read=chat_exports.read_copilot,
-        aside=chat_exports.COPILOT_ASIDE,
-    ),
-    LogFormat(
-        name="chatgpt",
-        is_row=chat_exports.is_chatgpt,
-        read=chat_exports.read_chatgpt,
-        gather=chat_exports.gather_chatgpt,
-        aside=chat_exports.CHATGPT_ASIDE,
     ),
     LogFormat(
         name="smolagents",

@@ -34,6 +34,8 @@ class Begun:
     action: bytes
     then: bytes
     """The state after it; empty if there is none."""
+    prompt: bytes
+    """What was said before the first action; empty if nothing was."""
     words: str
     """The beginning of the action; empty if it calls a tool."""
 
@@ -48,8 +50,10 @@ class ImportedTrajectory:
     trajectory_id: str
     has_own_id: bool
     """Whether the log has an id for it; otherwise the id is made of its content."""
+    is_by_file: bool
+    """Whether its id is the path of its file, which has no other."""
     content: bytes
-    """A digest of its steps, where the log has an id for it."""
+    """A digest of its steps, where the log has an id for it; of its record, where it is by file."""
     num_steps: int
     verdict: Verdict
     candidates: tuple[str, ...]

@@ -35,7 +35,7 @@ from graphcredit.store.files.atomic import atomic_path, remove_left_overs
 from graphcredit.store.files.lock import held
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
-from graphcredit.store.quarantine.move import complete_moves, move_trajectories
+from graphcredit.store.parquet.outdated import take_out
 
 WORKER = "import"
 """The worker that imported steps are recorded by; so a store has one import at a time."""
@@ -48,9 +48,6 @@ _KEPT_BYTES = 256 << 20
 
 _THREADS = 2
 """Shards that are written at a time."""
-
-
-_REPLACED = "a longer copy of its trajectory was imported"
 
 
 class EarlierError(InputError):
@@ -73,7 +70,6 @@ def writing(store: Store) -> Generator["ImportWriter"]:
     Raises:
         RecorderError: Another import writes to the store.
     """
-    complete_moves(store)
     recover_spools(store)
     path = spool_paths(store, WORKER).lock
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -219,8 +215,9 @@ class ImportWriter:
         path = shard_path(directory, WORKER, self._next[partition])
         self._next[partition] += 1
         if outdated := self._outdated.pop(partition, None):  # before the shard: nothing is double
-            move_trajectories(self._store, run_id, iteration, outdated, _REPLACED)
+            take_out(self._store, run_id, iteration, outdated)
             self._known.pop(partition, None)
+            self._cache.clear()
         self._waiting.pop(partition, None)
         tables = self._kept.pop(partition)
         del self._num_bytes[partition]

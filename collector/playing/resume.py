@@ -15,8 +15,8 @@ from graphcredit.store.errors import InputError, OptionError
 from graphcredit.store.files.parse import parse_object
 
 _WHAT_TO_DO = (
-    "If `graphcredit check STORE --quarantine` has moved it, repair its shard and move it back "
-    "from quarantine/; or give this collection another --run or --iteration."
+    "If its shard was taken out of the store, repair it and bring it back; or give this collection "
+    "another --run or --iteration."
 )
 
 

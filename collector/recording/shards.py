@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.collector.recording.arrays import array_of, repeated
 from graphcredit.collector.recording.spool_format import SpoolHeader
 from graphcredit.collector.recording.validation import DEFAULTS
 from graphcredit.store.errors import DamagedFileError
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.numbers import array_of, repeated, table_of
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import STEP_SCHEMA
 
@@ -87,12 +87,10 @@ def step_table(rows: Sequence[Mapping[str, Any]], worker_id: str) -> pa.Table:
     """Return the steps of a worker's spool as the table of its shard."""
     filled = {**DEFAULTS, "worker_id": worker_id}
     slices = [
-        pa.RecordBatch.from_pylist(
-            [{**filled, **row} for row in rows[start : start + _SLICE_ROWS]], schema=STEP_SCHEMA
-        )
+        table_of([{**filled, **row} for row in rows[start : start + _SLICE_ROWS]], STEP_SCHEMA)
         for start in range(0, len(rows), _SLICE_ROWS)
     ]
-    return pa.Table.from_batches(slices, schema=STEP_SCHEMA).combine_chunks()
+    return pa.concat_tables([STEP_SCHEMA.empty_table(), *slices]).combine_chunks()
 
 
 def complete_table(steps: pa.Table, worker_id: str) -> pa.Table:

@@ -13,6 +13,7 @@ from graphcredit.collector.states.content import (
     content_of,
     is_failure,
 )
+from graphcredit.store.files.parse import parse_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,8 +61,8 @@ class Call:
     def values(self) -> frozenset[str]:
         """The texts and numbers of its arguments."""
         try:
-            return frozenset(_leaves(json.loads(self.arguments)))
-        except (ValueError, RecursionError):
+            return frozenset(_leaves(parse_json(self.arguments)))
+        except ValueError:
             return frozenset({self.arguments})
 
 
@@ -133,8 +134,8 @@ def _with_results(calls: Sequence[tuple[str, str]], move: Move) -> Iterator[Call
 
 def _canonical(arguments: str) -> str:
     try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
+        value = parse_json(arguments)
+    except ValueError:
         return " ".join(arguments.split())
     return as_json(_plain(value))
 
@@ -151,8 +152,8 @@ def _plain(value: Any) -> Any:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
-    except (ValueError, RecursionError):
+        parse_json(text)
+    except ValueError:
         return False
     return True
 

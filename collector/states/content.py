@@ -5,6 +5,8 @@ import json
 import re
 from typing import Any, cast
 
+from graphcredit.store.files.parse import parse_json
+
 NOTHING_DONE = "(nothing yet)"
 """The state of an agent before its first call."""
 
@@ -33,9 +35,9 @@ def parsed(text: str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         return _canonical(value) if isinstance(value, dict | list) else None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 
@@ -66,6 +68,47 @@ def shortened(text: str, shown: int = _SHOWN) -> str:
     if len(text) <= shown:
         return text
     return f"{text[:shown]}… #{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:12]}"
+
+
+MOST_CHARACTERS = 20_000
+"""Of calls or results that a state shows; of more it has a number and a digest."""
+
+
+class Digest:
+    """A digest of texts, each as often as it was added, in any order."""
+
+    def __init__(self) -> None:
+        self._sum = self._number = 0
+
+    def add(self, text: str) -> str:
+        """Add a text; returns its own digest."""
+        own = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:24]
+        self._sum = (self._sum + int(own, 16)) % (1 << 96)
+        self._number += 1
+        return own
+
+    def __str__(self) -> str:
+        return f"{self._number:,} in all #{self._sum:024x}"
+
+
+class TextSet:
+    """A set of texts, which a state shows: in alphabetical order, or by a digest if it is long."""
+
+    def __init__(self) -> None:
+        self._texts: set[str] = set()
+        self._digest = Digest()
+        self._num_characters = 0
+
+    def add(self, text: str) -> None:
+        """Add a text, of which a long one is cut."""
+        if (shown := shortened(text)) not in self._texts:
+            self._texts.add(shown)
+            self._num_characters += len(shown) + 1
+            self._digest.add(shown)
+
+    def __str__(self) -> str:
+        is_short = self._num_characters <= MOST_CHARACTERS
+        return "\n".join(sorted(self._texts)) if is_short else str(self._digest)
 
 
 def as_json(value: object) -> str:

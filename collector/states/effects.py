@@ -111,6 +111,22 @@ def _suspicion(tool: str, pairs: Sequence[_Pair]) -> float:
     return more / math.sqrt(share * (1 - share) * (1 / len(with_it) + 1 / max(1, len(without))))
 
 
+class _Past:
+    """The successful calls of a rollout, by tool."""
+
+    def __init__(self) -> None:
+        self.keys: defaultdict[str, list[_Key]] = defaultdict(list)
+        self._hashes: defaultdict[str, list[int]] = defaultdict(lambda: [0])
+        """By tool, a hash of its first calls, for each number of them."""
+
+    def add(self, tool: str, key: _Key) -> None:
+        self.keys[tool].append(key)
+        self._hashes[tool].append(hash((self._hashes[tool][-1], key)))
+
+    def hash_of(self, tool: str, number: int) -> int:
+        return self._hashes[tool][number] if number else 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     """What a log says of one thing at one time."""
@@ -118,13 +134,21 @@ class _Read:
     content: str
     values: frozenset[str]
     """What it is about: the texts and numbers of the call's arguments."""
-    past: Mapping[str, tuple[_Key, ...]]
-    """By tool, the successful calls before it."""
+    past: _Past
+    numbers: Mapping[str, int]
+    """By tool, how many of its calls are before it."""
+
+    def before(self, tool: str) -> list[_Key]:
+        """Return the successful calls of a tool before it."""
+        return self.past.keys[tool][: self.numbers.get(tool, 0)]
 
     def between(self, other: "_Read") -> set[str]:
         """Return the tools whose calls before the two are not the same, in the same order."""
-        tools = self.past.keys() | other.past.keys()
-        return {tool for tool in tools if self.past.get(tool) != other.past.get(tool)}
+        tools = self.numbers.keys() | other.numbers.keys()
+        return {tool for tool in tools if self._hash_of(tool) != other._hash_of(tool)}
+
+    def _hash_of(self, tool: str) -> int:
+        return self.past.hash_of(tool, self.numbers.get(tool, 0))
 
 
 class _Group:
@@ -134,26 +158,26 @@ class _Group:
         self.tools: set[str] = set()
         self._done: dict[_Key, Call] = {}
         self._results: defaultdict[str, list[_Read]] = defaultdict(list)
-        """By what was asked for."""
+        """By what was asked for, as many as are compared."""
         self._fields: defaultdict[str, list[_Read]] = defaultdict(list)
         """By thing and field, whichever tool says it: one that changes a thing often shows it."""
 
     def add(self, visits: Sequence[Visit]) -> None:
         """Take the calls of a rollout."""
-        past: dict[str, tuple[_Key, ...]] = {}
-        times = Counter[str]()
+        past, numbers, times = _Past(), dict[str, int](), Counter[str]()
         for call in (call for visit in visits for call in visit.calls):
             self.tools.add(call.tool)
             if call.content and not _is_said(call):
-                self._results[call.key].append(_Read(call.content, call.values, past))
+                _keep(self._results[call.key], _Read(call.content, call.values, past, numbers))
             if call.is_failed:
                 continue
             times[call.key] += 1
             key = (call.key, times[call.key])
-            past = {**past, call.tool: (*past.get(call.tool, ()), key)}
+            past.add(call.tool, key)
+            numbers = {**numbers, call.tool: len(past.keys[call.tool])}
             self._done[key] = call
             for name, value in _fields_of_what_was_asked_for(call):
-                self._fields[name].append(_Read(value, call.values, past))
+                _keep(self._fields[name], _Read(value, call.values, past, numbers))
 
     def compare(self, pairs: list[_Pair], innocence: Counter[str]) -> None:
         """Add what the reads say of the calls.
@@ -166,17 +190,22 @@ class _Group:
         for alike in (*self._results.values(), *self._fields.values()):
             pairs += [
                 _Pair(one.content != two.content, frozenset(one.between(two)))
-                for one, two in combinations(alike[:_COMPARED], 2)
+                for one, two in combinations(alike, 2)
             ]
         for alike in self._results.values():
             harmless: dict[str, tuple[str, int]] = {}
-            for one, two in combinations(alike[:_COMPARED], 2):
+            for one, two in combinations(alike, 2):
                 for tool in one.between(two) if one.content == two.content else ():
-                    for key in set(one.past.get(tool, ())) ^ set(two.past.get(tool, ())):
+                    for key in set(one.before(tool)) ^ set(two.before(tool)):
                         is_about = bool(self._done[key].values & one.values)
                         harmless[key[0]] = (tool, _OTHERS if is_about else 1)
             for tool, weight in harmless.values():
                 innocence[tool] += weight
+
+
+def _keep(reads: list[_Read], read: _Read) -> None:
+    if len(reads) < _COMPARED:
+        reads.append(read)
 
 
 def _is_said(call: Call) -> bool:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.states.calls import Call, Visit
-from graphcredit.collector.states.content import NOTHING_DONE, as_json, parsed, shortened
+from graphcredit.collector.states.content import (
+    MOST_CHARACTERS,
+    NOTHING_DONE,
+    Digest,
+    TextSet,
+    as_json,
+    parsed,
+    shortened,
+)
 
 ToolRule = Callable[[Sequence[Visit]], list[str]]
 """Returns the state before each step."""
@@ -36,11 +44,20 @@ def effects(visits: Sequence[Visit], tools: frozenset[str]) -> list[str]:
     their order makes no difference. Others stay in the order in which they were made.
     """
     done: list[Call] = []
+    num_characters = 0
+    all_, last_of = Digest(), dict[str, str]()
     texts: list[str] = []
     for visit in visits:
-        texts.append("\n".join(shortened(call.key) for call in done) or NOTHING_DONE)
+        is_short = num_characters <= MOST_CHARACTERS
+        shown = "\n".join(shortened(call.key) for call in done) if is_short else str(all_)
+        texts.append(shown or NOTHING_DONE)
         for call in visit.calls:
-            if not call.is_failed and call.tool in tools:
+            if call.is_failed or call.tool not in tools:
+                continue
+            before = sorted({last_of[value] for value in call.values if value in last_of})
+            last_of |= dict.fromkeys(call.values, all_.add("\0".join((call.key, *before))))
+            num_characters += len(shortened(call.key)) + 1
+            if num_characters <= MOST_CHARACTERS:
                 _insert(done, call)
     return texts
 
@@ -91,11 +108,13 @@ def facts(visits: Sequence[Visit]) -> list[str]:
 
 
 def _set_of(visits: Sequence[Visit], part: Callable[[Call], str | None]) -> list[str]:
-    parts: set[str] = set()
+    parts = TextSet()
     texts: list[str] = []
     for visit in visits:
-        texts.append("\n".join(sorted(parts)) or NOTHING_DONE)
-        parts |= {shortened(text) for text in map(part, visit.calls) if text is not None}
+        texts.append(str(parts) or NOTHING_DONE)
+        for text in map(part, visit.calls):
+            if text is not None:
+                parts.add(text)
     return texts
 
 

@@ -1,7 +1,6 @@
 """The work tree of a coding agent: what it read, what it wrote, and how its tests went."""
 
 import hashlib
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any, cast
 
 from graphcredit.collector.states.calls import Call, Visit
 from graphcredit.collector.states.content import NOTHING_DONE, shortened
+from graphcredit.store.files.parse import parse_json
 
 _PATHS = ("file_path", "path", "filename", "file_name", "file", "notebook_path", "target_file")
 _WRITTEN = (
@@ -20,6 +20,14 @@ _SHELLS = ("bash", "sh", "shell", "run", "execute_bash", "exec", "terminal", "py
 
 _READERS = ("cat", "head", "tail", "less", "more", "nl", "open", "view", "bat")
 _WRITERS = ("touch", "rm", "mv", "cp", "tee", "patch", "create", "truncate")
+_PROGRAMS = frozenset(
+    (
+        *(*_READERS, *_WRITERS, *_SHELLS, "sed", "awk", "grep", "rg", "find", "ls", "cd", "echo"),
+        *("printf", "python3", "git", "make", "npm", "node", "pip", "sort", "diff", "curl", "wget"),
+    )
+)
+"""How a command begins that is no sentence."""
+
 _TESTS = re.compile(
     r"\b(pytest|py\.test|unittest|tox|nosetests|ctest|rspec|jest|vitest|mocha|phpunit"
     r"|(npm|yarn|pnpm|go|cargo|make|mvn|gradlew?|dotnet|swift)( run)? test)\b"
@@ -55,9 +63,10 @@ class _Tree:
             self._run(command, call.result)
         elif call.tool == "edit" and self._open:
             self._write(self._open, call.key)
-        elif not arguments:
-            is_shell = call.tool in _SHELLS
-            self._run(call.raw if is_shell else f"{call.tool} {call.raw}", call.result)
+        elif not arguments and call.tool in _SHELLS:
+            self._run(call.raw, call.result)
+        elif not arguments and (call.tool in _PROGRAMS or _TESTS.match(f"{call.tool} {call.raw}")):
+            self._run(f"{call.tool} {call.raw}", call.result)
 
     def take_failed(self, call: Call) -> None:
         """Take a call that failed: tests have an outcome then, too."""
@@ -121,8 +130,8 @@ def worktree(visits: Sequence[Visit]) -> list[str]:
 
 def _arguments(call: Call) -> Mapping[str, Any]:
     try:
-        value = json.loads(call.arguments)
-    except (ValueError, RecursionError):
+        value = parse_json(call.arguments)
+    except ValueError:
         return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 

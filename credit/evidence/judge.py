@@ -32,6 +32,7 @@ def evidence(
     *,
     run_id: str | None = None,
     iteration: int | None = None,
+    most_steps: int = MOST_STEPS,
     on_progress: OnProgress = silent,
 ) -> EvidenceReport:
     """Judge definitions of a state by what they tell of rollouts that did not make them.
@@ -41,6 +42,7 @@ def evidence(
         definitions: At least one; their names differ.
         run_id: Only this run.
         iteration: Only this iteration.
+        most_steps: Steps that are judged: the first whole groups, and about so many.
         on_progress: Called with the definitions judged and their number.
 
     Raises:
@@ -52,7 +54,7 @@ def evidence(
     shards: dict[tuple[str, int], list[Shard]] = {}
     for shard in opened.shards(run_id, iteration):
         shards.setdefault((shard.run_id, shard.iteration), []).append(shard)
-    source = partial(_iterations, list(shards.values()))
+    source = partial(_iterations, list(shards.values()), most_steps)
     report = _judged(source, definitions, on_progress)
     if report is None:
         raise InputError(f"{opened.root} must have complete trajectories to judge: found none")
@@ -142,17 +144,17 @@ class _Iteration:
 
 
 def _iterations(
-    iterations: Sequence[Sequence[Shard]], definition: Definition
+    iterations: Sequence[Sequence[Shard]], most_steps: int, definition: Definition
 ) -> Iterator[_Iteration]:
-    """Yield the first iterations of a store, up to `MOST_STEPS` steps."""
+    """Yield the first iterations of a store, up to about `most_steps` steps."""
     num_steps = 0
     for logged in iterations:
-        if num_steps >= MOST_STEPS:
+        if num_steps >= most_steps:
             yield _Iteration(tables=[], is_whole=False)
             return
         shards = [shard.with_state(definition.state) for shard in logged]
-        plan = plan_batches(shards, min(BATCH_ROWS, MOST_STEPS))
-        tables = list(_tables(shards, plan, definition, MOST_STEPS - num_steps))
+        plan = plan_batches(shards, min(BATCH_ROWS, most_steps))
+        tables = list(_tables(shards, plan, definition, most_steps - num_steps))
         read = sum(table.num_rows for table in tables)
         num_steps += read
         yield _Iteration(tables=tables, is_whole=read == sum(plan.num_rows))

@@ -17,6 +17,7 @@ from graphcredit.credit.steps.arrays import (
     factorise_pairs,
 )
 from graphcredit.credit.steps.codes import encode
+from graphcredit.store.parquet.numbers import numpy_of
 
 UNKNOWN = -1
 """Signature of a state where nothing was logged: it may be one with any other."""
@@ -42,16 +43,15 @@ def signatures(admissible_actions: pa.ChunkedArray) -> Ints:
 
 
 def _signatures(lists: pa.ListArray) -> Ints:
-    row = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    row = numpy_of(pc.list_parent_indices(lists)).astype(np.int64)
     actions = encode(pa.chunked_array([pc.list_flatten(lists)]))
     row, code = distinct_pairs(row, actions.code + 1)
     hashes = np.array([0, *map(_hash, actions.texts.to_pylist())], np.uint64)
     totals = np.zeros(len(lists), np.uint64)
-    is_empty = pc.equal(pc.list_value_length(lists), 0).fill_null(False)
-    totals[is_empty.to_numpy(zero_copy_only=False)] = _NO_ACTIONS
+    totals[numpy_of(pc.list_value_length(lists), null=-1) == 0] = _NO_ACTIONS
     np.add.at(totals, row, hashes[code])
     signature = (totals >> np.uint64(1)).astype(np.int64)
-    return np.where(pc.is_null(lists).to_numpy(zero_copy_only=False), UNKNOWN, signature)
+    return np.where(numpy_of(pc.is_null(lists)), UNKNOWN, signature)
 
 
 def _hash(text: str) -> int:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import factorise_pairs
 from graphcredit.credit.steps.complete import Steps
+from graphcredit.store.parquet.numbers import array_of, numpy_of
 
 _TAKE = re.compile(r"take (.+) from .+")
 _PUT = re.compile(r"(?:put|move) (.+) (?:in/on|in|on|to) .+")
@@ -52,9 +53,9 @@ def with_inventory(steps: Steps) -> Steps:
         notes = ["", *_notes(taken[start:stop])]
         before += notes[:-1]
         after += notes[1:]
-    codes = pa.array([*before, *after], pa.string()).dictionary_encode()
+    codes = array_of([*before, *after], pa.string()).dictionary_encode()
     code, text, note = factorise_pairs(
-        np.concatenate([steps.state, steps.next_state]), codes.indices.to_numpy().astype(np.int64)
+        np.concatenate([steps.state, steps.next_state]), numpy_of(codes.indices).astype(np.int64)
     )
     old, added = steps.state_texts.to_pylist(), codes.dictionary.to_pylist()
     texts = [old[t] + added[n] for t, n in zip(text.tolist(), note.tolist(), strict=True)]
@@ -62,7 +63,7 @@ def with_inventory(steps: Steps) -> Steps:
         steps,
         state=code[: len(steps.row)],
         next_state=code[len(steps.row) :],
-        state_texts=pa.array(texts, pa.string()),
+        state_texts=array_of(texts, pa.string()),
     )
 
 

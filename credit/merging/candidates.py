@@ -17,7 +17,7 @@ from graphcredit.credit.merging.rules import Rule
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes, exact_nodes, merge_nodes
-from graphcredit.store.parquet.numbers import arrow_of
+from graphcredit.store.parquet.numbers import array_of, arrow_of
 from graphcredit.store.state_rules.file import StateRules
 
 _NO_RULES = StateRules()
@@ -114,7 +114,7 @@ class Candidates:
         signature = lasting_signatures(self.signature, nodes.state_of_step, len(nodes.text_of_node))
         return pa.table(
             {
-                "identity": pa.array(self._identities(), pa.string()),
+                "identity": array_of(self._identities(), pa.string()),
                 "signature": arrow_of(signature, is_null=signature == UNKNOWN),
             }
         )
@@ -143,7 +143,7 @@ def _signature_of(signature_of_step: Ints, nodes: Nodes) -> Ints:
 def _tasks(steps: Steps, nodes: Nodes) -> list[str]:
     """Return [num_groups] the task of each group."""
     first = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group)))
-    return steps.task_texts.take(pa.array(steps.task[first])).to_pylist()
+    return steps.task_texts.take(arrow_of(steps.task[first])).to_pylist()
 
 
 def _keys(nodes: Nodes, code: Ints, kept: Ints) -> Ints:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.store.errors import OptionError
+from graphcredit.store.parquet.numbers import array_of, numpy_of
 
 Rule: TypeAlias = Callable[[str], str]
 
@@ -86,5 +87,5 @@ def normalise(texts: pa.Array, rules: Sequence[Rule]) -> tuple[Ints, list[str]]:
     """
     raw: list[str] = texts.to_pylist()
     normal = [reduce(lambda left, rule: rule(left), rules, text) for text in raw]
-    codes = pa.array(normal, pa.large_string()).dictionary_encode()
-    return codes.indices.to_numpy().astype("int64"), codes.dictionary.to_pylist()
+    codes = array_of(normal, pa.large_string()).dictionary_encode()
+    return numpy_of(codes.indices).astype("int64"), codes.dictionary.to_pylist()

@@ -197,7 +197,7 @@ def refuse_shared_names(task: Codes, trajectory: Codes) -> None:
         raise SchemaError(
             f"a trajectory_id must be of one task within an iteration: {name!r} is of task "
             f"{first!r} and of task {second!r}{others}. Give every trajectory a name of its own; "
-            "`graphcredit check STORE --quarantine` moves those that share one aside"
+            "`graphcredit check STORE` names the files that share one"
         )
 
 

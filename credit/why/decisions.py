@@ -2,22 +2,35 @@
 
 A decision is an action that rollouts of a group took in one state. It is compared with what the
 others did there: how rollouts ended that took it, and how those ended that were there and never
-did. It counts by what `reach` says that it is worth, times the rollouts of the smaller side, and
-only where the outcomes say the same.
+did. First come those that are beyond chance among all decisions; both these and the others by the
+lower end of the difference. A decision counts only where its outcomes say the same as `reach`.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from math import lgamma
+from typing import Any, TypeVar
 
+import numpy as np
+import pyarrow as pa
+
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.credit.why.within import false_discovery, p_values
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.snapshot import unchanged
-from graphcredit.store.sql.catalog import connect
+from graphcredit.store.sql.catalog import Connection, connect
 
+_Answer = TypeVar("_Answer")
+
+LEVEL = 0.05
+"""False-discovery rate up to which a decision is beyond chance."""
 _OF_ONE_GROUP = 3
 """Most decisions of one group, so that others have a place; more where there are few groups."""
 
 _COMPARED = """
+    CREATE TEMP TABLE credited AS
     WITH judged AS (
         SELECT run_id, iteration, task_id, trajectory_id, num_steps, "return", success AS won,
             count(DISTINCT "return") OVER here > (
@@ -25,83 +38,98 @@ _COMPARED = """
             ) AS is_graded
         FROM trajectories WHERE is_complete AND {wanted}
         WINDOW here AS (PARTITION BY run_id, iteration, task_id)
-    ), credited AS MATERIALIZED (
-        SELECT run_id, iteration, task_id, trajectory_id, step_index, state_id, state, action,
-            goal_distance, next_goal_distance, reach_advantage, reach_q - reach_value AS gain,
-            num_steps, won, is_graded, if(is_graded, "return", won::INTEGER) AS outcome
-        FROM enriched JOIN judged USING (run_id, iteration, task_id, trajectory_id)
-        WHERE reach_advantage IS NOT NULL
-    ), taken AS (
+    )
+    SELECT run_id, iteration, task_id, trajectory_id, step_index, state_id, state, action,
+        goal_distance, next_goal_distance, reach_advantage, reach_q - reach_value AS gain,
+        num_steps, won, is_graded, if(is_graded, "return", won::INTEGER) AS outcome
+    FROM enriched JOIN judged USING (run_id, iteration, task_id, trajectory_id)
+    WHERE reach_advantage IS NOT NULL;
+
+    CREATE TEMP TABLE compared AS
+    WITH taken AS (
         SELECT run_id, iteration, task_id, state_id, action, trajectory_id,
-            any_value(outcome) AS outcome, avg(gain) AS gain
+            any_value(outcome) AS outcome, avg(gain) AS gain, any_value(is_graded) AS is_graded,
+            max(step_index) = any_value(num_steps) - 1 AS is_last
         FROM credited GROUP BY ALL
     ), visited AS (
-        SELECT run_id, iteration, task_id, state_id, count(*) AS visitors, sum(outcome) AS total
+        SELECT run_id, iteration, task_id, state_id, count(*) AS visitors, sum(outcome) AS total,
+            sum(outcome * outcome) - sum(outcome) * sum(outcome) / count(*) AS spread
         FROM (
             SELECT DISTINCT run_id, iteration, task_id, state_id, trajectory_id, outcome
             FROM credited
         ) GROUP BY ALL
-    ), compared AS (
+    ), summed AS (
         SELECT run_id, iteration, task_id, state_id, action, avg(gain) AS gain,
-            count(*) AS num_took, avg(outcome) AS took,
-            any_value(visitors) - count(*) AS num_others,
+            bool_and(is_last) AND NOT regexp_matches(action, '^ *[A-Za-z_][A-Za-z0-9_.:/-]*[(]')
+                AND length(action) > 40 AS is_last_message,
+            count(*) AS num_took, any_value(visitors) - num_took AS num_others,
+            any_value(is_graded) AS is_graded, avg(outcome) AS took,
             (any_value(total) - sum(outcome)) / nullif(num_others, 0) AS others,
-            any_value(total) / any_value(visitors) AS usual
+            any_value(total) / any_value(visitors) AS usual,
+            any_value(visitors) AS visitors, any_value(spread) AS spread
         FROM taken JOIN visited USING (run_id, iteration, task_id, state_id)
         GROUP BY run_id, iteration, task_id, state_id, action
-    ), ranked AS (
-        SELECT *, abs(gain) * least(num_took, num_others) AS weight
-        FROM compared {chosen}
+    ), sides AS (
+        SELECT *, took - others AS gap, num_took * num_others / visitors AS size,
+            (num_took * took + 1) / (num_took + 2) AS chance,
+            (num_others * others + 1) / (num_others + 2) AS other_chance
+        FROM summed
     )
-    SELECT ranked.* EXCLUDE (state_id, usual), credited.* EXCLUDE (
-            run_id, iteration, task_id, state_id, action, gain
-        )
-    FROM ranked JOIN credited USING (run_id, iteration, task_id, state_id, action)
-    {shown}
+    SELECT * EXCLUDE (chance, other_chance, visitors, spread, size),
+        sqrt(if(is_graded,
+            (greatest(spread - size * gap * gap, 0) + spread / (visitors - 1))
+                / (visitors - 1) / size,
+            chance * (1 - chance) / num_took + other_chance * (1 - other_chance) / num_others
+        )) AS error,
+        sign(gap) * greatest(abs(gap) * size - if(is_graded, 0, 0.5), 0)
+            / nullif(sqrt(size * spread / (visitors - 1)), 0) AS z,
+        abs(gap) - 2 * error AS weight
+    FROM sides
+"""
+"""The decisions. For ± of wins, a win and a failure are added to each side, since none or all of a
+few is no certainty; for ± of returns, one rollout as far off as all of them are. `z` is that of all
+ways to deal the outcomes to the rollouts, with the correction for continuity."""
+
+_SHOWN = """
+    SELECT compared.* EXCLUDE (state_id, usual, gap, z, is_last_message), credited.* EXCLUDE (
+            run_id, iteration, task_id, state_id, action, gain, is_graded
+        ), (
+            SELECT arg_max(other.action, (other.num_took, other.action)) FROM compared AS other
+            WHERE (other.run_id, other.iteration, other.task_id, other.state_id)
+                = (compared.run_id, compared.iteration, compared.task_id, compared.state_id)
+                AND other.action <> compared.action
+        ) AS instead
+    FROM compared JOIN credited USING (run_id, iteration, task_id, state_id, action)
+    {which}
 """
 
-_MOST_IMPORTANT = _COMPARED.format(
-    wanted="true",
-    chosen=f"""
-        WHERE gain * (took - others) > 0
+_BY_ONE_ROLLOUT = _SHOWN.format(
+    which="""
+        WHERE compared.rowid IN (SELECT unnest($1))
         QUALIFY row_number() OVER (
-            PARTITION BY run_id, iteration, task_id ORDER BY weight DESC, state_id, action
-        ) <= greatest({_OF_ONE_GROUP}, ceil($1 / (SELECT count(*) FROM groups)))
-        ORDER BY weight DESC, run_id, iteration, task_id, state_id, action
-        LIMIT $1
-    """,
-    shown="""
-        QUALIFY row_number() OVER (
-            PARTITION BY run_id, iteration, task_id, state_id, action
-            ORDER BY ranked.gain > 0 AND outcome < usual AND step_index = num_steps - 1, outcome,
+            PARTITION BY compared.rowid
+            ORDER BY compared.gain > 0 AND outcome < usual AND step_index = num_steps - 1, outcome,
                 abs(reach_advantage) DESC, trajectory_id, step_index
         ) = 1
-        ORDER BY weight DESC, run_id, iteration, task_id, state_id, action
-    """,
+        ORDER BY list_position($1, compared.rowid)
+    """
 )
-
-_OF_A_TRAJECTORY = _COMPARED.format(
-    wanted="""
-        (run_id, iteration, task_id) IN (
-            SELECT (run_id, iteration, task_id) FROM trajectories WHERE trajectory_id = $2
-        )
-    """,
-    chosen="WHERE gain * (took - others) > 0",
-    shown="""
-        WHERE trajectory_id = $2
-        QUALIFY row_number() OVER (
-            PARTITION BY run_id, iteration, task_id, state_id, action ORDER BY step_index
-        ) = 1
-        ORDER BY weight DESC, run_id, iteration, task_id, step_index
-        LIMIT $1
-    """,
+_BY_ITS_FIRST_STEP = _SHOWN.format(
+    which="""
+        WHERE trajectory_id = $2 AND compared.rowid IN (SELECT unnest($1))
+        QUALIFY row_number() OVER (PARTITION BY compared.rowid ORDER BY step_index) = 1
+        ORDER BY list_position($1, compared.rowid)
+    """
 )
-_OF_A_STEP = _COMPARED.format(
-    wanted="task_id = $1", chosen="", shown="WHERE trajectory_id = $2 AND step_index = $3"
-)
-_OF_A_TASK = _COMPARED.format(
-    wanted="task_id = $1", chosen="", shown="ORDER BY trajectory_id, step_index"
-)
+_OF_A_STEP = _SHOWN.format(which="WHERE trajectory_id = $1 AND step_index = $2")
+_OF_ALL = _SHOWN.format(which="ORDER BY trajectory_id, step_index")
+_TASK = "task_id = getvariable('asked')"
+_GROUPS = """
+    (run_id, iteration, task_id) IN (
+        SELECT (run_id, iteration, task_id) FROM trajectories
+        WHERE trajectory_id = getvariable('asked')
+    )
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +157,10 @@ class ComparedDecision:
     """Rollouts that were there and never took it."""
     others: float | None
     """How they ended; None if all took it."""
+    error: float | None
+    """The standard error of `took - others`; None if all took it."""
+    instead: str | None
+    """What most of the others did there; None if all took it."""
     is_graded: bool
     """Whether returns are compared; else wins."""
     goal_distance: float | None
@@ -141,7 +173,24 @@ class ComparedDecision:
     outcome: float
     """Its return if `is_graded`; else 1 for a win."""
     weight: float
-    """What decisions are ordered by."""
+    """What decisions are ordered by: the size of the difference less two standard errors."""
+    is_chance: bool | None = None
+    """Whether among so many decisions such a difference may be chance; None if it was not asked."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ranked:
+    """The decisions that mattered most, of all that can be compared."""
+
+    decisions: list[ComparedDecision]
+    num_sure: int
+    """Decisions that are beyond chance among all."""
+    num_compared: int
+    """Decisions of which outcomes and credit say the same."""
+
+    def first(self, most: int) -> "Ranked":
+        """Return the same with fewer decisions."""
+        return replace(self, decisions=self.decisions[:most])
 
 
 def decisions(
@@ -152,34 +201,117 @@ def decisions(
     trajectory_id: str | None = None,
     most: int = 10,
 ) -> list[ComparedDecision]:
-    """Return the decisions that mattered most, the most important first.
+    """Return the decisions that mattered most, the most important first; see `ranked`."""
+    return ranked(
+        store, run_id=run_id, iteration=iteration, trajectory_id=trajectory_id, most=most
+    ).decisions
 
-    They are of the whole store, each shown by one rollout; or those of one trajectory, each shown
-    by its first step with it.
+
+def ranked(
+    store: AnyStore,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    trajectory_id: str | None = None,
+    most: int = 10,
+) -> Ranked:
+    """Return the decisions that mattered most, the most important first, and how many are sure.
+
+    They are of the whole store, each shown by one rollout, what lost and what won by turns; or
+    those of one trajectory, each shown by its first step with it.
 
     Raises:
         InputError: There is no such trajectory.
         SchemaError: A file cannot be read.
     """
     opened = open_store(store)
-    if trajectory_id is None:
-        return _ask(opened, _MOST_IMPORTANT, [most], run_id, iteration)
-    shown = _ask(opened, _OF_A_TRAJECTORY, [most, trajectory_id], run_id, iteration)
-    if not shown:
-        _refuse_unknown(opened, trajectory_id, run_id, iteration)
-    return shown
+
+    def ask(connection: Connection) -> Ranked:
+        if trajectory_id is not None:
+            _refuse_unknown(opened, connection, trajectory_id)
+        _compare(connection, "true" if trajectory_id is None else _GROUPS, trajectory_id)
+        table = connection.sql(
+            """
+            SELECT rowid, dense_rank() OVER (ORDER BY run_id, iteration, task_id) - 1 AS place,
+                coalesce(gap, 0) AS gap, coalesce(error, 0) AS error, coalesce(z, 0) AS z, weight,
+                num_took, num_others, is_last_message
+            FROM compared WHERE gain * gap > 0
+            ORDER BY run_id, iteration, task_id, state_id, action
+            """
+        ).to_arrow_table()
+        asked = [trajectory_id] * (trajectory_id is not None)
+        sql = _BY_ONE_ROLLOUT if trajectory_id is None else _BY_ITS_FIRST_STEP
+        return _ranked(connection, table, sql, asked, most)
+
+    return _with_views(opened, ask, run_id, iteration)
 
 
-def _refuse_unknown(
-    store: Store, trajectory_id: str, run_id: str | None, iteration: int | None
-) -> None:
-    with connect(store, run_id=run_id, iteration=iteration) as connection:
-        where = "SELECT 1 FROM trajectories WHERE trajectory_id = $1 LIMIT 1"
-        if connection.execute(where, [trajectory_id]).fetchone() is None:
-            raise InputError(
-                f"{store.root} has no trajectory {trajectory_id!r}. `graphcredit sql {store.root} "
-                '"SELECT trajectory_id FROM trajectories WHERE NOT success"` lists failures'
-            )
+def _ranked(
+    connection: Connection, table: pa.Table, sql: str, asked: list[Any], most: int
+) -> Ranked:
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    gap, error, z = columns["gap"], columns["error"], columns["z"]
+    rarest = _rarest(columns["num_took"], columns["num_others"])
+    p = np.maximum(p_values(z), rarest)
+    is_sure = (false_discovery(p) <= LEVEL) & (np.abs(gap) > 2 * error)
+    weight = np.round(columns["weight"], 9)  # sums of the same numbers may differ in the last digit
+    order = np.lexsort((-weight, ~is_sure, columns["is_last_message"]))
+    order = np.array(list(_by_turns(order, gap < 0, is_sure)), int)
+    if asked:
+        here = "SELECT action, state_id, run_id, iteration, task_id FROM credited"
+        own = connection.execute(
+            f"SELECT rowid FROM compared WHERE (action, state_id, run_id, iteration, task_id) IN "
+            f"({here} WHERE trajectory_id = $1)",
+            asked,
+        ).fetchall()
+        order = order[np.isin(columns["rowid"][order], [row[0] for row in own])]
+    num_groups = max(int(columns["place"].max(initial=0)) + 1, 1)
+    of_one = most if asked else max(_OF_ONE_GROUP, -(-most // num_groups))
+    chosen = list(_not_too_many(order, columns["place"], of_one))[:most]
+    rows = [int(row) for row in columns["rowid"][chosen]]
+    sure = {row for row, each in zip(rows, is_sure[chosen], strict=True) if each}
+    shown = _rows(connection, sql, [rows, *asked]) if rows else []
+    return Ranked(
+        decisions=[
+            replace(each, is_chance=row not in sure) for each, row in zip(shown, rows, strict=True)
+        ],
+        num_sure=int(is_sure.sum()),
+        num_compared=len(gap),
+    )
+
+
+def _rarest(took: Ints, others: Ints) -> Floats:
+    """Return how probable the rarest way to deal the outcomes is: no test of so few is surer."""
+    deals = [
+        lgamma(a + b + 1) - lgamma(a + 1) - lgamma(b + 1) for a, b in zip(took, others, strict=True)
+    ]
+    return np.minimum(2 * np.exp(-np.array(deals)), 1)
+
+
+def _by_turns(order: Ints, is_loss: Bools, is_sure: Bools) -> Iterator[int]:
+    """Yield decisions that are sure, then the others: of each, what lost and what won by turns."""
+    for part in (order[is_sure[order]], order[~is_sure[order]]):
+        for turn in zip_longest(part[is_loss[part]], part[~is_loss[part]]):
+            yield from (int(each) for each in turn if each is not None)
+
+
+def _not_too_many(order: Ints, group: Ints, most: int) -> Iterator[int]:
+    """Yield decisions, no more than some of each group."""
+    seen: dict[int, int] = {}
+    for each in order:
+        place = int(group[each])
+        seen[place] = seen.get(place, 0) + 1
+        if seen[place] <= most:
+            yield int(each)
+
+
+def _refuse_unknown(store: Store, connection: Connection, trajectory_id: str) -> None:
+    where = "SELECT 1 FROM trajectories WHERE trajectory_id = $1 LIMIT 1"
+    if connection.execute(where, [trajectory_id]).fetchone() is None:
+        raise InputError(
+            f"{store.root} has no trajectory {trajectory_id!r}. `graphcredit sql {store.root} "
+            '"SELECT trajectory_id FROM trajectories WHERE NOT success"` lists failures'
+        )
 
 
 def decision_of(
@@ -192,27 +324,43 @@ def decision_of(
     step_index: int,
 ) -> ComparedDecision | None:
     """Return the decision of a step, shown by this step; None if it has no credit by `reach`."""
-    asked = [task_id, trajectory_id, step_index]
-    return next(iter(_ask(open_store(store), _OF_A_STEP, asked, run_id, iteration)), None)
+
+    def ask(connection: Connection) -> list[ComparedDecision]:
+        _compare(connection, _TASK, task_id)
+        return _rows(connection, _OF_A_STEP, [trajectory_id, step_index])
+
+    return next(iter(_with_views(open_store(store), ask, run_id, iteration)), None)
 
 
 def decisions_of_task(
     store: AnyStore, *, run_id: str, iteration: int, task_id: str
 ) -> list[ComparedDecision]:
     """Return the decision of every step of a task that has credit by `reach`."""
-    return _ask(open_store(store), _OF_A_TASK, [task_id], run_id, iteration)
+
+    def ask(connection: Connection) -> list[ComparedDecision]:
+        _compare(connection, _TASK, task_id)
+        return _rows(connection, _OF_ALL, [])
+
+    return _with_views(open_store(store), ask, run_id, iteration)
 
 
-def _ask(
-    store: Store, sql: str, asked: list[Any], run_id: str | None, iteration: int | None
-) -> list[ComparedDecision]:
-    def ask() -> list[ComparedDecision]:
+def _compare(connection: Connection, wanted: str, asked: str | None) -> None:
+    connection.execute("SET VARIABLE asked = $1", [asked])
+    connection.execute(_COMPARED.format(wanted=wanted))
+
+
+def _rows(connection: Connection, sql: str, asked: list[Any]) -> list[ComparedDecision]:
+    answer = connection.execute(sql, asked)
+    names = [column[0] for column in answer.description]
+    return [ComparedDecision(**dict(zip(names, row, strict=True))) for row in answer.fetchall()]
+
+
+def _with_views(
+    store: Store, ask: Callable[[Connection], _Answer], run_id: str | None, iteration: int | None
+) -> _Answer:
+    def answer() -> _Answer:
         views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
         with views as connection:
-            answer = connection.execute(sql, asked)
-            names = [column[0] for column in answer.description]
-            return [
-                ComparedDecision(**dict(zip(names, row, strict=True))) for row in answer.fetchall()
-            ]
+            return ask(connection)
 
-    return unchanged(store, ask, run_id=run_id, iteration=iteration)
+    return unchanged(store, answer, run_id=run_id, iteration=iteration)

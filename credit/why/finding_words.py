@@ -1,7 +1,11 @@
-"""A finding in one sentence: how many did it, how they ended, and how sure that is."""
+"""Findings and pooled decisions in a sentence: how many, how they ended, how sure that is."""
 
+from dataclasses import replace
+
+from graphcredit.credit.why.decisions import ComparedDecision
 from graphcredit.credit.why.findings import Finding
-from graphcredit.credit.why.sentences import coded
+from graphcredit.credit.why.pooled import PooledDecision
+from graphcredit.credit.why.sentences import coded, sentence
 from graphcredit.store.plural import counted
 
 
@@ -58,3 +62,28 @@ def _example(finding: Finding) -> str:
         at = "whose last chance was after step"
     step = f"{at} {finding.step_index}: {coded(finding.action)}"
     return f"Such as {finding.trajectory_id}, {step}."
+
+
+def pooled_sentence(decision: PooledDecision) -> str:
+    """Return a choice that recurs, with its counts, its effect ± two errors, and an example."""
+    places = f"{counted(decision.num_states, 'state')} of {counted(decision.num_tasks, 'task')}"
+    if decision.is_graded:
+        ended = f"earned {decision.took:.3g} on average, and {decision.others:.3g}"
+        size = f"{decision.effect:+.3g} ± {2 * decision.error:.2g}"
+    else:
+        ended = f"won {decision.took:.0%} of the time, and {decision.others:.0%}"
+        size = f"{100 * decision.effect:+.0f} ± {200 * decision.error:.0f} points"
+    return (
+        f"In {places}, some rollouts {decision.words} and others did not: those that did "
+        f"({counted(decision.num_took, 'time')}) {ended} after something else "
+        f"({counted(decision.num_others, 'time')}); from the same state, {size}. "
+        f"Such as {decision.trajectory_id}, step {decision.step_index}: {coded(decision.action)}."
+    )
+
+
+def words(told: Finding | PooledDecision | ComparedDecision, *, markdown: bool = False) -> str:
+    """Return the sentence of anything that `why` tells; in Markdown, the rollout's name is code."""
+    shown = replace(told, trajectory_id=coded(told.trajectory_id)) if markdown else told
+    if isinstance(shown, Finding):
+        return finding_sentence(shown)
+    return pooled_sentence(shown) if isinstance(shown, PooledDecision) else sentence(shown)

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.credit.steps.arrays import Bools, Ints
+from graphcredit.credit.why.distinct import TWINS, distinct
 from graphcredit.credit.why.log import Log, read_log
 from graphcredit.credit.why.patterns import LEAST, Pattern, marks_of, patterns_of
 from graphcredit.credit.why.within import (
@@ -20,10 +21,10 @@ from graphcredit.credit.why.within import (
     centred,
     difference,
     false_discovery,
-    given,
     p_values,
 )
 from graphcredit.store.layout import AnyStore, open_store
+from graphcredit.store.plural import counted
 
 LEVEL = 0.02
 """False-discovery rate up to which something is beyond chance."""
@@ -31,10 +32,6 @@ _AT_ONCE = 256
 """Patterns that are compared at once, which bounds the memory."""
 _CANDIDATES = 200
 """Patterns that are compared again given those found: those that tell most by themselves."""
-_UNEXPLAINED = 1.96
-"""|z| given the findings before it, from which a pattern is one by itself."""
-_TWINS = 0.9
-"""Correlation from which patterns mark the same rollouts."""
 _FEWEST_TASKS = 8
 """Tasks that can be halved."""
 _HOLDS = 1.645
@@ -143,10 +140,11 @@ def _reason(log: Log) -> str:
         return "no rollout is complete: `graphcredit check STORE` says what they lack"
     if np.ptp(log.outcome) > 0:
         least = number if log.is_graded else min(won, number - won)
-        side = "rollouts" if log.is_graded else "that won" if won < number - won else "that failed"
         if least >= LEAST:
             return ""
-        return f"too few {side} to find what they share ({least}): {LEAST} are the least"
+        side = "" if log.is_graded else " that won" if won < number - won else " that failed"
+        few = f"{counted(least, 'rollout')}{side}"
+        return f"{few}: too few to say what they share; sample more, {LEAST} at least"
     remedy = "sample more, or say with --success what counts"
     if log.is_graded:
         return f"all {number} rollouts have one return: nothing to compare; {remedy}"
@@ -193,23 +191,21 @@ class _Compared:
         has, could = marks_of(self.log, [self.patterns[place] for place in places])
         marks = centred(has.astype(float), could, self.group)
         outcome = centred(self.log.outcome[None], None, self.group)[0]
-        correction = 0.0 if self.log.is_graded else 0.5
         told = np.abs(marks @ outcome) / np.sqrt((marks**2).sum(1) * (outcome**2).sum())
-        is_outcome = (self.effect[places] > 0) & (told >= _TWINS)
+        is_outcome = (self.effect[places] > 0) & (told >= TWINS)
         is_end = is_outcome | np.array([self._is_end(place) for place in places])
-        chosen: list[int] = []
-        for part in (~is_end, is_end):
-            while len(chosen) < most:
-                z = self.z[places]
-                if chosen:
-                    z = given(marks, marks[chosen], outcome, self.group, correction)
-                size = np.abs(z) * part * (z * self.z[places] > 0)
-                best = int(np.argmax(size))
-                if size[best] < _UNEXPLAINED:
-                    break
-                best = self._simplest(places, marks, size, best)
-                chosen.append(best)
-                yield self._finding(int(places[best]), has[best], could[best], bool(is_end[best]))
+        chosen = distinct(
+            marks,
+            outcome,
+            self.group,
+            z=self.z[places],
+            detail=np.array([self.patterns[place].detail for place in places]),
+            rounds=(~is_end, is_end),
+            correction=0.0 if self.log.is_graded else 0.5,
+            most=most,
+        )
+        for at in chosen:
+            yield self._finding(int(places[at]), has[at], could[at], bool(is_end[at]))
 
     def _is_end(self, place: int) -> bool:
         """Return whether a pattern is how rollouts ended, or what those that won ended with."""
@@ -217,13 +213,6 @@ class _Compared:
         steps = pattern.steps
         is_last = steps == self.log.last[self.log.rollout[steps]]
         return pattern.part == "end" or bool(self.effect[place] > 0 and is_last.mean() > 0.5)
-
-    def _simplest(self, places: Ints, marks: Floats, z: Floats, best: int) -> int:
-        """Return the simplest of the patterns that mark the same rollouts and tell as much."""
-        size = np.sqrt((marks**2).sum(1))
-        alike = np.abs(marks @ marks[best]) / np.maximum(size * size[best], 1e-12)
-        twins = np.flatnonzero((alike >= _TWINS) & (np.abs(z) >= 0.9 * abs(z[best])))
-        return int(min(twins, key=lambda at: (self.patterns[places[at]].detail, -abs(z[at]))))
 
     def _finding(self, place: int, has: Bools, could: Bools, is_end: bool) -> Finding:
         pattern = self.patterns[place]

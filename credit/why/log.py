@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.layout import Store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect
 
@@ -38,13 +39,13 @@ _ROLLOUTS = """
 _STEPS = f"""
     WITH numbered AS (SELECT rowid AS rollout, run_id, iteration, trajectory_id FROM rollouts),
     followed AS (
-        SELECT rollout, step_index, action,
+        SELECT rollout, step_index, action, state_id,
             lead(coalesce(observation, state)) OVER (
                 PARTITION BY rollout ORDER BY step_index
             ) AS result
-        FROM steps JOIN numbered USING (run_id, iteration, trajectory_id)
+        FROM enriched JOIN numbered USING (run_id, iteration, trajectory_id)
     )
-    SELECT rollout, step_index, action, regexp_replace(
+    SELECT rollout, step_index, action, coalesce(state_id, -1) AS state, regexp_replace(
             if(length(result) <= {_LONGEST_ANSWER}, trim(result),
                 nullif(regexp_extract(left(result, 600), $1), '')), '\\d+', '#', 'g'
         ) AS told
@@ -76,6 +77,8 @@ class Log:
     """[num_steps]: which of `actions`."""
     actions: list[str]
     """The distinct actions."""
+    state: Ints
+    """[num_steps]: the state before each step, a number for each of a group; -1 without credit."""
     told: Ints
     """[num_steps]: which of `answers` the step was answered with; -1 for none that is short."""
     answers: list[str]
@@ -117,32 +120,37 @@ def _log(rollouts: pa.Table, steps: pa.Table) -> Log:
     names = rollouts.select(["run_id", "iteration", "task_id", "trajectory_id"])
     keys = list(zip(*(names[name].to_pylist() for name in names.column_names[:3]), strict=True))
     is_first = np.array([one != other for one, other in zip(keys[1:], keys, strict=False)])
-    won = _numpy(rollouts["success"]).astype(bool)
-    is_graded = bool(len(won) and _numpy(rollouts["is_graded"]).mean() > 0.5)
+    won = numpy_of(rollouts["success"]).astype(bool)
+    is_graded = bool(len(won) and numpy_of(rollouts["is_graded"]).mean() > 0.5)
+    group = np.concatenate([np.zeros(min(1, len(keys)), int), np.cumsum(is_first, dtype=int)])
+    rollout = numpy_of(steps["rollout"]).astype(int)
     action, actions = _codes(steps["action"])
     told, answers = _codes(steps["told"])
     return Log(
         names=names,
-        group=np.concatenate([np.zeros(min(1, len(keys)), int), np.cumsum(is_first, dtype=int)]),
+        group=group,
         won=won,
-        outcome=_numpy(rollouts["return"]) if is_graded else won.astype(float),
+        outcome=numpy_of(rollouts["return"]) if is_graded else won.astype(float),
         is_graded=is_graded,
-        truncated=_numpy(rollouts["truncated"]).astype(bool),
-        rollout=_numpy(steps["rollout"]).astype(int),
-        index=_numpy(steps["step_index"]).astype(int),
+        truncated=numpy_of(rollouts["truncated"]).astype(bool),
+        rollout=rollout,
+        index=numpy_of(steps["step_index"]).astype(int),
         action=action,
         actions=actions,
+        state=_states(numpy_of(steps["state"]).astype(int), group[rollout]),
         told=told,
         answers=answers,
     )
 
 
-def _numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    return column.to_numpy(zero_copy_only=False)
+def _states(state: Ints, group: Ints) -> Ints:
+    """Return numbers that are equal for equal states of one group."""
+    code = group * (int(state.max(initial=0)) + 1) + state
+    return np.where(state < 0, -1, np.unique(code, return_inverse=True)[1])
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
     """Return which of the distinct texts each row has; -1 for null."""
     coded = column.combine_chunks().dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = numpy_of(coded.indices, null=-1)
     return codes.astype(int), coded.dictionary.to_pylist()

@@ -108,6 +108,8 @@ def rows_of_kinds(log: Log) -> dict[Kind, Ints]:
 
 def _grouped(rows: Ints, code: Ints, num_codes: int) -> list[Ints]:
     """Return the rows of each code, in order."""
+    if not num_codes:
+        return []
     order = np.argsort(code, kind="stable")
     return np.split(rows[order], np.searchsorted(code[order], np.arange(1, num_codes)))
 

@@ -1,7 +1,7 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
 import re
-from dataclasses import replace
+from typing import Protocol
 from urllib.parse import urlencode
 
 from graphcredit.credit.why.decisions import ComparedDecision
@@ -14,15 +14,9 @@ _WORDS = 80
 def sentence(decision: ComparedDecision) -> str:
     """Return what a decision was, with its counterfactual and how sure that is."""
     return (
-        f"Step {decision.step_index} of {_rollout(decision)}, "
-        f"{coded(decision.action)}{_distance(decision)}: {_counterfactual(decision)}"
-        f"{_doubt(decision)}.{_afterwards(decision)}"
+        f"Step {decision.step_index} of {_rollout(decision)}: {coded(decision.action)}. "
+        f"{_counterfactual(decision)}{_doubt(decision)}.{_afterwards(decision)}"
     )
-
-
-def in_markdown(decision: ComparedDecision) -> str:
-    """Return its sentence, in which the name of the rollout is code too."""
-    return sentence(replace(decision, trajectory_id=coded(decision.trajectory_id)))
 
 
 def short(text: str) -> str:
@@ -39,14 +33,29 @@ def coded(text: str) -> str:
     return f"{ticks}{space}{line}{space}{ticks}"
 
 
-def link(decision: ComparedDecision) -> str:
-    """Return where the viewer shows the step, after its address."""
+class _Step(Protocol):
+    """A step of a store."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def iteration(self) -> int: ...
+    @property
+    def task_id(self) -> str: ...
+    @property
+    def trajectory_id(self) -> str: ...
+    @property
+    def step_index(self) -> int: ...
+
+
+def link(step: _Step) -> str:
+    """Return where the viewer shows a step, after its address."""
     selected = {
-        "run": decision.run_id,
-        "iteration": decision.iteration,
-        "task": decision.task_id,
-        "trajectory": decision.trajectory_id,
-        "step": decision.step_index,
+        "run": step.run_id,
+        "iteration": step.iteration,
+        "task": step.task_id,
+        "trajectory": step.trajectory_id,
+        "step": step.step_index,
         "estimator": "reach",
     }
     return f"/trajectory?{urlencode(selected)}"
@@ -66,32 +75,20 @@ def outcome(decision: ComparedDecision) -> str:
     return "won" if decision.won else "failed"
 
 
-def _distance(decision: ComparedDecision) -> str:
-    """Return from where to where it led, counted in steps to the goal."""
-    before, after = decision.goal_distance, decision.next_goal_distance
-    if before is None:
-        return ""
-    if after is None and decision.step_index == decision.num_steps - 1:
-        return f", {before:.3g} from the goal, as its last step"
-    if after is None:
-        return f", {before:.3g} from the goal, to where nobody won any more"
-    return f", {before:.3g} → {after:.3g} from the goal"
-
-
 def _counterfactual(decision: ComparedDecision) -> str:
     took = counted(decision.num_took, "rollout")
     if decision.others is None and decision.num_took == 1:
-        return "no other rollout was here: nothing to compare it with"
+        return "No other rollout was in this state: nothing to compare it with"
     if decision.others is None:
-        return f"all {took} that were here did so: nothing to compare it with"
+        return f"All {took} that were in this state did so: nothing to compare it with"
     if decision.is_graded:
-        return (
-            f"{took} did so here and earned {decision.took:.3g} on average, "
-            f"{decision.num_others} did something else and earned {decision.others:.3g}"
-        )
+        ended, others = f"earned {decision.took:.3g} on average", f"earned {decision.others:.3g}"
+    else:
+        ended, others = f"{_share(decision.took)} won", f"{_share(decision.others)} won"
+    instead = f", most often {coded(decision.instead)}," if decision.instead else ""
     return (
-        f"{took} did so here and {_share(decision.took)} won, "
-        f"{decision.num_others} did something else and {_share(decision.others)} won"
+        f"From the same state, {took} did so and {ended}; "
+        f"{decision.num_others} did something else{instead} and {others}"
     )
 
 
@@ -103,46 +100,27 @@ def trust(decision: ComparedDecision) -> str:
     """Return how far a decision can be relied on, in a few words after a sign."""
     if decision.others is None:
         return "⚠ nothing to compare it with"
-    if decision.is_graded:
-        return "⚠ few rollouts" if _is_of_few(decision) else "✓ several rollouts on both sides"
-    return "✓ beyond chance" if _is_beyond_chance(decision) else "⚠ may be chance"
+    return "⚠ may be chance" if _may_be_chance(decision) else "✓ beyond chance"
 
 
 def _doubt(decision: ComparedDecision) -> str:
-    """Return the interval of a difference of wins; of returns, only that there are few."""
-    if decision.others is None:
+    """Return the difference of the sentence with two standard errors, and whether it is sure."""
+    if decision.others is None or decision.error is None:
         return ""
+    gap = decision.took - decision.others
     if decision.is_graded:
-        return " (of few rollouts, so it may be chance)" if _is_of_few(decision) else ""
-    gap, error = gap_of(decision)
-    sure = "" if _is_beyond_chance(decision) else ", so it may be chance"
-    return f" ({100 * gap:+.0f} ± {200 * error:.0f} points{sure})"
+        size = f"{gap:+.3g} ± {2 * decision.error:.2g}"
+    else:
+        size = f"{100 * gap:+.0f} ± {200 * decision.error:.0f} points"
+    if abs(gap) <= 2 * decision.error:
+        return f" ({size}, so it may be chance)"
+    among = "; among so many decisions, it may be chance" if decision.is_chance else ""
+    return f" ({size}{among})"
 
 
-def _is_of_few(decision: ComparedDecision) -> bool:
-    return min(decision.num_took, decision.num_others) < 3
-
-
-def _is_beyond_chance(decision: ComparedDecision) -> bool:
-    gap, error = gap_of(decision)
-    return abs(gap) > 2 * error
-
-
-def gap_of(decision: ComparedDecision) -> tuple[float, float]:
-    """Return the difference of the shares of wins, and its standard error.
-
-    A win and a failure are added to each side (Agresti and Caffo 2000): none or all of a few is no
-    certainty.
-    """
-    gap = variance = 0.0
-    for sign, number, share in (
-        (1, decision.num_took, decision.took),
-        (-1, decision.num_others, decision.others or 0.0),
-    ):
-        chance = (number * share + 1) / (number + 2)
-        gap += sign * chance
-        variance += chance * (1 - chance) / (number + 2)
-    return gap, variance**0.5
+def _may_be_chance(decision: ComparedDecision) -> bool:
+    gap = decision.took - (decision.others or 0.0)
+    return abs(gap) <= 2 * (decision.error or 0.0) or bool(decision.is_chance)
 
 
 def _afterwards(decision: ComparedDecision) -> str:

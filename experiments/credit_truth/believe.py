@@ -5,8 +5,8 @@
     python -m experiments.credit_truth.believe --judging --out results       # all that is published
 
 Kinds of worlds: the old ones, those with scores, the old ones with 3, 9 or 30 waits after each
-step, and long ones. Without `--out` nothing is kept; with it, what is finished there is skipped:
-after a change of code, delete the folder.
+step, long ones, and batches of 16 tasks of mixed difficulty that share a policy. Without `--out`
+nothing is kept; with it, what is finished there is skipped: after a change of code, delete it.
 """
 
 import argparse
@@ -23,13 +23,23 @@ from experiments.credit_truth.belief import CALIBRATION, CENTRE, Log
 from experiments.credit_truth.believe_report import tables
 from experiments.credit_truth.credit import OF_VIEW, judged
 from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
-from experiments.credit_truth.policies import LONG_POLICIES, POLICIES
-from experiments.credit_truth.worlds.table import DESIGN_LONG, DESIGN_WORLDS, GRADED_WORLDS, WORLDS
+from experiments.credit_truth.policies import LONG_POLICIES, MIXED_POLICIES, POLICIES
+from experiments.credit_truth.worlds.table import (
+    DESIGN_LONG,
+    DESIGN_MIXED,
+    DESIGN_WORLDS,
+    GRADED_WORLDS,
+    JUDGING_LONG,
+    JUDGING_MIXED,
+    WORLDS,
+)
 from experiments.episodes import Floats, credit_of
 from experiments.jobs import made
 from experiments.report import publish
 
 WAITS = (3, 9, 30)
+_BATCHES = 4
+_MORE_SEEDS = 3
 
 _FIGURES: dict[str, pl.DataType] = {
     **dict.fromkeys(("one", "many", *CALIBRATION, *CENTRE), pl.Float64()),
@@ -58,11 +68,11 @@ def cases(
     """Yield the cases of the worlds of each kind."""
     for kind, worlds in kinds.items():
         waits = int(kind.split()[1]) if kind.startswith("waits") else 0
-        policies = LONG_POLICIES if kind == "long" else POLICIES
+        policies = {"long": LONG_POLICIES, "mixed": MIXED_POLICIES}.get(kind, POLICIES)
         chosen = units(
             worlds,
-            num_seeds=1 if waits == max(WAITS) else num_seeds,
-            num_groups=MANY,
+            num_seeds=num_seeds * (_MORE_SEEDS if kind in ("long", "mixed") else 1),
+            num_groups=_BATCHES * MANY if kind == "mixed" else MANY,
             estimators=estimators,
             policies=policies,
         )
@@ -76,7 +86,8 @@ def kinds_of(*, design: bool) -> dict[str, list[str]]:
         "old": old,
         "graded": list(GRADED_WORLDS),
         **{f"waits {number}": old for number in WAITS},
-        "long": list(DESIGN_LONG) if design else [],
+        "long": list(DESIGN_LONG if design else JUDGING_LONG),
+        "mixed": list(DESIGN_MIXED if design else JUDGING_MIXED),
     }
 
 
@@ -99,7 +110,8 @@ def judge_case(case: Case) -> pl.DataFrame:
         estimator = name.partition(",")[0]
         advantage = credit[f"{estimator}_advantage"].to_numpy().astype("float64")
         row = {"credit": name} | _fractions(played, advantage[log.place], best)
-        row |= log.centre(name, options, advantage)
+        if not case.waits:
+            row |= log.centre(name, options, advantage)
         if f"{estimator}_value" in credit.column_names:
             row |= log.calibration(credit[f"{estimator}_value"].to_numpy().astype("float64"))
         rows.append(row)
@@ -108,10 +120,11 @@ def judge_case(case: Case) -> pl.DataFrame:
 
 
 def _fractions(played: Played, credit: Floats, best: float) -> dict[str, float]:
-    """Return the fraction of the true gain with one group, and with many."""
+    """Return the fraction of the true gain with one group, if all have the task, and with many."""
+    sizes = {"many": MANY} | ({"one": 1} if len(played.world.starts) == 1 else {})
     return {
         name: float(played.gains(played.gradients(credit, num_groups)).mean()) / best
-        for name, num_groups in (("one", 1), ("many", MANY))
+        for name, num_groups in sizes.items()
     }
 
 
@@ -126,7 +139,9 @@ def main() -> None:
     options.add_argument(
         "--only", action="append", default=[], help="kinds of worlds, such as long"
     )
-    options.add_argument("--seeds", type=int, default=1, help="policies of each kind in a world")
+    options.add_argument(
+        "--seeds", type=int, default=1, help="policies of each kind in a world; thrice where long"
+    )
     options.add_argument("--by-world", action="store_true", help="the fraction in each world too")
     options.add_argument("--out", type=Path, help="what is finished there is kept")
     options.add_argument("--workers", type=int, default=os.cpu_count() or 1)

@@ -32,9 +32,13 @@ _MAX_STEPS = 1_000
 _HALVINGS = 30
 
 
+MIXED_POLICIES: Mapping[str, float] = {"low": 0.35, "middle": 0.42, "high": 0.5}
+"""How often each kind wins in the mean over the tasks of a batch."""
+
+
 def success_wanted(world: World) -> Mapping[str, float]:
     """Return how often each kind of policy wins, or what it scores where there are scores."""
-    return SCORES if world.is_graded else {**POLICIES, **LONG_POLICIES}
+    return SCORES if world.is_graded else {**POLICIES, **LONG_POLICIES, **MIXED_POLICIES}
 
 
 def logits_of(world: World, policy: str, seed: int) -> Floats:

@@ -109,7 +109,7 @@ def enumerate_world(
     states, rows = list(starts), list[list[Mapping[State, float]]]()
     for state in states:  # grows while it is read
         over = end(state) is not None
-        rows.append([{} if over else outcomes(state, action) for action in actions])
+        rows.append([{} if over else _likely(outcomes(state, action)) for action in actions])
         for following in (following for row in rows[-1] for following in row):
             if following not in number:
                 number[following] = len(states)
@@ -117,8 +117,8 @@ def enumerate_world(
         if len(states) > MAX_STATES:
             raise ValueError(f"{name}: a world has at most {MAX_STATES} states; found more")
     target, probability = _transitions(rows, number)
-    views, view_of_state = _numbered([view(state) for state in states])
-    texts, text_of_state = _numbered([(text or view)(state) for state in states])
+    views, view_of_state = numbered([view(state) for state in states])
+    texts, text_of_state = numbered([(text or view)(state) for state in states])
     admissible = np.array([[bool(outcome) for outcome in row] for row in rows])
     ends = [end(state) for state in states]
     is_won = np.array([won is True for won in ends])
@@ -136,20 +136,24 @@ def enumerate_world(
         target=target,
         probability=probability,
         admissible=admissible,
-        playable=_playable(view_of_state, admissible, len(views)),
+        playable=playable_in(view_of_state, admissible, len(views)),
         is_won=is_won,
         is_over=np.array([won is not None for won in ends]),
         score=graded.astype(np.float64),
     )
 
 
-def _numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
+def _likely(outcomes: Mapping[State, float]) -> Mapping[State, float]:
+    return {state: share for state, share in outcomes.items() if share}
+
+
+def numbered(texts: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
     """Return the different texts in order of appearance, and the number of each text."""
     number = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     return tuple(number), np.array([number[text] for text in texts])
 
 
-def _playable(view: Ints, admissible: Bools, num_views: int) -> Bools:
+def playable_in(view: Ints, admissible: Bools, num_views: int) -> Bools:
     playable = np.zeros((num_views, admissible.shape[1]), bool)
     np.logical_or.at(playable, view, admissible)
     return playable | ~playable.any(1, keepdims=True)

@@ -149,7 +149,7 @@ def check_credit_rows(steps: TableFile, credit: TableFile) -> list[Violation]:
         numbers = f"{ours.num_rows} rows, the step shard has {theirs.num_rows}"
         return [violation("credit_rows", credit, numbers)]
     unlike = (pc.not_equal(ours[key.name], theirs[key.name]) for key in keys)
-    differs = reduce(pc.or_, (pc.fill_null(each, True) for each in unlike))
+    differs = reduce(pc.or_, (pc.or_kleene(each, pc.is_null(each)) for each in unlike))
     rows = pc.indices_nonzero(differs).to_pylist()
     if not rows:
         return []

@@ -26,7 +26,7 @@ class FileRule:
     """The advice if the rule is broken."""
     severity: Severity = Severity.ERROR
     is_movable: bool = True
-    """Whether a file that breaks it may be quarantined; not if others can still read the file."""
+    """Whether taking a file out that breaks it mends the store."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,9 +39,8 @@ class RowRule(FileRule):
     """SQL expression that describes a row that breaks the rule."""
 
 
-_MOVE = "`graphcredit check STORE --quarantine` moves it aside"
-REWRITE = f"correct the program that wrote it; {_MOVE}"
-RECREDIT = f"run `graphcredit credit` again; {_MOVE}"
+REWRITE = "correct the program that wrote it"
+RECREDIT = "run `graphcredit credit` again"
 
 
 def _notice(name: str, holds: str, remedy: str) -> FileRule:
@@ -54,29 +53,29 @@ FILE_RULES: dict[str, FileRule] = {
         FileRule(
             name="path_name",
             holds="a shard must lie in run_id=<name>/iteration=<number>",
-            remedy=f"move it to where readers look for it; {_MOVE}",
+            remedy="move it to where readers look for it",
         ),
         FileRule(
             name="readable",
             holds="a .parquet file must be whole, readable Parquet",
-            remedy=f"write it again from its source; {_MOVE}",
+            remedy="write it again from its source",
         ),
         FileRule(
             name="schema_version",
             holds="a file must have a schema version that this program knows",
-            remedy="install a newer graphcredit; `--quarantine` leaves it where it is",
+            remedy="install a newer graphcredit",
             is_movable=False,
         ),
         FileRule(
             name="accessible",
             holds="a file of the store must exist and be readable",
-            remedy="make it readable; `--quarantine` moves nothing until then",
+            remedy="make it readable",
             is_movable=False,
         ),
         FileRule(
             name="one_name",
             holds="a file or folder must have one name in the store: with two it counts twice",
-            remedy="remove one of the names; `--quarantine` leaves both alone until then",
+            remedy="remove one of the names",
             is_movable=False,
         ),
         FileRule(
@@ -87,7 +86,7 @@ FILE_RULES: dict[str, FileRule] = {
         FileRule(
             name="credit_pair",
             holds="a credit shard must have the name and place of a step shard",
-            remedy=f"bring the step shard back; {_MOVE}",
+            remedy="bring the step shard back",
         ),
         FileRule(
             name="credit_rows",
@@ -102,8 +101,8 @@ FILE_RULES: dict[str, FileRule] = {
         FileRule(
             name="mixed_credit",
             holds="all credit shards of an iteration must be made by one run of each estimator",
-            remedy="run `graphcredit credit` with that estimator again; `graphcredit check STORE "
-            "--quarantine` moves all of them aside",
+            remedy="run `graphcredit credit` with that estimator again",
+            is_movable=False,
         ),
         FileRule(
             name="graph_pair",
@@ -141,13 +140,12 @@ FILE_RULES: dict[str, FileRule] = {
             "left_over_temporary",
             "no temporary file is left over",
             "if nothing is writing to the store, its writer was killed: the next writer removes "
-            "it, and so may you; `--quarantine` first completes a killed `--quarantine`",
+            "it, and so may you",
         ),
         _notice(
             "link",
             "files and folders have one name, and no links",
-            "nothing needs doing: shards and folders of the layout are read through it; "
-            "`--quarantine` does not move its target until the link is removed",
+            "nothing needs doing: shards and folders of the layout are read through it",
         ),
         _notice(
             "stale_credit",

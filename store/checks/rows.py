@@ -7,7 +7,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import ARROW
 
-from graphcredit.store.checks.file_rules import RowRule, Severity
+from graphcredit.store.checks.file_rules import RowRule
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.relations import RowRelation
 from graphcredit.store.checks.step_relations import MISSING_IMAGES, STEP_RELATIONS
@@ -179,22 +179,16 @@ def _broken_rule(
     condition: str,
     names: dict[str, TableFile],
 ) -> Iterable[Violation]:
-    is_step = relation.needs == frozenset(("steps",)) and rule.severity is Severity.ERROR
-    trajectories = "list(DISTINCT trajectory_id)" if is_step else "[]"
-    copies = "list(file_row_number)" if relation.name == "copies" else "[]"
     sql = f"""
         SELECT checked_file, count(*), min(file_row_number, {SHOWN_ROWS}),
-            arg_min_null(left(({rule.found})::VARCHAR, {_FOUND_LENGTH}), file_row_number),
-            {trajectories}, {copies}
+            arg_min_null(left(({rule.found})::VARCHAR, {_FOUND_LENGTH}), file_row_number)
         FROM {relation.name} WHERE NOT {condition} GROUP BY checked_file ORDER BY checked_file
     """
-    for path, number, rows, found, ids, copied in connection.execute(sql).fetchall():
+    for path, number, rows, found in connection.execute(sql).fetchall():
         yield Violation(
             rule=rule,
             file=names[path].relative,
             found=str(found),
             rows=tuple(rows),
             num_rows=number,
-            trajectories=frozenset(ids),
-            copies=tuple(copied),
         )

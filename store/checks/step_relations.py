@@ -30,7 +30,7 @@ _IN_ORDER = """
         PARTITION BY trajectory_id ORDER BY step_index, checked_file, file_row_number
     )
 """
-_STEPS_IN_ORDER = f"""
+_SEQUENCE = f"""
     SELECT *, {_NEIGHBOURS}
     FROM (
         SELECT checked_file, file_row_number, trajectory_id, task_id, step_index,
@@ -38,45 +38,6 @@ _STEPS_IN_ORDER = f"""
             terminated, truncated, success, logged_at
         FROM steps_table
         WHERE trajectory_id IS NOT NULL AND step_index IS NOT NULL
-    )
-    {_IN_ORDER}
-"""
-_COPIES = """
-    WITH contents AS (
-        SELECT checked_file, file_row_number, trajectory_id, step_index, logged_at,
-            md5(to_json(row(*COLUMNS(* EXCLUDE (
-                checked_file, file_row_number, logged_at, worker_id
-            ))))) AS content
-        FROM steps_table
-        WHERE step_index IS NOT NULL AND trajectory_id IN (
-            SELECT trajectory_id FROM steps_in_order WHERE step_index = previous_index
-        )
-    ), by_step AS (
-        SELECT trajectory_id, count(*) AS number, count(DISTINCT content) AS num_contents
-        FROM contents GROUP BY trajectory_id, step_index
-    ), equal AS (
-        SELECT trajectory_id, max(number) AS copies, min(number) = max(number) AS is_whole
-        FROM by_step GROUP BY trajectory_id HAVING max(num_contents) = 1
-    )
-    SELECT checked_file, file_row_number, trajectory_id, copies, is_whole,
-        row_number() OVER (
-            PARTITION BY trajectory_id, step_index ORDER BY checked_file, logged_at, file_row_number
-        ) - 1 AS copy
-    FROM contents JOIN equal USING (trajectory_id)
-"""
-"""Copy 0 of each step is the one in the first shard; within a shard, the earliest one."""
-
-_SEQUENCE = f"""
-    FROM steps_in_order WHERE trajectory_id NOT IN (SELECT trajectory_id FROM copies)
-    UNION ALL BY NAME
-    SELECT *, {_NEIGHBOURS}
-    FROM (
-        SELECT steps_in_order.* EXCLUDE (
-            previous_index, next_index, previous_task_id, previous_next_state, previous_logged_at,
-            previous_file, next_file
-        )
-        FROM steps_in_order SEMI JOIN (FROM copies WHERE copy = 0)
-            USING (checked_file, file_row_number)
     )
     {_IN_ORDER}
 """
@@ -124,25 +85,6 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
         ),
     ),
     # Each step with the previous and the next one. States are hashes.
-    relation("steps_in_order", "steps", _STEPS_IN_ORDER, is_stored=True),
-    # Steps that are there several times, equal but for worker_id and logged_at.
-    relation(
-        "copies",
-        "steps",
-        _COPIES,
-        rule(
-            "unique_trajectory",
-            "a trajectory must be in its run and iteration once",
-            "copy = 0",
-            "CASE WHEN NOT is_whole THEN 'steps of a trajectory more than once' WHEN copies = 2 "
-            "THEN 'the same trajectory twice' ELSE 'the same trajectory ' || copies || ' times' END"
-            " || ', equal: ' || trajectory_id",
-            "give each trajectory its own trajectory_id; `graphcredit check STORE --quarantine` "
-            "keeps one of several equal copies and moves the others aside",
-        ),
-        is_stored=True,
-    ),
-    # As `steps_in_order`, without equal copies.
     relation(
         "sequence",
         "steps",
@@ -154,8 +96,7 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
             "regexp_extract(if(step_index = previous_index, previous_file, next_file), "
             "'[^/]*/[^/]*/[^/]*/[^/]*$')"
             " || ' has it too: step ' || step_index || ' of ' || trajectory_id",
-            "log each trajectory once, and give different ones different ids; `graphcredit check "
-            "STORE --quarantine` moves all copies that differ aside",
+            "log each trajectory once, and give different ones different ids",
         ),
         rule(
             "contiguous_steps",
@@ -179,13 +120,13 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
         rule(
             "end_on_last_step",
             "terminated and truncated must be false before the last step",
-            "next_index IS NULL OR NOT (terminated OR truncated)",
+            "next_index IS NULL OR next_index = step_index OR NOT (terminated OR truncated)",
             "'an end at step ' || step_index || ' of ' || trajectory_id",
         ),
         rule(
             "success_on_last_step",
             "success must be null before the last step",
-            "next_index IS NULL OR success IS NULL",
+            "next_index IS NULL OR next_index = step_index OR success IS NULL",
             "'success at step ' || step_index || ' of ' || trajectory_id",
         ),
         rule(
@@ -226,7 +167,7 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
             holds="the files that steps name as their images must be in the store's folder images/",
             condition="len(missing) = 0",
             found="missing[1] || if(num_missing > 1, ' and ' || (num_missing - 1) || ' more', '')",
-            remedy="bring them back: training needs them; `--quarantine` leaves the shard alone",
+            remedy="bring them back: training needs them",
             is_movable=False,
         ),
     ),

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from graphcredit.store.checks.file_rules import REWRITE, RowRule, Severity
 from graphcredit.store.images import IMAGE_PATH, IMAGE_PATH_ESCAPES, is_image_path
+from graphcredit.store.parquet.numbers import array_of
 from graphcredit.store.schema import LARGEST_NUMBER, SMALLEST_COST
 
 IS_JSON_OBJECT = "is_json_object"
@@ -47,7 +48,7 @@ def is_json_object(text: str) -> bool:
 def are_json_objects(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return `is_json_object` of each text: the SQL function of that name."""
     codes = texts.combine_chunks().dictionary_encode()
-    is_object = pa.array(map(is_json_object, codes.dictionary.to_pylist()), pa.bool_())
+    is_object = array_of([*map(is_json_object, codes.dictionary.to_pylist())], pa.bool_())
     return pa.chunked_array([is_object.take(codes.indices)])
 
 

@@ -1,6 +1,7 @@
 """The findings of a check."""
 
-from dataclasses import dataclass, field, fields
+import shlex
+from dataclasses import dataclass, fields
 from typing import Any
 
 from graphcredit.store.checks.file_rules import FileRule, Severity
@@ -21,10 +22,6 @@ class Violation:
     """The first rows (0-based) that break the rule; empty for a rule about files."""
     num_rows: int = 0
     """Number of rows that break the rule."""
-    trajectories: frozenset[str | None] = field(default=frozenset(), repr=False)
-    """All trajectories of these rows in a step shard; None for rows without a trajectory_id."""
-    copies: tuple[int, ...] = field(default=(), repr=False)
-    """Rows that equal a row that stays: quarantine drops these rows, not their trajectories."""
 
     @property
     def is_error(self) -> bool:
@@ -41,8 +38,15 @@ class Violation:
             where += f", row {listed}" if self.num_rows == 1 else f", rows {listed}"
         return f"{where}: {self.rule.holds}: found {self.found}; {self.rule.remedy}"
 
+    @property
+    def takes_out(self) -> str | None:
+        """The command, in the store, after which no reader sees the file; None if none helps."""
+        if not (self.is_error and self.rule.is_movable):
+            return None
+        return shlex.join(("mv", self.file, f"{self.file}.out"))
+
     def as_json(self) -> dict[str, Any]:
-        """Return the violation for a report, or the note of a file that moved."""
+        """Return the violation for a report."""
         return {
             "rule": self.rule.name,
             "file": self.file,
@@ -51,6 +55,7 @@ class Violation:
             "holds": self.rule.holds,
             "found": self.found,
             "remedy": self.rule.remedy,
+            "takes_out": self.takes_out,
         }
 
 

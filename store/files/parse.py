@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 MAX_DEPTH = 200
@@ -87,24 +87,21 @@ def refuse_deep(value: object) -> None:
 
 def is_deep(value: object) -> bool:
     """Return whether lists and objects are nested deeper than `MAX_DEPTH`."""
-    level: list[object] = [value]
+    level = [value]
     for _ in range(MAX_DEPTH):
-        level = [
-            item for each in level for item in _items(each) if isinstance(item, (Mapping, list))
-        ]
+        level = [item for each in level for item in _items(each) if type(item) in _NESTED]
         if not level:
             return False
     return True
 
 
+_NESTED = frozenset({dict, list})
+
+
 def _items(value: object) -> Iterable[object]:
-    match value:
-        case Mapping():
-            return cast("Mapping[object, object]", value).values()
-        case list():
-            return cast("list[object]", value)
-        case _:
-            return ()
+    if type(value) is dict:
+        return cast("dict[object, object]", value).values()
+    return cast("list[object]", value) if type(value) is list else ()
 
 
 def _too_deep() -> ValueError:

@@ -204,10 +204,12 @@ def read_table(path: Path, columns: Sequence[Column]) -> pa.Table:
 
 def with_partition(table: pa.Table, shard: Shard) -> pa.Table:
     """Return a table of a shard's rows with run and iteration as its first columns."""
+    from graphcredit.store.parquet.numbers import repeated  # queries go without numpy
+
     for number, (column, value) in enumerate(
         zip(PARTITION_COLUMNS, (shard.run_id, shard.iteration), strict=True)
     ):
-        values = pa.repeat(pa.scalar(value, column.type), table.num_rows)
+        values = repeated(value, table.num_rows, column.type)
         table = table.add_column(number, column.name, values)
     return table
 

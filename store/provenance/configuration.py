@@ -65,7 +65,7 @@ def stated_configuration(schema: pa.Schema, path: Path | str) -> dict[str, Any]:
         return configuration
     raise SchemaError(
         f"{path} must say in its metadata how its columns were made, as a JSON object: found "
-        f"{text[:80]!r}. `graphcredit check STORE --quarantine` moves it aside"
+        f"{text[:80]!r}. Run `graphcredit credit` again"
     )
 
 

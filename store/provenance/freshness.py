@@ -194,10 +194,9 @@ def _doubt(
     )
 
 
-def freshness_table(states: Iterable[CreditFreshness]) -> pa.Table:
-    """Return a table of `FRESHNESS_SCHEMA`: the view `credit_state`."""
-    rows = [{name: getattr(state, name) for name in FRESHNESS_SCHEMA.names} for state in states]
-    return pa.Table.from_pylist(rows, schema=FRESHNESS_SCHEMA)
+def freshness_rows(states: Iterable[CreditFreshness]) -> list[dict[str, Any]]:
+    """Return rows of `FRESHNESS_SCHEMA`: those of the view `credit_state`."""
+    return [{name: getattr(state, name) for name in FRESHNESS_SCHEMA.names} for state in states]
 
 
 def _of_shard(path: Path | None) -> dict[str, CreditConfiguration]:

@@ -15,13 +15,15 @@ import pyarrow as pa
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
+from graphcredit.store.parquet.numbers import table_of
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.parquet.snapshot import read_once
 from graphcredit.store.provenance.freshness import (
+    FRESHNESS_SCHEMA,
     CreditFreshness,
     credit_freshness,
     doubts,
-    freshness_table,
+    freshness_rows,
 )
 from graphcredit.store.sql.sandbox import QueryResult
 from graphcredit.store.sql.views import (
@@ -74,7 +76,7 @@ def connect(
         connection.execute("SET TimeZone='UTC'")
         _create_views(connection, store, _files, run_id, iteration, is_verified=is_verified)
         states = credit_freshness(store, run_id=run_id, iteration=iteration)
-        connection.register("found", freshness_table(states))
+        connection.register("found", table_of(freshness_rows(states), FRESHNESS_SCHEMA))
         connection.execute(f"CREATE TABLE {CREDIT_STATE} AS FROM found")
         connection.unregister("found")
     except BaseException:
@@ -239,7 +241,7 @@ def _unreadable(who: str, error: duckdb.Error) -> SchemaError:
     reason = str(error).partition("\n")[0]
     return SchemaError(
         f"{who} read every shard, and one cannot be read: {reason}. "
-        "`graphcredit check STORE` names all such, and `--quarantine` moves them aside."
+        "`graphcredit check STORE` names all such, and says how to take them out."
     )
 
 

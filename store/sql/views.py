@@ -207,9 +207,30 @@ DERIVED_VIEWS: dict[str, str] = {
 """Name to SQL, in the order in which to create the views: each reads only earlier ones."""
 
 CREDIT_STATE = "credit_state"
-"""Name of the view of `provenance.freshness.freshness_table`."""
+"""Name of the view of `provenance.freshness.freshness_rows`."""
 
 VIEW_NAMES: tuple[str, ...] = (*(view.name for view in BASE_VIEWS), *DERIVED_VIEWS, CREDIT_STATE)
+
+OF_CREDIT = frozenset({"credit", "nodes", "edges", CREDIT_STATE})
+"""The views of what `credit` wrote; those that read them are known by that."""
+
+_ANY_NAME = re.compile(rf"(?<!\w)(?:{'|'.join(VIEW_NAMES)})(?!\w)", re.IGNORECASE)
+_CATALOGS = re.compile("duckdb_|information_schema|pg_|sqlite_", re.IGNORECASE)
+
+
+def named_views(sql: str) -> frozenset[str]:
+    """Return the views whose names are in a statement, with those that they read.
+
+    One that names none, or asks about views, may be about all of them. The name of a view may be
+    put together when the statement runs: then it is missing here.
+    """
+    found = {name.lower() for name in _ANY_NAME.findall(sql)}
+    if not found or _CATALOGS.search(sql):
+        return frozenset(VIEW_NAMES)
+    for name in reversed(DERIVED_VIEWS):  # each reads only earlier ones
+        if name in found:
+            found |= set(_ANY_NAME.findall(DERIVED_VIEWS[name]))
+    return frozenset(found)
 
 
 def duckdb_type(type_: pa.DataType) -> str:

@@ -1,6 +1,5 @@
 """`graphcredit check` as a user types it."""
 
-import errno
 import json
 import os
 import subprocess
@@ -27,7 +26,7 @@ def test_a_sound_store_exits_with_0_and_counts_what_it_holds(tmp_path: Path):
     result = graphcredit_check(whole_store(tmp_path / "store").root)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == (
-        "unverified: 12 of 12 files, without a digest because another program wrote "
+        "unverified: 11 of 11 files, without a digest because another program wrote "
         "them: a flipped bit may go unnoticed\n"
         "1 step shard, 10 steps, 4 trajectories (1 incomplete): 0 errors, 0 notices\n"
     )
@@ -39,14 +38,15 @@ def test_a_broken_rule_exits_with_1_and_names_file_row_and_remedy(tmp_path: Path
     add_file("odd \x1b[2J name.txt")(store.root)
     result = graphcredit_check(store.root)
     assert result.returncode == 1
-    consequence, error, notice, *_ = result.stdout.splitlines()
+    consequence, error, advice, *commands, notice, _, _, _ = result.stdout.splitlines()
     # The trajectory is no longer complete.
     assert consequence.startswith(f"error: no_credit_for_incomplete: {CREDIT}, rows 0, 1, 2, 3: ")
     assert error == (
         f"error: positive_cost: {STEPS}, row 1: cost must be a number from 1e-24 to 1e+24: "
-        "found -1.0; correct the program that wrote it; `graphcredit check STORE --quarantine` "
-        "moves it aside"
+        "found -1.0; correct the program that wrote it"
     )
+    assert "to take a file out" in advice
+    assert commands == [f"    mv {name} {name}.out" for name in (CREDIT, STEPS)]
     assert notice.startswith(r"notice: unknown_file: odd \x1b[2J name.txt: ")
 
 
@@ -62,59 +62,12 @@ def test_json_has_the_whole_report(tmp_path: Path):
     assert [notice["rule"] for notice in report["notices"]] == ["stale_summary"]
 
 
-def test_quarantine_moves_what_is_broken_and_then_the_store_is_sound(tmp_path: Path):
-    store = whole_store(tmp_path / "store")
-    set_value(STEPS, 1, "cost", -1.0)(store.root)
-    result = graphcredit_check(store.root, "--quarantine")
-    assert result.returncode == 0
-    assert f"moved {STEPS} to quarantine/" in result.stdout
-    assert "its sound trajectories are in steps/run_id=r0/iteration=000000/kept-" in result.stdout
-    again = graphcredit_check(store.root, "--json")
-    assert again.returncode == 0
-    assert json.loads(again.stdout)["num_steps"] == 6
-
-
-def test_quarantine_says_what_is_refused_and_how_to_bring_it_back(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    x = trajectory("x", "A a B", success=True)
-    same = trajectory("same", "A a B", success=True)
-    shards = ([*x, *same], [x[0] | {"reward": 5.0}, *same])
-    store = write_store(tmp_path / "store", *shards)
-    check(store.root, as_json=False, recover=False, quarantine=True)
-    first, second, remedy, *_ = capsys.readouterr().out.splitlines()
-    assert (
-        "; refused: x; its sound trajectories are in steps/run_id=r0/iteration=000000/kept-"
-        in first
-    )
-    assert second.endswith("; refused: x; an equal copy of 1 trajectory stays")
-    assert "graphcredit sql --unlocked" in remedy
-
-
-def test_moves_are_printed_and_listed_also_when_an_error_ends_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    store = whole_store(tmp_path / "store")
-    add_file(STEPS, b"noise")(store.root)
-    rename = os.rename
-
-    def rename_credit(source: Path, target: Path) -> None:
-        if source == store.root / STEPS:
-            raise OSError(errno.EIO, "Input/output error")
-        rename(source, target)
-
-    monkeypatch.setattr(os, "rename", rename_credit)
-    with pytest.raises(OSError, match="Input/output error"):
-        check(store.root, as_json=False, recover=False, quarantine=True)
-    assert capsys.readouterr().out.startswith(f"moved {CREDIT} to quarantine/")
-
-
 def test_json_names_files_whose_names_are_no_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     store = whole_store(tmp_path / "store")
     Path(os.fsdecode(bytes(store.root) + b"/caf\xe9")).touch()
-    check(store.root, as_json=True, recover=False, quarantine=False)
+    check(store.root, as_json=True, recover=False)
     (notice,) = json.loads(capsys.readouterr().out)["notices"]
     assert notice["file"] == "caf\udce9"
 

@@ -3,9 +3,7 @@
 from io import StringIO
 
 import pytest
-from rich.console import Console
 
-from graphcredit.cli.output import console
 from graphcredit.cli.output.console import SILENCE, Heartbeat, at, progress
 
 
@@ -57,7 +55,9 @@ def test_a_short_command_says_nothing_off_a_terminal(capsys: pytest.CaptureFixtu
 
 def test_a_bar_says_what_is_done_and_how_much_of_it(monkeypatch: pytest.MonkeyPatch):
     screen = StringIO()
-    monkeypatch.setattr(console, "talk", Console(file=screen, force_terminal=True, width=200))
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("COLUMNS", "200")
     with progress("loop") as show:
         show("log-probabilities: [start]", 0.43, 1, "loss 0.5")
     assert "log-probabilities: [start] loss 0.5" in screen.getvalue()

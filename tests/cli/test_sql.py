@@ -16,7 +16,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.tables import fit, print_table, write_csv, write_json
@@ -267,7 +266,7 @@ def test_values_of_every_kind_have_a_text():
         'nan,bytes,struct,text,nothing\nnan,00ff,"{""a"": [1, null]}",é\t,\n'
     )
     stream = io.StringIO()
-    print_table(Console(file=stream, width=20), table)
+    print_table(stream, table)
     assert stream.getvalue().splitlines()[1].split() == [
         "nan", "00ff", '{"a":', "[1,", "null]}", r"é\t", "null",
     ]  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphcredit.cli.table import COMMANDS
+from tests.collector.importers.logs import WALKS, write_lines
 from tests.worlds import worked_example, write_store
 
 REPORT = """
@@ -61,6 +62,18 @@ def test_a_query_loads_arrow_in_the_parent_and_duckdb_in_the_sandbox(tmp_path: P
 def test_the_help_of_a_query_loads_no_arrow():
     loaded = _loaded("graphcredit.cli.main", "sql", "--help")
     assert _libraries(loaded) & {"pyarrow", "numpy", "duckdb"} == set()
+
+
+def test_commands_of_logs_and_stores_load_no_frames(tmp_path: Path):
+    log, store = write_lines(tmp_path / "log.jsonl", *WALKS), tmp_path / "store"
+    estimators = ("-e", "graphgpo", "-e", "gigpo", "-e", "spo3", "-e", "turn_rloo", "-e", "reach")
+    libraries: dict[str, set[str]] = {}
+    for command in (("import", log, store), ("credit", store, *estimators), ("check", store)):
+        libraries[command[0]] = _libraries(_loaded("graphcredit.cli.main", *command))
+    libraries["why"] = _libraries(_loaded("graphcredit.cli.main", "why", store))
+    needless = {"pandas", "polars", "pyarrow.dataset"}
+    assert {name for name, loaded in libraries.items() if loaded & needless} == set()
+    assert "duckdb" not in libraries["import"]
 
 
 @pytest.mark.parametrize("query", ["SELECT 1", "FROM enriched"])

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
-from graphcredit.cli.output.console import talk
+from graphcredit.cli.output import console
 
 _RESULT = {
     "model": "m",
@@ -51,10 +51,10 @@ def test_the_first_process_alone_draws_a_bar(
     seen: list[bool] = []
 
     def train(*_: Any, **__: Any) -> None:
-        seen.append(talk.quiet)
+        seen.append(console.is_quiet())
 
     monkeypatch.setattr("graphcredit.trainer.training.train", train)
-    monkeypatch.setattr(talk, "quiet", False)
+    console.be_quiet(is_quiet=False)
     monkeypatch.setenv("RANK", rank)
     CliRunner().invoke(app, ["train", str(tmp_path), "--model", "m", "--out", "o"])
     assert seen == [is_quiet]

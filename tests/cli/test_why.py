@@ -10,22 +10,28 @@ from tests.cli.in_process import run
 LOG = Path("examples/orders.jsonl")
 
 
-def test_from_a_log_to_the_decisions_that_mattered(tmp_path: Path):
+def test_from_a_log_to_what_lost_and_the_decisions_that_mattered(tmp_path: Path):
     shown = run("why", LOG, "--keep", tmp_path / "store", "--most", 3)
     assert shown.exit_code == 0
-    assert "1. Step 6 of won refund-5:1" in shown.out
-    assert 'refund({"of": "O82"})' in shown.out
-    assert "- 16 failed rollouts of 13 tasks left with `refund`. Such as refund-" in shown.out
-    assert "What to distrust" in shown.out
+    assert shown.out.startswith("What failures do that wins do not\n\n1. Did: 31 of 45 failed")
+    assert "Left out: 28 of 45 failed rollouts never called `get_order`, and 22 of" in shown.out
+    assert "some rollouts called `get_order` and others did not: those that did" in shown.out
+    assert "single decisions are beyond chance; `--most N` shows more." in shown.out
+    assert "the states (--state last) tell how rollouts end" in shown.out
     again = run("why", tmp_path / "store", "--json", "--most", 3)
     told = json.loads(again.out)
     assert len(told["decisions"]) == 3
-    assert told["decisions"][0]["sentence"] in shown.out
+    assert all(
+        each["sentence"] in shown.out
+        for part in ("findings", "pooled", "decisions")
+        for each in told[part]
+    )
     assert told["distrust"]
-    assert [len(cluster["members"]) for cluster in told["recurring"]] == [16, 8, 3, *[2] * 8]
     in_python = graphcredit.why(tmp_path / "store", most=3)
     assert in_python.sentences == [each["sentence"] for each in told["decisions"]]
-    assert repr(in_python).splitlines()[0] in shown.out
+    assert told["findings"][0]["sentence"] in repr(in_python)
+    evidence = graphcredit.evidence(tmp_path / "store").knowledge["as logged"].evidence()
+    assert f"evidence {evidence.value:.2f} ± {2 * evidence.error:.2f}" in shown.out
 
 
 def test_of_one_rollout(tmp_path: Path):
@@ -36,12 +42,12 @@ def test_of_one_rollout(tmp_path: Path):
     shown = run("why", store, "--trajectory", name)
     *_, told = shown.out.partition("What mattered most")
     mattered, _, distrust = told.partition("What to distrust")
-    assert f"Step {step} of failed {name}, `" in mattered
-    assert all(f" of failed {name}, `" in line for line in mattered.splitlines() if "Step" in line)
-    assert "What recurs" not in mattered
+    assert f"Step {step} of failed {name}: `" in mattered
+    assert all(f" of failed {name}: `" in line for line in mattered.splitlines() if "Step" in line)
+    assert "What failures do" not in shown.out
     assert "tell" in distrust
     as_json = json.loads(run("why", store, "--trajectory", name, "--json").out)
-    assert as_json["recurring"] == []
+    assert "findings" not in as_json
     assert {each["trajectory_id"] for each in as_json["decisions"]} == {name}
     unknown = run("why", store, "--trajectory", "nobody")
     assert unknown.exit_code == 2
@@ -51,8 +57,9 @@ def test_of_one_rollout(tmp_path: Path):
 def test_markdown_names_no_file_of_this_machine(tmp_path: Path):
     kept = run("why", LOG, "--markdown", "--keep", tmp_path / "store", "--most", 1)
     for shown in (kept, run("why", LOG, "--markdown", "--most", 1)):
-        assert shown.out.startswith("## What mattered most")
+        assert shown.out.startswith("## What failures do that wins do not")
         assert "`graphcredit view STORE`" in shown.out
+        assert "; [in the viewer](http://127.0.0.1:8501/trajectory?" in shown.out
         assert str(tmp_path) not in shown.out
         assert "graphcredit-why-" not in shown.out
 
@@ -65,16 +72,15 @@ def test_markdown_has_the_state_as_code_and_a_link(tmp_path: Path):
     ]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     shown = run("why", tmp_path / "log.jsonl", "--markdown").out
-    told = next(line for line in shown.splitlines() if line.startswith("   in: "))
-    state, _, address = told.removeprefix("   in: ").partition("; ")
+    told = next(line for line in shown.splitlines() if line.startswith("   state: "))
+    state, _, address = told.removeprefix("   state: ").partition("; ")
     assert state.startswith("`` ")
     assert state.endswith("![x](y) ` z ``")
     assert address.startswith(
         "[in the viewer](http://127.0.0.1:8501/trajectory?run=imported&iteration=0&"
     )
     assert "task=a%29b&" in address
-    assert "\n1. Step 0 of won `a)b-" in shown
-    assert " Such as `a)b-" in shown
+    assert "\n1. Step 0 of failed `a)b-" in shown
 
 
 def test_a_log_that_cannot_be_read_is_reported_as_by_import(tmp_path: Path):
@@ -102,7 +108,8 @@ def test_a_group_without_differences_has_nothing_to_compare(tmp_path: Path):
     line = json.dumps({"messages": messages, "task_id": "t", "reward": 1.0})
     (tmp_path / "log.jsonl").write_text(f"{line}\n{line.replace('1.0', '0.0')}\n")
     shown = run("why", tmp_path / "log.jsonl")
-    assert "no decision can be compared" in shown.out
+    few = "1 rollout that failed: too few to say what they share; sample more, 4 at least."
+    assert shown.out.startswith(few)
 
 
 def test_a_log_without_verdicts_is_told_which_options_give_them(tmp_path: Path):
@@ -134,8 +141,8 @@ def test_scores_are_no_failures_and_the_threshold_is_said(tmp_path: Path):
     ]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     shown = run("why", tmp_path / "log.jsonl").out
-    decisions, distrust = shown.split("What recurs")[0], shown.split("What to distrust")[1]
-    assert "(earned 0.8), `a`: 2 rollouts did so here and earned 0.85 on average" in decisions
+    decisions, distrust = shown.split("What to distrust")
+    assert "(earned 0.8): `a`. From the same state, 2 rollouts did so and earned 0.85" in decisions
     assert "failed" not in decisions
     assert "- 4 returns between 0 and 1 count as failures: --success median" in distrust
 
@@ -148,7 +155,7 @@ def test_states_that_do_not_tell_have_a_remedy(tmp_path: Path):
     ]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     shown = run("why", tmp_path / "log.jsonl").out
-    assert "the states do not tell, beyond chance, how rollouts end" in shown
+    assert "the states (--state last) do not tell, beyond chance, how rollouts end" in shown
     assert "`graphcredit why LOG --state RULE` takes it" in shown
     assert "--state RULE" not in run("why", LOG).out
 

@@ -10,7 +10,6 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.quarantine.move import quarantine_store
 from tests.credit.other_version import as_made_before
 from tests.worlds import trajectory, worked_example, write_store
 
@@ -121,18 +120,14 @@ def test_credit_and_history_of_an_older_formula_are_noticed(tmp_path: Path):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_quarantine_moves_all_mixed_credit_and_no_steps(tmp_path: Path, is_lost: bool):
+def test_mixed_credit_is_named_until_it_is_assigned_again(tmp_path: Path, is_lost: bool):
     store = write_store(tmp_path / "s", worked_example(), *(trajectory(n, "A a B") for n in "uv"))
     _credit(store, names=["gigpo", "grpo"])
     path = store.shards()[1].credit_path
     old = path.read_bytes()
     _credit(store, "grpo.normalize=none")
     path.unlink() if is_lost else path.write_bytes(old)
-    steps = {shard.path: shard.path.read_bytes() for shard in store.shards()}
-    report, moved = quarantine_store(store)
-    assert report.violations == ()
-    assert len(moved) == (2 if is_lost else 3)
-    assert {item.source.rpartition("/")[0] for item in moved} == {FOLDER}
-    assert {shard.path: shard.path.read_bytes() for shard in store.shards()} == steps
+    found = {(each.rule.name, each.file, each.takes_out) for each in check_store(store).errors}
+    assert found == {("mixed_credit", FOLDER, None)}
     _credit(store)
     assert _found(store) == set()

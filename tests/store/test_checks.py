@@ -1,6 +1,7 @@
 """Every rule is seen to be broken by a store that breaks it, and only by that one."""
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import Store, create_store
+from graphcredit.store import create_store
 from graphcredit.store.checks.file_rules import FILE_RULES, Severity
 from graphcredit.store.checks.rows import ROW_RELATIONS
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.checks.violations import Violation
-from graphcredit.store.quarantine import move
-from graphcredit.store.quarantine.move import quarantine_store
-from graphcredit.store.quarantine.plan import FileMove, plan_moves
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.store.whole_store import (
     CREDIT,
@@ -107,7 +104,7 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("extra_object", STEPS, set_value(STEPS, 1, "extra", r'{"a": "\ud800"}')),
     ("step_index", STEPS, edit(STEPS, lambda rows: rows[4].update(step_index=-1))),
     ("unique_step", STEPS, edit(STEPS, lambda rows: rows.append(rows[8] | {"action": "other"}))),
-    ("unique_trajectory", STEPS, edit(STEPS, lambda rows: rows.append(dict(rows[8])))),
+    ("unique_step", STEPS, edit(STEPS, lambda rows: rows.append(dict(rows[8])))),
     ("contiguous_steps", STEPS, set_value(STEPS, 9, "step_index", 2)),
     ("contiguous_steps", STEPS, edit(STEPS, lambda rows: rows.pop(0))),
     ("one_task", STEPS, set_value(STEPS, 9, "task_id", "t1")),
@@ -234,26 +231,24 @@ def test_an_empty_store_has_nothing_to_report(tmp_path: Path):
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("rule", "file", "fault"), ERRORS, ids=_ids(ERRORS))
-def test_a_broken_rule_is_the_only_error_until_quarantine_mends_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, file: str, fault: Fault
+def test_a_broken_rule_is_the_only_error_until_its_file_is_taken_out(
+    tmp_path: Path, rule: str, file: str, fault: Fault
 ):
     store = whole_store(tmp_path / "store")
     fault(store.root)
     broken = (store.root / file).read_bytes()
-    checks: list[set[tuple[str, str]]] = []
-
-    def planned(store: Store, errors: Sequence[Violation]) -> list[FileMove]:
-        checks.append({(error.rule.name, error.file) for error in errors})
-        return plan_moves(store, errors)
-
-    monkeypatch.setattr(move, "plan_moves", planned)
-    report, moved = quarantine_store(store)
-    assert (rule, file) in checks[0]
-    assert checks[0] - {(rule, file)} <= CONSEQUENCES.get(file, set())
-    assert report.errors == ()
-    (item,) = [item for item in moved if item.source == file]
-    assert (store.root / item.target).read_bytes() == broken
-    assert f'"{rule}"' in (store.root / item.target).with_suffix(".json").read_text()
+    errors = check_store(store).errors
+    found = {(error.rule.name, error.file) for error in errors}
+    assert (rule, file) in found
+    assert found - {(rule, file)} <= CONSEQUENCES.get(file, set())
+    while errors:
+        for command in {error.takes_out for error in errors}:
+            assert command is not None
+            mv, name, out = shlex.split(command)
+            assert (mv, out) == ("mv", f"{name}.out")
+            (store.root / name).rename(store.root / out)
+        errors = check_store(store).errors
+    assert (store.root / f"{file}.out").read_bytes() == broken
 
 
 @pytest.mark.one_in(4)
@@ -264,9 +259,9 @@ def test_an_oddity_is_a_notice_and_stays(tmp_path: Path, rule: str, file: str, f
         (store.root / CREDIT).unlink()
     fault(store.root)
     before = (store.root / file).read_bytes()
-    report, moved = quarantine_store(store)
+    report = check_store(store)
     assert (rule, file) in {(notice.rule.name, notice.file) for notice in report.notices}
-    assert (report.errors, moved) == ((), [])
+    assert report.errors == ()
     assert (store.root / file).read_bytes() == before
 
 
@@ -295,8 +290,7 @@ def test_a_violation_shows_its_first_rows_and_counts_the_rest(tmp_path: Path):
     assert (error.rows, error.num_rows) == ((0, 1, 2, 3, 4), 7)
     assert error.message == (
         "steps/run_id=r0/iteration=000000/w0-000000.parquet, rows 0, 1, 2, 3, 4 and 2 more: "
-        "cost must be a number from 1e-24 to 1e+24: found -2.0; correct the program that wrote it; "
-        "`graphcredit check STORE --quarantine` moves it aside"
+        "cost must be a number from 1e-24 to 1e+24: found -2.0; correct the program that wrote it"
     )
 
 
@@ -308,7 +302,7 @@ def test_a_step_that_two_shards_have_is_told_of_each_with_the_other_and_what_to_
     assert list(told) == files
     assert told[files[0]].found == f"{files[1]} has it too: step 0 of x"
     assert told[files[1]].found == f"{files[0]} has it too: step 0 of x"
-    assert "moves all copies that differ aside" in told[files[0]].message
+    assert "log each trajectory once" in told[files[0]].message
 
 
 def test_rules_between_steps_hold_across_shards_in_any_order(tmp_path: Path):

@@ -12,7 +12,6 @@ from graphcredit.collector.recording.spool_format import read_spool
 from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import StepRefusedError
-from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.sql.catalog import connect, rebuild_catalog
 from graphcredit.store.sql.sandbox import run_query
 from tests.worlds import trajectory, write_store
@@ -36,7 +35,7 @@ def _store(root: Path) -> Store:
     return store
 
 
-def test_files_that_are_missing_are_told_and_the_shard_stays(tmp_path: Path):
+def test_files_that_are_missing_are_told(tmp_path: Path):
     store = _store(tmp_path / "s")
     assert check_store(store).violations == ()
     (store.root / "images/b.png").unlink()
@@ -46,9 +45,7 @@ def test_files_that_are_missing_are_told_and_the_shard_stays(tmp_path: Path):
     (store.root / "images/a.png").unlink()
     (error,) = check_store(store).errors
     assert (error.rows, error.found) == ((0, 1), "images/a.png and 1 more")
-    before = sorted(store.root.rglob("*.parquet"))
-    quarantine_store(store)
-    assert sorted(store.root.rglob("*.parquet")) == before
+    assert error.takes_out is None
 
 
 def test_the_view_of_all_columns_reads_no_image(tmp_path: Path):

@@ -15,13 +15,12 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
 from graphcredit.store.parquet.export import export_store
-from graphcredit.store.quarantine.move import quarantine_store
 from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
 from graphcredit.viewer.queries.iterations import iteration_facts
-from tests.store.test_digest import SETTINGS, flip, verified_store
+from tests.store.test_digest import SETTINGS, verified_store
 
 Reader = Callable[[Store], object]
 
@@ -110,26 +109,8 @@ def test_a_newer_file_is_refused_by_everyone_and_stays_as_it_is(tmp_path: Path, 
     (error,) = check_store(store).errors
     assert (error.rule.name, error.file) == ("schema_version", _relative(store, path))
     assert "install a newer graphcredit" in error.message
-    report, moved = quarantine_store(store)
-    assert ([error.rule.name for error in report.errors], moved) == (["schema_version"], [])
+    assert error.takes_out is None
     assert _contents(store) == before
-
-
-def test_nothing_beside_a_newer_shard_is_moved_and_other_iterations_are_mended(tmp_path: Path):
-    store = verified_store(tmp_path / "store")
-    (shard,) = store.shards()
-    later = store.steps_dir("r0", 1) / "w0-000000.parquet"
-    later.parent.mkdir()
-    later.write_bytes(shard.path.read_bytes())
-    _make_newer(shard.credit_path)
-    before = _contents(store)
-    for path in (shard.path, later):
-        flip(path, 40)
-    report, moved = quarantine_store(store)
-    assert [item.source for item in moved] == [_relative(store, later)]
-    assert shard.path.exists()
-    assert shard.credit_path.read_bytes() == before[shard.credit_path]
-    assert {error.rule.name for error in report.errors} == {"schema_version", "readable"}
 
 
 def test_a_newer_file_where_this_program_has_none_is_not_moved(tmp_path: Path):
@@ -140,4 +121,3 @@ def test_a_newer_file_where_this_program_has_none_is_not_moved(tmp_path: Path):
     assert [error.rule.name for error in check_store(store).errors] == ["path_name"]
     _make_newer(regions)
     assert [error.rule.name for error in check_store(store).errors] == ["schema_version"]
-    assert quarantine_store(store)[1] == []

@@ -18,11 +18,11 @@ from graphcredit.credit.audit.run import audit
 from graphcredit.store import Store, create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.confined.limits import MIB
-from graphcredit.store.errors import OptionError, QueryRefusedError
+from graphcredit.store.errors import OptionError, QueryRefusedError, SchemaError
 from graphcredit.store.sql import sandbox
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.store.sql.views import VIEW_NAMES, identifier
+from graphcredit.store.sql.views import VIEW_NAMES, identifier, named_views
 from tests.store.whole_store import CREDIT, STEPS, whole_store
 from tests.worlds import step_table, trajectory
 
@@ -358,3 +358,24 @@ def test_a_long_traceback_of_the_child_is_read_to_its_last_line(
     monkeypatch.setattr(sys, "executable", str(program))
     with pytest.raises(QueryRefusedError, match="status 3: the last line"):
         run_query(whole_store(tmp_path / "store"), "SELECT 1", seconds=5)
+
+
+def test_a_query_opens_the_views_that_it_names(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    hidden = "SELECT count(*) AS n FROM query_table('st' || 'eps'), (SELECT 'notes')"
+    asked = run_query(store, "SELECT count(*) AS n FROM Steps").table
+    assert run_query(store, hidden).table.equals(asked)
+    for shard in store.shards():
+        shard.credit_path.write_bytes(b"damaged")
+    assert run_query(store, "SELECT count(*) AS n FROM Steps").table.equals(asked)
+    for sql in ("FROM enriched", "FROM credit_state", hidden):
+        with pytest.raises(SchemaError):
+            run_query(store, sql)
+
+
+def test_who_asks_about_views_is_told_of_all(store: Store):
+    views = run_query(store, "SELECT view_name FROM duckdb_views() WHERE view_name <> 'steps'")
+    assert {*views.table["view_name"].to_pylist()} >= {*VIEW_NAMES} - {"steps", "credit_state"}
+    assert named_views("SELECT credit.state_id FROM noted, credit_of") == {
+        *("noted", "enriched", "steps", "credit", "notes")
+    }

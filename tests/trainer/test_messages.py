@@ -38,19 +38,20 @@ def row(number: int, message: Any, *seen: Any, **more: Any) -> dict[str, Any]:
 
 
 def tokenised(
-    path: Path, template: str | None, *rows: Mapping[str, Any], merges: Any = ()
+    path: Path, template: str | None, *rows: Mapping[str, Any], merges: Any = (), added: Any = ()
 ) -> tuple[list[TokenSequence], list[str]]:
-    chat_tokenizer(template, merges).save_pretrained(path)
+    tokenizer = chat_tokenizer(template, merges)
+    tokenizer.add_tokens(list(added))
+    tokenizer.save_pretrained(path)
     opened, conversation = ChatTemplate(path, date(2026, 1, 2)), conversation_of(rows)
-    sequences, faults = sequences_of(
-        conversation, lambda messages: opened.answered(messages, conversation.tools), opened.encode
-    )
+    sequences, faults = sequences_of(conversation, opened)
     return sequences, [*faults, *([conversation.fault] if conversation.fault else [])]
 
 
-def shown(sequence: TokenSequence) -> list[str]:
+def shown(sequence: TokenSequence, added: Any = ()) -> list[str]:
     """Return prompt and answer in turn, as text."""
     tokenizer = chat_tokenizer(None)
+    tokenizer.add_tokens(list(added))
     borders = [0, *(border for _, *span in sequence.spans for border in span)]
     assert borders[-1] == len(sequence.ids)
     return [str(tokenizer.decode(sequence.ids[start:end])) for start, end in pairwise(borders)]

@@ -21,7 +21,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.trainer.cloning.examples import read_pairs
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.loading import load_model
-from graphcredit.trainer.model.source import load_eyes
+from graphcredit.trainer.model.source import load_image_reader
 from graphcredit.trainer.model.vision import image_positions
 from graphcredit.trainer.preview import preview
 from graphcredit.trainer.training import plan_training, train
@@ -309,7 +309,7 @@ def test_a_model_without_its_processor_is_refused(tmp_path: Path, seer: str):
         train(_config(tmp_path, _store(tmp_path / "s"), str(name)))
 
 
-def test_a_model_of_another_family_has_no_eyes(tmp_path: Path, seer: str):
-    assert load_eyes(save_tiny_model(tmp_path / "m")) is None
+def test_a_model_of_another_family_takes_no_images(tmp_path: Path, seer: str):
+    assert load_image_reader(save_tiny_model(tmp_path / "m")) is None
     assert AutoConfig.from_pretrained(seer).model_type == "qwen2_5_vl"
-    assert load_eyes(seer) is not None
+    assert load_image_reader(seer) is not None

@@ -20,7 +20,7 @@ _AHEAD = 2
 """Micro-batches that are read before they are asked for."""
 
 
-class Eyes(Protocol):
+class Images(Protocol):
     """Turns the images of a step into the input of a model."""
 
     def seen(self, sample: Sample, where: str) -> Sample:
@@ -46,20 +46,20 @@ class BatchReader:
         self,
         index: StepIndex,
         *,
-        eyes: Eyes | None = None,
+        images: Images | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         """Open nothing yet.
 
         Args:
             index: The steps.
-            eyes: Those of the model, if it has any.
+            images: What turns them into input of the model, if it takes any.
             cache_bytes: Bound on the memory of the row groups that are kept. One that is larger
                 than this is read again for each micro-batch that needs it.
         """
-        self._index, self._eyes = index, eyes
+        self._index, self._images = index, images
         # Processes go through the same layers only if all have an image in every pass.
-        self._blank = eyes.blank() if eyes is not None and index.has_images else None
+        self._blank = images.blank() if images is not None and index.has_images else None
         self._starts: dict[int, Ints] = {}
         self._cache = _Cache(cache_bytes)
 
@@ -81,10 +81,10 @@ class BatchReader:
 
     def _seen(self, steps: Ints) -> list[Sample]:
         samples = self.samples(steps)
-        if self._eyes is None:
+        if self._images is None:
             return samples
         return [
-            self._eyes.seen(sample, self._index.where(step))
+            self._images.seen(sample, self._index.where(step))
             for sample, step in zip(samples, steps.tolist(), strict=True)
         ]
 

@@ -1,6 +1,5 @@
 """The conversation of a trajectory, as a chat template takes it, from what its steps have."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -8,6 +7,7 @@ from typing import Any, cast
 from graphcredit.store.chat import Chat, openai_message
 from graphcredit.store.files.parse import parse_object
 from graphcredit.trainer.messages.pictures import num_images
+from graphcredit.trainer.messages.tools import tools_of
 
 COLUMNS = (
     *("trajectory_id", "step_index", "state", "observation", "thought", "action"),
@@ -28,6 +28,8 @@ class ChatTurn:
     """The messages since the answer before."""
     answer: dict[str, Any]
     """The message of the policy."""
+    is_cut: bool = False
+    """Whether a limit cut the answer: its policy did not end it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +71,7 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
         turns.append(turn or _turn_of_columns(row))
         num_seen += num_images(turns[-1].answer)
     return Conversation(
-        tools=_tools(extras[0]) if extras else None,
+        tools=tools_of(extras[0].get("log")) if extras else None,
         turns=tuple(turns),
         num_by_columns=num_by_columns,
         fault=fault,
@@ -90,7 +92,7 @@ def _turn(extra: Mapping[str, Any]) -> ChatTurn | None:
     *seen, answer = cast("Chat", chat)
     if answer["role"] != "assistant":
         raise UnusableError("their answer is of another role than assistant")
-    return ChatTurn(seen=seen, answer=answer)
+    return ChatTurn(seen=seen, answer=answer, is_cut=extra.get("cut") is True)
 
 
 def _turn_of_columns(row: Mapping[str, Any]) -> ChatTurn:
@@ -98,27 +100,3 @@ def _turn_of_columns(row: Mapping[str, Any]) -> ChatTurn:
     answer = {"role": "assistant", "content": row["action"] or ""}
     thought = {"reasoning_content": row["thought"]} if row["thought"] else {}
     return ChatTurn(seen=[{"role": "user", "content": shown or ""}], answer={**answer, **thought})
-
-
-def _tools(extra: Mapping[str, Any]) -> Chat | None:
-    """Return the definitions of tools that a record has beside its messages."""
-    log = extra.get("log")
-    raw = cast("Mapping[str, Any]", log).get("tools") if isinstance(log, Mapping) else None
-    if isinstance(raw, str):
-        try:
-            raw = json.loads(raw)
-        except ValueError:
-            return None
-    if not isinstance(raw, list):
-        return None
-    tools = [_tool(cast("Mapping[str, Any]", t)) for t in raw if isinstance(t, Mapping)]
-    return tools or None
-
-
-def _tool(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a definition in OpenAI's shape: Anthropic's have `input_schema`, and no `function`."""
-    if isinstance(raw.get("function"), Mapping) or "name" not in raw:
-        return dict(raw)
-    function = {name: raw[name] for name in ("name", "description") if name in raw}
-    schema = raw.get("input_schema", raw.get("parameters", {"type": "object", "properties": {}}))
-    return {"type": "function", "function": {**function, "parameters": schema}}

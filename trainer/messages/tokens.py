@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,9 +142,9 @@ def tokens_of_messages(
     num_steps = _num_steps(made)
     num_sequences = sum(len(each.sequences) for each in made.values())
     num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
-    by_columns = counts.pop(_BY_COLUMNS, 0)
-    faults = [f"{count:,} steps cannot be tokenised: {why}" for why, count in counts.items()]
-    if not num_steps and counts.keys() == {BLIND}:
+    by_columns, lacking = counts.pop(_BY_COLUMNS, 0), counts.pop(_WITHOUT_REASONING, 0)
+    faults = [f"{count:,} steps cannot be tokenised: {why}" for why, count in (+counts).items()]
+    if not num_steps and (+counts).keys() == {BLIND}:
         raise InputError(f"{directory} takes none of the {counts[BLIND]:,} steps: {BLIND}")
     if not num_steps:
         raise InputError(
@@ -157,20 +156,21 @@ def tokens_of_messages(
         f"no step has token ids: {opened.name} made {num_tokens:,} of the "
         f"messages of {num_steps:,} steps, {way}, in {num_sequences:,} sequences"
     )
-    if num := opened.num_without_reasoning:
-        faults.append(f"the chat template leaves out the reasoning of {num:,} answers")
+    if lacking:
+        faults.append(f"the chat template leaves out the reasoning of {lacking:,} answers")
     changes = [f"the chat template takes {what}" for what in opened.changes]
     of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
     of_columns += "user says, and the action the answer"
+    others = [of_columns] if by_columns else []
     return MessageTokens(
         shards=made,
         num_steps=num_steps,
         chat_template=opened.text,
-        notices=(made_by, *changes, *faults, *([of_columns] if by_columns else [])),
+        notices=(made_by, *changes, *faults, *filter(None, [opened.ends.notice()]), *others),
     )
 
 
-_BY_COLUMNS = "by columns"
+_BY_COLUMNS, _WITHOUT_REASONING = "by columns", "without reasoning"
 
 
 def _made(
@@ -199,15 +199,15 @@ def _shard_tokens(shard: Shard, template: ChatTemplate, counts: Counter[str]) ->
     for numbers in of_trajectory.values():
         numbers.sort(key=lambda number: rows[number]["step_index"])
         conversation = conversation_of([rows[number] for number in numbers])
-        answered = partial(template.answered, tools=conversation.tools)
-        each, faults = sequences_of(conversation, answered, template.encode)
+        each, faults = sequences_of(conversation, template)
         for sequence in each:
             last = numbers[sequence.spans[-1].step]
             images, where = rows[last]["images"], f"{shard.path}, row {last}"
-            if images and template.eyes:
+            if images and template.image_reader:
                 contents = (image_bytes(shard.root, image, where) for image in images)
-                vectors = template.eyes.num_vectors(contents, where)
-                sequence = sequence.expanded(template.eyes.token, vectors)
+                vectors = template.image_reader.num_vectors(contents, where)
+                sequence = sequence.expanded(template.image_reader.token, vectors)
+            counts[_WITHOUT_REASONING] += sequence.num_without_reasoning
             for step, start, end in sequence.spans:
                 place[:, numbers[step]] = len(sequences), start, end
             sequences.append(sequence)

@@ -50,8 +50,8 @@ def read_config(directory: Path) -> Any:
     return AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
 
 
-def load_eyes(name: str) -> ImageReader | None:
-    """Return the eyes of a model; None if it has none, or those of a family that is not known.
+def load_image_reader(name: str) -> ImageReader | None:
+    """Return the reader of a model's images; None if its family is none that takes images.
 
     Raises:
         InputError: There is no such model.

@@ -34,7 +34,7 @@ def has_vision(config: Any) -> bool:
 
 
 class ImageReader:
-    """The eyes of a model: they read images as its processor does, and place them among tokens."""
+    """Reads images as the processor of a model does, and places them among tokens."""
 
     def __init__(self, directory: Path, config: Any) -> None:
         """Load nothing yet."""

@@ -17,7 +17,6 @@ There are twelve calls: `find_customer`, `get_customer`, `list_orders`, `get_ord
 - The oracle's plan is a shortest one, and its length the exact distance.
 """
 
-import json
 from pathlib import Path
 
 from graphcredit.collector.environments.base import Environment, Observation, Transition
@@ -28,6 +27,7 @@ from graphcredit.collector.environments.tools.service import (
     distances_of,
     service_named,
 )
+from graphcredit.store.files.parse import parse_json
 
 _TASK = """\
 You are the support agent of a shop, and change orders as the customer asks, and nothing else. \
@@ -54,8 +54,8 @@ class ToolsEnvironment(Environment):
         """Make a call; anything else is refused and changes nothing."""
         tool, _, rest = action.strip().partition("(")
         try:
-            arguments = json.loads(rest.removesuffix(")"))
-        except (ValueError, RecursionError):
+            arguments = parse_json(rest.removesuffix(")"))
+        except ValueError:
             arguments = None  # no call has them
         answer = self._service.call(self._now, tool, arguments)
         self._history = (*self._history, action)

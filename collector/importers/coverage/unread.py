@@ -77,9 +77,8 @@ def _read_texts(rollouts: Iterable[LoggedRollout]) -> set[str]:
     for rollout in rollouts:
         read |= {rollout.group, rollout.task, rollout.label, rollout.run, rollout.trajectory_id}
         for message in rollout.messages:
-            read.add(message.text)
-            if message.thought or message.action or message.state or message.calls_text:
-                read |= {message.thought, message.action, message.state, message.calls_text}
+            own = (message.text, message.thought, message.action, message.state, message.calls_text)
+            read.update(text for text in own if isinstance(text, str))
             for call in message.tool_calls:
                 read.add(call.name)
                 read.add(call.arguments)

@@ -25,6 +25,7 @@ from graphcredit.collector.importers.formats.row_verdicts import (
     success_of,
 )
 from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.logs.places import squeezed
 from graphcredit.collector.importers.messages.answers import sources_of
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import (
@@ -35,6 +36,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Omission,
     Rollouts,
     with_sampling,
+    words_of,
 )
 from graphcredit.collector.importers.messages.row_images import with_images_placed
 from graphcredit.collector.importers.messages.values import (
@@ -54,8 +56,9 @@ from graphcredit.collector.importers.messages.values import (
 
 GROUPS = (
     *("group_id", "task_id", "instance_id", "example_id", "prompt_id", "problem_id"),
-    *("item_id", "question_id", "game_file", "task_name", "dataset_item_id", "datasetItemId"),
-    *("reference_example_id", "row_id", "scenario_id", "scenario", "task", "env_id", "uid"),
+    *("item_id", "question_id", "game_file", "task_name", "task_key", "task_hash"),
+    *("dataset_item_id", "reference_example_id", "row_id", "scenario_id", "scenario"),
+    *("task", "task_index", "question", "env_id", "uid"),
 )
 """Fields that name the task, the surest first; rollouts that share it form a group."""
 
@@ -138,9 +141,21 @@ def task_of(*parts: Mapping[str, Any]) -> str | None:
     parts = tuple(
         each for part in parts for each in (part, *(fields_of(part.get(name)) for name in NESTED))
     )
-    values = (part.get(name) for name in GROUPS for part in parts)
+    name = _first_name(part.get(name) for name in GROUPS for part in parts)
+    if name is None:  # the same names in other capitals
+        squeezed_parts = [{squeezed(key): part[key] for key in part} for part in parts]
+        name = _first_name(part.get(squeezed(name)) for name in GROUPS for part in squeezed_parts)
+    return name
+
+
+def _first_name(values: Iterator[Any]) -> str | None:
     names = (first_of(fields_of(v), ("id", *GROUPS, "name")) or v for v in values)
-    return next((as_text(name) for name in names if name not in (None, "", {}, [])), None)
+    name = next((as_text(name) for name in names if name not in (None, "", {}, [])), None)
+    return name if name is None or len(name) <= _MOST_NAME else words_of(name)
+
+
+_MOST_NAME = 200
+"""Characters of a name; of a longer one, such as a question, the first words and a digest stand."""
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -168,7 +183,26 @@ def _with_turn_rewards(
             parts = [list(islice(values, span)) for span in spans]
             pairs = zip(messages, map(_sum_of, parts), strict=True)
             return tuple([replace(m, reward=r) if m.is_answer else m for m, r in pairs]), {}
-    return messages, {_OTHER_LENGTH: 1} if num_turns > 1 and is_listed else {}
+    if num_turns > 1 and is_listed:
+        return messages, {_OTHER_LENGTH: 1}
+    return _with_own_rewards(messages), {}
+
+
+def _with_own_rewards(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return messages with the rewards that they have themselves, or what followed them has."""
+    rewards: dict[int, float] = {}
+    last: int | None = None
+    for number, message in enumerate(messages):
+        last = number if message.is_answer else last
+        reward = message.source.get("reward")
+        if last is not None and isinstance(reward, int | float):
+            given = as_number(reward, "a message's reward") or 0.0
+            rewards[last] = rewards.get(last, 0.0) + given
+    if not rewards:
+        return messages
+    return tuple(
+        [replace(m, reward=rewards[n]) if n in rewards else m for n, m in enumerate(messages)]
+    )
 
 
 _OTHER_LENGTH = "list of rewards with another length than the turns: no turn has a reward"

@@ -39,6 +39,9 @@ _UNSEEN = frozenset(
 _WHOLE = "tool_call_metadata.model_response.choices.0.message"
 """The answer of the model with all its calls; some logs are without it."""
 
+_WORDS = ("message", "think")
+"""Older actions that are no call."""
+
 _NO_ARGUMENTS = frozenset(
     {"action", "source", "id", "timestamp", "message", "cause", "thought", "hidden", "blocking"}
     | {"llm_metrics", "tool_call_metadata", "is_confirmed", "confirmation_state", "action_risk"}
@@ -150,7 +153,9 @@ class Events:
             self._see(USER, parts if urls else content, event)
         else:
             response = as_text(field_at(event, "tool_call_metadata.model_response.id"))
-            has_all = bool(field_at(event, _WHOLE))  # the event of its first call, too
+            has_all = bool(
+                field_at(event, f"{_WHOLE}.tool_calls")
+            )  # the event of its first call, too
             if response not in self._answers or not has_all:
                 self._answer(_action(kind, values, event), response)
 
@@ -202,10 +207,10 @@ def _call(name: str, arguments: Any) -> ToolCall:
 def _action(kind: str, values: Mapping[str, Any], event: Mapping[str, Any]) -> Message:
     """Return an older action: the whole answer of the model if the event has it."""
     whole = field_at(event, _WHOLE)
-    if isinstance(whole, Mapping):
+    if isinstance(whole, Mapping) and (whole.get("tool_calls") or kind in _WORDS):
         raw = {"role": "assistant", **fields_of(whole)}
         return replace(chat_message(raw, "model_response"), source=dict(event))
-    thought = values.get("thought")
+    thought = values.get("thought") or fields_of(whole).get("content")
     thought = text_of_content(
         field_at(thought, "text") if isinstance(thought, Mapping) else thought
     )

@@ -52,6 +52,7 @@ _ANSWERS_WITHIN = ("choices", "candidates", "output", "messages", "message", "co
 ASIDE = (
     *(f"{name}.*.content.*.data" for name in LISTS),  # what a model's server has encrypted
     *(f"{name}.*.parts.*.state" for name in LISTS),
+    *(f"{name}.*.name" for name in LISTS),
     *(f"{name}.*.toolInvocations.*.state" for name in LISTS),
     *(f"{name}.*.parts.*.toolInvocation.state" for name in LISTS),
 )

@@ -55,11 +55,13 @@ def read_pieces(
 def _read(piece: LogPiece, options: ImportOptions) -> PieceRead:
     assert piece.block is not None, "a piece is read once"
     row, rules, tally = format_named(piece.format), rules_of(options), Tally(options=options)
+    path, names = piece.file.place.path, options.names
+    records = records_of_block(piece.file.path, piece.block, options.record_bytes)
     trajectories = (
         imported
-        for record in records_of_block(piece.file.path, piece.block, options.record_bytes)
+        for record in records
         for imported in trajectories_of_record(
-            renamed(record, options.names, tally.columns), piece.file, row, rules, tally
+            renamed(record, names, path, tally.columns), piece.file, row, rules, tally
         )
     )
     return PieceRead(batch=one_batch(trajectories), tally=tally)

@@ -1,6 +1,6 @@
 """Read a log in batches: its large files in pieces, by several processes."""
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -19,9 +19,11 @@ from graphcredit.collector.importers.reading import (
 )
 from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
+from graphcredit.collector.importers.rules.judged import refuse_unmatched
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.rules.relative import is_relative, threshold_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
+from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.workers.pool import WorkerPool, num_processors
 
 HELPED_BYTES = 32 << 20
@@ -50,6 +52,17 @@ def with_threshold(log: LogSource) -> LogSource:
     return replace(log, options=log.options.model_copy(update={"success": threshold}))
 
 
+def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory]) -> None:
+    """Raise InputError if `--verdicts` has none of a trajectory of a log, which is read for it."""
+
+    def has_others() -> bool:
+        with closing(read_batches(log, Tally(options=log.options))) as batches:
+            return any(made.verdict.judged_as for batch in batches for made in batch.entries)
+
+    if log.options.verdicts is not None:
+        refuse_unmatched(log.options.verdicts, first, has_others)
+
+
 def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:
     """Yield the trajectories of a log in its order, and tally everything else.
 
@@ -73,7 +86,8 @@ def _known_in_pieces(file: LogFile, log: LogSource, tally: Tally) -> Recognised 
     is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
     if not is_long or is_indented(file.path):
         return None
-    records = named(read_records(file.path, log.options.record_bytes), log.names, tally.columns)
+    records = read_records(file.path, log.options.record_bytes)
+    records = named(records, log.names, file.place.path, tally.columns)
     known = recognised(records, log)
     is_whole = known.format is None or known.format.gather or known.field is not None
     return None if is_whole else known

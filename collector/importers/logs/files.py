@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-from graphcredit.collector.importers.logs.json_text import parse_json_text
+from graphcredit.collector.importers.logs.json_text import parse_json_text, refuse_repeated_keys
 from graphcredit.store.errors import InputError
 
 COMPRESSIONS = (".gz", ".zst")
@@ -23,7 +23,7 @@ SUFFIXES = (
 """Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
 
 ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".zip")
-"""Files of other files."""
+"""Files of other files, which are named and not read."""
 
 _OF_DATASETS = {"dataset_info.json", "state.json"}
 """What `save_to_disk` of datasets writes beside its rows."""
@@ -116,6 +116,11 @@ def kind_of(path: Path) -> str:
     return Path(name).suffix
 
 
+def is_archive(path: Path) -> bool:
+    """Return whether a file is an archive of others, by its name."""
+    return path.name.lower().endswith(ARCHIVES)
+
+
 def stem_of(path: Path) -> str:
     """Return the name of a file without its suffixes of format and compression."""
     name = path.name
@@ -146,15 +151,17 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
     for folder, _, names in os.walk(source, onerror=unreadable.append):
         for name in names:
             path = Path(folder, name)
-            is_known = kind_of(path) in SUFFIXES or name.lower().endswith(ARCHIVES)
+            is_known = kind_of(path) in SUFFIXES or is_archive(path)
             is_of_dataset = name in _OF_DATASETS and set(names) >= _OF_DATASETS
             if not is_known or is_of_dataset or name.startswith("."):
                 continue
-            if path.is_file():
+            if path.is_file() and not is_archive(path):
                 files.append(path)
-            else:
-                reason = "it must be a file: found a link to nothing, a pipe or a device"
-                unreadable.append(OSError(errno.EINVAL, reason, str(path)))
+                continue
+            reason = "it must be a file: found a link to nothing, a pipe or a device"
+            if path.is_file():
+                reason = "it must be unpacked first: it is an archive"
+            unreadable.append(OSError(errno.EINVAL, reason, str(path)))
     return sorted(files), unreadable
 
 
@@ -165,8 +172,10 @@ def parsed(text: bytes) -> Any:
         if containers > MOST_CONTAINERS or text.count(b",") > MOST_VALUES:
             return too_many()
     try:
-        return parse_json_text(text)
-    except (ValueError, RecursionError) as error:
+        value = parse_json_text(text)
+        refuse_repeated_keys(text, value)
+        return value
+    except ValueError as error:
         return RowError(f"it must be JSON: {error}")
 
 

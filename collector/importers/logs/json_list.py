@@ -1,17 +1,19 @@
 """Read a long JSON text value by value, so that one value and a few megabytes are in memory."""
 
 import codecs
-import json
 import re
 from collections.abc import Callable, Iterator
+from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
 from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, too_long
+from graphcredit.collector.importers.logs.json_text import refuse_repeated_keys
+from graphcredit.store.files.parse import MAX_DEPTH, refuse_deep
 
 _CHUNK = 4 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"[-+.eE0-9]+")
-_decode = json.JSONDecoder().raw_decode
+_decode = JSONDecoder().raw_decode
 
 
 def list_items(read: Callable[[int], bytes], limit: int = MAX_RECORD_BYTES) -> Iterator[Any]:
@@ -82,18 +84,22 @@ class _Text:
         while True:
             try:
                 value, end = _decode(self._text, self._at)
-            except json.JSONDecodeError as error:
+            except JSONDecodeError as error:
                 if self._is_whole or not self._is_cut(error):
                     raise self._error(error.msg, error.pos) from None
+            except RecursionError:
+                raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
             else:
                 # `1.` at the end of what is in memory may be a part of `1.5`.
                 behind = self._text[end : end + 3]
                 if self._is_whole or len(behind) == 3 or _NUMBER.sub("", behind):
-                    self._at = end
+                    text, self._at = self._text[self._at : end], end
+                    refuse_deep(value)
+                    refuse_repeated_keys(text.encode("utf-8", "surrogatepass"), value)
                     return value
             self._read_on()
 
-    def _is_cut(self, error: json.JSONDecodeError) -> bool:
+    def _is_cut(self, error: JSONDecodeError) -> bool:
         """Return whether the end of what is in memory may be why a value cannot be read."""
         is_near_end = error.pos > len(self._text) - 16
         return is_near_end or error.msg.startswith("Unterminated string")

@@ -2,26 +2,80 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
 import orjson
 
+from graphcredit.store.files.parse import MAX_DEPTH, parse_json, refuse_deep
+
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_MANY_DIGITS = b"0" * 19
+"""No shorter whole number is beyond 64 bits."""
+
+_WHOLE_NUMBER = re.compile(rb'(?<![\d.eE+"-])-?\d{19,}(?![\d.eE"])')
+
 
 def parse_json_text(text: bytes | str) -> Any:
-    """Return the value of a JSON text; whole numbers beyond 64 bits become floats.
+    """Return the value of a JSON text, with all digits of whole numbers.
 
     Python's reader takes what the strict one refuses: NaN, halves of surrogate pairs, a byte order
-    mark.
+    mark. The strict one makes floats of whole numbers beyond 64 bits.
 
     Raises:
-        ValueError: It is no JSON.
-        RecursionError: It is nested too deep.
+        ValueError: It is no JSON, or is nested deeper than `MAX_DEPTH`.
     """
+    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     try:
-        return orjson.loads(text)
+        value = orjson.loads(data)
     except orjson.JSONDecodeError:
-        return json.loads(text)
+        return parse_json(text)
+    if _MANY_DIGITS in data.translate(_DIGITS) and _WHOLE_NUMBER.search(data):
+        return parse_json(text)
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        refuse_deep(value)
+    return value
+
+
+def refuse_repeated_keys(text: bytes, value: object) -> None:
+    """Raise ValueError if an object has a key twice in the JSON text of a value: one would be lost.
+
+    All colons outside strings stand between a key and its value, so they are counted.
+    """
+    unescaped = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if b"".join(unescaped.split(b'"')[::2]).count(b":") != _num_keys(value):
+        json.loads(text, object_pairs_hook=_once)
+        raise ValueError("an object must have each of its keys once")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise ValueError(f"an object must have each of its keys once: it has {name!r} twice")
+        fields[name] = value
+    return fields
+
+
+def _num_keys(value: object) -> int:
+    """Return how many keys all objects in a value have together."""
+    num, level = 0, [value]
+    while level:
+        inner: list[Any] = []
+        for each in level:
+            if type(each) is dict:
+                fields = cast("dict[str, Any]", each)
+                num += len(fields)
+                inner += [item for item in fields.values() if type(item) in _NESTED]
+            elif type(each) is list:
+                items = cast("list[Any]", each)
+                inner += [item for item in items if type(item) in _NESTED]
+        level = inner
+    return num
+
+
+_NESTED = frozenset({dict, list})
 
 
 def strict_json(value: object) -> str:

@@ -1,32 +1,47 @@
 """Fields of records under other names: what `--columns` says of them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from graphcredit.collector.importers.logs.files import Record, RowError
+from graphcredit.collector.importers.logs.places import is_path_term, path_rule
 
 Names = Mapping[str, str]
 """The name that a reader knows, to the field of the log: a name, or a path such as `info.task`."""
 
 
-def named(records: Iterator[Record], names: Names, met: set[str]) -> Iterator[Record]:
+def named(records: Iterator[Record], names: Names, path: str, met: set[str]) -> Iterator[Record]:
     """Yield records whose fields have other names."""
     for record in records:
-        yield renamed(record, names, met)
+        yield renamed(record, names, path, met)
 
 
-def renamed(record: Record, names: Names, met: set[str]) -> Record:
+def renamed(record: Record, names: Names, path: str, met: set[str]) -> Record:
     """Return a record whose fields have other names, also those of objects in its lists.
 
     Args:
         record: The record.
         names: What its fields are to be called.
+        path: Of its file, for names that are a part of it.
         met: Fields of `names` that records had so far; those of this one are added.
     """
     if not names or isinstance(record.value, RowError):
         return record
-    value = _renamed(record.value, names, met)
-    return Record(path=record.path, place=record.place, value=value, share=record.share)
+    parts = names_in_path(names, path)
+    met.update(names[name] for name in parts)
+    value = _renamed(record.value, {k: v for k, v in names.items() if not is_path_term(v)}, met)
+    if parts and isinstance(value, list) and value and isinstance(value[0], Mapping):
+        value = {"messages" if "role" in value[0] else "steps": value}
+    if parts and isinstance(value, Mapping):
+        value = {**cast("Mapping[str, Any]", value), **parts}
+    return replace(record, value=value)
+
+
+def names_in_path(names: Names, path: str) -> dict[str, str]:
+    """Return the names that a part of a path is called, and that part."""
+    parts = {name: path_rule(field)(path) for name, field in names.items() if is_path_term(field)}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _renamed(value: Any, names: Names, met: set[str]) -> Any:

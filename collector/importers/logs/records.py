@@ -183,7 +183,7 @@ def _each(
             yield Record(path=path, place=f"{noun} {number}", value=item, share=share)
     except RowError as error:
         yield Record(path=path, place=f"{noun} {number + 1}", value=error, share=1.0)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         reason = _DAMAGED[noun] if number else "it must be JSON: {}"
         place = f"{noun} {number + 1}" if number else ""
         yield Record(path=path, place=place, value=RowError(reason.format(error)), share=1.0)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.parts import (
     CALL,
     RESULT,
@@ -13,10 +14,11 @@ from graphcredit.collector.importers.messages.parts import (
     Piece,
     pieces_of,
 )
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, ToolCall
 from graphcredit.collector.importers.messages.shapes import openai_call, tool_call
 from graphcredit.collector.importers.messages.values import (
     as_list,
+    canonical_text,
     fields_of,
     first_of,
     parse_json,
@@ -34,6 +36,17 @@ _CALLS = (
     *("tool_calls", "toolCalls", "function_call", "functionCall", "tool_call"),
     "invalid_tool_calls",
 )
+
+_TOOLS = ("tool_name", "toolName", "tool", "function_name")
+_INPUTS = (
+    *("tool_input", "toolInput", "tool_args", "tool_arguments", "input", "args", "arguments"),
+    *("parameters", "params"),
+)
+_OUTPUTS = (
+    *("tool_output", "toolOutput", "tool_result", "tool_response", "observation", "output"),
+    "result",
+)
+"""Fields of a message that has the call of a tool, and perhaps its result, beside its text."""
 
 
 def split_thinking(text: str) -> tuple[str, str]:
@@ -80,8 +93,26 @@ def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[
                     piece._replace(text=text, said=piece.text),
                 ]
             break
+    if (call := call_beside(raw)) is not None:
+        output = first_of(raw, _OUTPUTS)
+        said = [piece for piece in pieces if piece.kind != TEXT or piece.text != output]
+        results = [] if output is None else [Piece(RESULT, text_of_content(output))]
+        return [*said, Piece(CALL, call=call), *results]
     calls = [] if any(piece.kind == RESULT for piece in pieces) else list(_finished(raw, what))
     return _once([*calls, *pieces], list(_calls(raw, what)))
+
+
+def call_beside(raw: Mapping[str, Any], *names: str) -> ToolCall | None:
+    """Return the call that a message has in fields of its own, as some logs of coding agents.
+
+    Args:
+        raw: The message.
+        names: Further fields that may name the tool.
+    """
+    name, arguments = first_of(raw, (*_TOOLS, *names)), first_of(raw, _INPUTS)
+    if not isinstance(name, str) or not name or arguments is None or any(map(raw.get, _CALLS)):
+        return None
+    return ToolCall(name, canonical_text(arguments) or "{}")
 
 
 def _once(pieces: list[Piece], calls: list[Piece]) -> list[Piece]:

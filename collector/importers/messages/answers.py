@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphcredit.collector.importers.messages.roles import is_call_role
+from graphcredit.collector.importers.messages.roles import ROLES, is_call_role
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     TOOL,
@@ -129,7 +129,9 @@ def _id_of(message: Message) -> str | None:
 def _is_part(message: Message) -> bool:
     """Return whether the end of a message is a call or reasoning alone, and no whole message."""
     last = sources_of(message)[-1]
-    return is_call_role(last) or ("role" not in last and (is_call(last) or is_thought(last)))
+    role = last.get("role")
+    is_whole = isinstance(role, str) and role in ROLES
+    return is_call_role(last) or (not is_whole and (is_call(last) or is_thought(last)))
 
 
 def _with(answer: Message, message: Message) -> Message:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.answer_fields import (
+    call_beside,
     plain_answer,
     split_thinking,
     with_fields,
@@ -32,6 +33,7 @@ from graphcredit.collector.importers.messages.rollout import (
     SYSTEM,
     TOOL,
     Message,
+    ToolCall,
 )
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -128,7 +130,9 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
     content = content_of(raw)
     if isinstance(content, str) and role != ASSISTANT:
         text = _without_id(content) if role == TOOL else content
-        return [Message(role=role, text=text, is_context=is_context, source=source)]
+        result = Message(role=role, text=text, is_context=is_context, source=source)
+        call = call_beside(raw, "name") if role == TOOL else None
+        return [result] if call is None else [_called(call, source, is_context), result]
     pieces = [Piece(TEXT, content)] if isinstance(content, str) else list(pieces_of(content))
     is_data = role == TOOL and not any(piece.kind == RESULT for piece in pieces)
     if is_data or (isinstance(content, Mapping) and any(piece.is_unread for piece in pieces)):
@@ -139,6 +143,14 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
     if CALLS_TEXT in raw:
         messages[0].calls_text = raw[CALLS_TEXT]
     return messages
+
+
+def _called(call: ToolCall, source: Mapping[str, Any], is_context: bool) -> Message:
+    """Return the call that a log has in the message of its result."""
+    source = {name: each for name, each in source.items() if name not in ("role", "content")}
+    return Message(
+        role=ASSISTANT, text="", tool_calls=(call,), is_context=is_context, source=source
+    )
 
 
 def _without_id(result: str) -> str:

@@ -51,8 +51,14 @@ def role_of(raw: Mapping[str, Any]) -> str | None:
 
 
 def _agent(raw: Mapping[str, Any]) -> str | None:
-    """Return the role of a message of AutoGen, whose source is the user or the name of an agent."""
-    source, kind = raw.get("source"), raw.get("type")
+    """Return the role of a message whose role or source is the name of an agent.
+
+    AutoGen has it as the source of a text, its logs of several agents as the role: `WebSurfer`,
+    `Orchestrator (thought)`.
+    """
+    role, source, kind = raw.get("role"), raw.get("source"), raw.get("type")
+    if isinstance(role, str) and isinstance(raw.get("content"), str):
+        return ASSISTANT if role[:1].isupper() else None
     if not (isinstance(source, str) and isinstance(kind, str) and kind.endswith("TextMessage")):
         return None
     return ROLES.get(source.lower(), ASSISTANT)
@@ -77,7 +83,7 @@ def opened(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a message without the object around it, and a call that is a message as one.
 
     LangChain has the fields in `data`, or in `kwargs` beside the path of a class; coding agents
-    have them in `message`, ADK and ChatGPT have `parts` in `content`.
+    have them in `message`, ADK has `parts` in `content`.
     """
     inner = raw.get("message")
     if isinstance(inner, Mapping) and "role" in inner:

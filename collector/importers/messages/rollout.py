@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from graphcredit.collector.importers.logs.places import NOWHERE, Place
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
@@ -162,6 +163,8 @@ class LoggedRollout:
     is_steps: bool = False
     """Whether the log is one of steps: each has its own reward, and messages after the last one
     show the state that it led to."""
+    place: Place = NOWHERE
+    """Where it was read."""
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
     """Columns of the steps that the log has as the store does, checked: a value for each turn."""
 
@@ -213,6 +216,13 @@ class Turn:
 
     seen: tuple[Message, ...]
     message: Message
+    heard: tuple[Message, ...] = ()
+    """Where several agents speak: what was said before `seen`, since this agent last spoke."""
+
+    @property
+    def prompt(self) -> tuple[Message, ...]:
+        """What its agent has seen since it last spoke, without system messages."""
+        return tuple([m for m in (*self.heard, *self.seen) if m.role != SYSTEM])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -237,7 +247,49 @@ def turns_of(messages: tuple[Message, ...]) -> Turns:
             seen = []
         else:
             seen.append(message)
-    return Turns(turns=tuple(turns), after=tuple(seen))
+    return Turns(turns=tuple(_with_others(turns)), after=tuple(seen))
+
+
+_SPEAKERS = ("name", "agent", "agent_name", "sender", "speaker")
+
+
+def agent_of(message: Message) -> str | None:
+    """Return who speaks, where a message of the policy says so."""
+    names = (message.source.get(name) for name in _SPEAKERS)
+    tools = {call.name for call in message.tool_calls}
+    name = next((n for n in names if isinstance(n, str) and n and n not in tools), None)
+    role = message.source.get("role")
+    if name is None and isinstance(role, str) and role[:1].isupper():
+        return role.partition(" (")[0]
+    return name
+
+
+def _with_others(turns: list[Turn]) -> list[Turn]:
+    """Return turns in which each of several agents has heard what the others said."""
+    agents = [agent_of(turn.message) for turn in turns]
+    if len(set(agents)) < 2:
+        return turns
+    last: dict[str | None, int] = {}
+    for number, (turn, agent) in enumerate(zip(turns, agents, strict=True)):
+        between = turns[last.get(agent, -1) + 1 : number]
+        turn.heard = tuple(m for each in between for m in (*each.seen, _said(each.message)))
+        last[agent] = number
+    return turns
+
+
+def _said(message: Message) -> Message:
+    """Return an answer of one agent as another one hears it."""
+    text = message.text or "\n".join(map(str, message.tool_calls))
+    return replace(message, role=USER, text=f"{agent_of(message) or ASSISTANT}: {text}")
+
+
+def only_agent(rollout: LoggedRollout, name: str) -> LoggedRollout:
+    """Return a rollout whose steps are those of one agent: what others say is what it hears."""
+    messages = (
+        message if not message.is_answer or agent_of(message) == name else _said(message)
+        for message in rollout.messages
+    )
+    return replace(rollout, messages=tuple(messages), columns={})
 
 
 def text_of(messages: tuple[Message, ...], *, system: bool = False) -> str:
@@ -262,5 +314,10 @@ def prompt_name(messages: tuple[Message, ...]) -> str:
     turns = turns_of(messages)
     prompt = turns.turns[0].seen if turns.turns else turns.after
     content = json.dumps([(message.role, message.text) for message in prompt])
-    words = " ".join(text_of(prompt).split())[:48].rstrip()
-    return f"{words}{NO_WORDS}{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    return words_of(text_of(prompt), content)
+
+
+def words_of(text: str, content: str | None = None) -> str:
+    """Return the first words of a text, and a digest of it or of other content."""
+    words = " ".join(text.split())[:48].rstrip()
+    return f"{words}{NO_WORDS}{hashlib.sha256((content or text).encode()).hexdigest()[:12]}"

@@ -111,7 +111,7 @@ def parse_json(text: str) -> Any:
         return None
     try:
         return parse_json_text(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 

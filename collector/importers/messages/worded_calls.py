@@ -18,9 +18,11 @@ from graphcredit.collector.importers.messages.values import (
     parse_json,
 )
 
-OPEN = "<tool_call>"
+OPEN, _OPEN_FUNCTION = "<tool_call>", "<function="
 """What a call in a text begins with."""
+
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)", re.DOTALL)
+_BARE = re.compile(r"(<function=[^>\s]+>.*?</function>)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 _RESULT = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>\s*", re.DOTALL)
@@ -32,7 +34,8 @@ def opened_words(message: Message) -> Message:
     A text with a call that cannot be read stays as it is.
     """
     if message.role == ASSISTANT:
-        return _with_calls(message) if OPEN in message.text else message
+        has_calls = OPEN in message.text or _OPEN_FUNCTION in message.text
+        return _with_calls(message) if has_calls else message
     is_result = message.role in (TOOL, USER) and message.text.startswith("<tool_response>")
     if not is_result or _RESULT.sub("", message.text):
         return message
@@ -42,11 +45,12 @@ def opened_words(message: Message) -> Message:
 def _with_calls(message: Message) -> Message:
     if message.tool_calls:
         return message
-    calls = [_call(text) for text in _CALL.findall(message.text)]
+    marked = _CALL if OPEN in message.text else _BARE
+    calls = [_call(text) for text in marked.findall(message.text)]
     sound = tuple(call for call in calls if call is not None)
-    if len(sound) < len(calls):
+    if len(sound) < len(calls) or not calls:
         return message
-    words = _CALL.sub("", message.text).strip()
+    words = marked.sub("", message.text).strip()
     said = message.said or message.text
     return replace(message, text=words, tool_calls=sound, calls_text=message.text, said=said)
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from graphcredit.collector.importers.messages.rollout import LoggedRollout, Turns, prompt_name
+from graphcredit.collector.importers.logs.places import is_path_term, path_rule
+from graphcredit.collector.importers.messages.rollout import (
+    NO_WORDS,
+    LoggedRollout,
+    Turns,
+    prompt_name,
+)
 from graphcredit.collector.importers.messages.values import (
     NESTED,
     RecordError,
@@ -22,7 +28,11 @@ from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.rules.relative import is_relative
 from graphcredit.collector.importers.rules.scores import ScoreRule, score_rule
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
-from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of
+from graphcredit.collector.importers.rules.verdicts import (
+    Verdicts,
+    verdicts_of,
+    with_verdict,
+)
 from graphcredit.store.errors import OptionError
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -51,8 +61,8 @@ class Verdict:
     """None if neither the log nor the rule says so."""
     by: str
     """What decided, for the report."""
-    judged_as: str | None = None
-    """The id that it has in the file of `--verdicts`."""
+    judged_as: tuple[str, str] | None = None
+    """The field of the ids in the file of verdicts, and its id there."""
 
 
 _NO_VERDICT = Verdict(success=None, by="nothing")
@@ -72,6 +82,8 @@ RewardRule = Callable[[LoggedRollout, Turns], list[float]]
 class Rules:
     """What the options decide, ready for use."""
 
+    names: Mapping[str, str]
+    """What `--columns` says."""
     state: StateRule
     verdicts: Verdicts | None
     success: SuccessRule
@@ -81,15 +93,39 @@ class Rules:
     score: ScoreRule
     is_reward_chosen: bool
     """Whether the reward is a sum of named ones, in place of the log's own."""
+    is_by_turns: bool
+    """Whether each turn has its reward."""
+    agent: str | None
+    """The agent whose steps are taken; all by default."""
     decided: frozenset[str]
     """Columns that an option decides, also where a log has them as the store does."""
     run: str | None
     iteration: int | None
 
+    def judged(self, rollout: LoggedRollout) -> tuple[LoggedRollout, tuple[str, str] | None]:
+        """Return a rollout with the verdict that a file has of it, and by which id.
+
+        Files beside a log judge rollouts of which the log says nothing, or no more than zero.
+        """
+        if self.verdicts is not None:
+            return self.verdicts.judged(rollout)
+        if rollout.success is None and not rollout.reward:
+            for path in rollout.place.verdicts:
+                verdicts = verdicts_of(path)
+                judged, by = verdicts.judged(rollout)
+                if verdicts.alone is not None:
+                    judged = with_verdict(rollout, verdicts.alone)
+                    by = ("", "") if rollout.place.is_only else None
+                if by is not None:
+                    return judged, (path.name, by[1])
+        return rollout, None
+
     def grouped_by(self, rollout: LoggedRollout, name: str) -> str:
         """Return the field of a record that names a group, or what else does."""
-        if self.group_option == "prompt" or not (rollout.group or rollout.task):
-            return BY_PROMPT if self.group_option in ("auto", "prompt") else self.group_option
+        if self.group_option == "auto" and not (rollout.group or rollout.task):
+            return rollout.place.task_by if is_by_path(rollout) else BY_PROMPT
+        if self.group_option == "prompt":
+            return BY_PROMPT
         if self.group_option not in ("auto", "task"):
             return self.group_option
         labels = labels_of(rollout.record).items()
@@ -127,6 +163,7 @@ def rules_of(options: ImportOptions) -> Rules:
         OptionError: One is not a rule.
     """
     return Rules(
+        names=options.names,
         state=state_rule(options.state, options.decimals),
         verdicts=None if options.verdicts is None else verdicts_of(options.verdicts),
         success=success_rule(options.success),
@@ -135,6 +172,8 @@ def rules_of(options: ImportOptions) -> Rules:
         reward=reward_rule(options.reward),
         score=score_rule(options.score),
         is_reward_chosen=options.reward not in ("end", "turns"),
+        is_by_turns=options.reward == "turns",
+        agent=options.agent,
         decided=frozenset(
             column
             for option, columns in _DECIDES.items()
@@ -222,17 +261,52 @@ def _number_at(rollout: LoggedRollout, name: str) -> float | None:
     return as_number(field_at(rollout.record, name), name)
 
 
+def is_by_path(rollout: LoggedRollout) -> bool:
+    """Return whether names of files make the groups: the record has neither task nor prompt."""
+    has_place = rollout.place.task is not None
+    return has_place and (rollout.is_steps or prompt_name(rollout.messages)[:2] == NO_WORDS)
+
+
 def group_rule(text: str) -> GroupRule:
-    """Return the rule that `--group` names: auto, task, prompt, or a field."""
-    match text:
-        case "auto":
-            return lambda r: r.group or r.task or prompt_name(r.messages)
+    """Return the rule that `--group` names: auto, or task, prompt, parts of the path, fields.
+
+    Raises:
+        OptionError: A part of the path is none.
+    """
+    if text == "auto":
+        return lambda r: (
+            r.group
+            or r.task
+            or ((r.place.task or "") if is_by_path(r) else prompt_name(r.messages))
+        )
+    rules = [_group_term(term, text) for term in group_terms(text)]
+    return lambda r: "+".join([rule(r) for rule in rules])
+
+
+def group_terms(text: str) -> list[str]:
+    """Return the terms that `+` joins; one in the pattern of a path is a part of it."""
+    terms: list[str] = []
+    for part in text.split("+"):
+        before = terms[-1] if terms else ""
+        is_open = before.startswith("path:") and before.count("(") > before.count(")")
+        if terms and (is_open or not part):
+            terms[-1] += f"+{part}"
+        else:
+            terms.append(part.strip())
+    return terms
+
+
+def _group_term(term: str, text: str) -> GroupRule:
+    if is_path_term(term):
+        part = path_rule(term)
+        return lambda r: _named(part(r.place.path), text, term)
+    match term:
         case "task":
-            return lambda r: _named(r.task, "task", "the task")
+            return lambda r: _named(r.task, text, "the task")
         case "prompt":
             return lambda r: prompt_name(r.messages)
         case _:
-            return lambda r: _named(as_text(field_at(r.record, text)), text, text)
+            return lambda r: _named(as_text(field_at(r.record, term)), text, term)
 
 
 def _named(value: str | None, option: str, what: str) -> str:

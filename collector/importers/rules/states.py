@@ -1,6 +1,5 @@
 """The rules of `--state`: the part of a rollout that identifies the state of each step."""
 
-import hashlib
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,14 +8,12 @@ from dataclasses import dataclass
 from graphcredit.collector.importers.messages.rollout import SYSTEM, TOOL, Message, Turn, text_of
 from graphcredit.collector.importers.messages.values import as_text, field_at, parse_json
 from graphcredit.collector.states.calls import Move, visits_of
+from graphcredit.collector.states.content import TextSet
 from graphcredit.collector.states.table import is_tool_rule, tool_rule
 from graphcredit.store.errors import OptionError
 
 NOTHING_SEEN = "(nothing)"
 """The state of a policy that has seen no text at all."""
-
-_SHOWN_CHARACTERS = 200
-"""Characters of a result that `results` shows; a digest stands for the rest."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +104,7 @@ def last_seen(turns: Sequence[Turn]) -> list[str]:
     texts: list[str] = []
     for turn in turns:
         named = turn.seen[-1].state if turn.seen else None
-        text = text_of(turn.seen) if named is None else named
+        text = text_of(turn.prompt) if named is None else named
         texts.append(text or (texts[-1] if texts else NOTHING_SEEN))
     return texts
 
@@ -136,20 +133,14 @@ def _results(turns: Sequence[Turn]) -> States:
     """
     if any(turn.message.tool_calls for turn in turns):
         return States(texts=tuple(tool_rule("results")(visits_of(_moves(turns)))))
-    results: set[str] = set()
+    results = TextSet()
     texts: list[str] = []
     for index, (turn, last) in enumerate(zip(turns, last_seen(turns), strict=True)):
-        if index:
-            results |= {_shortened(m.text) for m in turn.seen if m.role != SYSTEM and m.text}
-        texts.append("\n".join(sorted(results)) or last)
+        for message in turn.seen if index else ():
+            if message.role != SYSTEM and message.text:
+                results.add(message.text)
+        texts.append(str(results) or last)
     return States(texts=tuple(texts))
-
-
-def _shortened(text: str) -> str:
-    """Return a text that identifies a result, and does not grow with it."""
-    if len(text) <= _SHOWN_CHARACTERS:
-        return text
-    return f"{text[:_SHOWN_CHARACTERS]}… #{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _window(turns: Sequence[Turn], length: int) -> States:

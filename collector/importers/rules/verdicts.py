@@ -1,15 +1,24 @@
-"""Verdicts in another file: `--verdicts`, a report of SWE-bench or a table of ids and scores."""
+"""Verdicts in other files: a report of SWE-bench, a table of ids and scores, or one score alone."""
 
-import json
-import re
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.logs.files import LINES, decompressed, kind_of
+from graphcredit.collector.importers.logs.files import (
+    LINES,
+    MAX_RECORD_BYTES,
+    Record,
+    RowError,
+    decompressed,
+    kind_of,
+    stem_of,
+)
+from graphcredit.collector.importers.logs.json_list import list_items, values
+from graphcredit.collector.importers.logs.jsonl import BEFORE_JSON
+from graphcredit.collector.importers.logs.places import TRIES, names_of_path, squeezed
 from graphcredit.collector.importers.logs.records import sound_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.messages.values import (
@@ -18,143 +27,296 @@ from graphcredit.collector.importers.messages.values import (
     as_text,
     as_verdict,
     fields_of,
-    first_of,
 )
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, PathError
 
 IDS = (
-    *("trajectory_id", "rollout_id", "trial_id", "session_id", "conversation_id", "episode_id"),
-    *("uuid", "run_id", "instance_id", "task_id", "problem_id", "example_id", "question_id", "id"),
-    *("trajectory", "episode", "instance", "task", "name"),
+    *("trajectory_id", "traj_id", "rollout_id", "trial_id", "session_id", "conversation_id"),
+    *("episode_id", "uuid", "run_id", "session", "conversation", "file", "file_name", "file_path"),
+    *("path", "log", "name", "trajectory", "rollout", "episode", "id", "key", "instance_id"),
+    *("task_id", "problem_id", "example_id", "question_id", "sample_id", "instance", "task"),
 )
-"""Fields that name what a verdict is about, the most particular first."""
+"""Fields that name what a verdict is about, the most particular first, in any capitals."""
 
 SCORES = (
-    *("resolved", "success", "is_success", "solved", "passed", "correct", "is_correct"),
+    *("resolved", "success", "is_success", "solved", "passed", "correct", "is_correct", "won"),
     *("score", "reward", "grade", "total_reward", "final_score", "verdict", "value", "result"),
+    "outcome",
 )
-"""Fields that may have a verdict."""
+"""Fields that may have a verdict, the first one that has one decides."""
 
 NAME = "verdict"
 """The score under which rules of success and rewards know the number of a verdict."""
 
+KEYS = "the keys of an object"
+"""Stands for the field of the ids, where an object has ids as keys."""
+
+TEXTS = (".txt", "")
+"""Kinds of files that hold one number or word."""
+
+SUFFIXES = (*TEXTS[:1], ".json", *LINES, ".csv", ".tsv", ".parquet")
+"""Files of a folder of verdicts."""
+
 _MOST_IDS = 1_000_000
 """Each process that reads a log has them in memory, by about 200 bytes each."""
 
-_NOT_SPACE = re.compile(r"\S")
+_MOST_TEXT = 1_000
+"""Bytes of a file that is one number or word."""
+
+_SCORES = {squeezed(name): rank for rank, name in enumerate(SCORES)}
+ID_NAMES = {squeezed(name): rank for rank, name in enumerate(IDS)}
+"""Names of ids as `squeezed` has them, with their places in the order."""
+
+_FILES = ID_NAMES["file"]
+"""Names before it are of one trajectory; those behind may be of a task."""
+
+_TASKS = tuple(map(squeezed, ("task", "task_id", "instance_id", "instance", "problem_id", "name")))
 _NESTED = ("info", "metadata", "meta", "instance", "extra_info")
 _REPORTS = ("report", "test_result")
 _FAILED = ("unresolved_ids", "unresolved", "empty_patch_ids", "no_generation")
 _UNJUDGED = ("error_ids", "incomplete_ids")
 """Lists of SWE-bench's report: ids that no test has judged."""
 
+Verdict = bool | float
+"""Whether it succeeded, or a score."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Verdicts:
-    """What a file says of trajectories."""
+    """What files say of trajectories."""
 
-    by_id: Mapping[str, bool | float]
-    """A verdict, or a score."""
+    by_field: Mapping[str, Mapping[str, Verdict]]
+    """Each field that names what the verdicts are about, to these names and their verdicts."""
+    scores: tuple[str, ...]
+    """The fields that the verdicts were taken from."""
+    alone: Verdict | None = None
+    """The verdict of a file that has one, and names nothing that it is about."""
 
-    def judged(self, rollout: LoggedRollout) -> tuple[LoggedRollout, str | None]:
-        """Return a rollout with its verdict in place of the log's, and the id that it has there.
+    def judged(self, rollout: LoggedRollout) -> tuple[LoggedRollout, tuple[str, str] | None]:
+        """Return a rollout with its verdict in place of the log's, and the field and id it is by.
 
         A rollout without a verdict is returned as it is.
         """
-        name = next((name for name in _names(rollout) if name in self.by_id), None)
-        if name is None:
-            return rollout, None
-        verdict = self.by_id[name]
-        rewards = {**rollout.rewards, NAME: float(verdict)}
-        success = verdict if isinstance(verdict, bool) else None
-        judged = replace(rollout, reward=float(verdict), success=success, rewards=rewards)
-        return judged, name
+        for name in dict.fromkeys(_names(rollout)):
+            for ids, verdicts in self.by_field.items():
+                if name in verdicts:
+                    return with_verdict(rollout, verdicts[name]), (ids, name)
+        return rollout, None
+
+    def sentence(self, *fields: str) -> str:
+        """Return which fields were taken for ids, all by default, and which for verdicts."""
+        quoted = [name if " " in name else f"`{name}`" for name in fields or self.by_field]
+        scores = "`, `".join(self.scores)
+        return f"ids: {', '.join(quoted)}" + f"; verdicts: `{scores}`" * bool(scores)
+
+
+def with_verdict(rollout: LoggedRollout, verdict: Verdict) -> LoggedRollout:
+    """Return a rollout that a verdict judges in place of the log's."""
+    rewards = {**rollout.rewards, NAME: float(verdict)}
+    success = verdict if isinstance(verdict, bool) else None
+    return replace(rollout, reward=float(verdict), success=success, rewards=rewards)
 
 
 def _names(rollout: LoggedRollout) -> Iterator[str]:
     """Yield the names of a rollout, the most particular first."""
     if rollout.trajectory_id:
         yield rollout.trajectory_id
-    parts = [rollout.record, *(fields_of(rollout.record.get(name)) for name in _NESTED)]
-    for name in IDS:
-        for part in parts:
-            value = part.get(name)
-            if isinstance(value, str | int):
-                yield str(value)
-    yield from filter(None, (rollout.label, rollout.task, rollout.group))
+    found: dict[int, list[str]] = {}
+    tries: list[str] = []
+    for part in (rollout.record, *(fields_of(rollout.record.get(name)) for name in _NESTED)):
+        for name, value in part.items():
+            if isinstance(value, str | int) and not isinstance(value, bool):
+                short_name = squeezed(name)
+                if short_name in ID_NAMES:
+                    found.setdefault(ID_NAMES[short_name], []).append(str(value))
+                tries += [str(value)] * (short_name in TRIES)
+    ranks = sorted(found)
+    yield from (name for rank in ranks if rank < _FILES for name in found[rank])
+    tasks = [name for name in (rollout.task, rollout.group, rollout.place.task) if name]
+    tasks += [name for rank in ranks if rank > _FILES for name in found[rank]]
+    tries += rollout.place.tries
+    yield from (f"{task}:{number}" for task in tasks for number in tries)
+    yield from names_of_path(rollout.place.absolute)
+    yield from (name for rank in ranks if rank >= _FILES for name in found[rank])
+    yield from filter(None, (rollout.label, *tasks))
 
 
-@lru_cache(maxsize=1)
+@dataclass(slots=True)
+class _Table:
+    """Verdicts while they are read."""
+
+    by_field: dict[str, dict[str, Verdict]] = field(default_factory=dict[str, dict[str, Verdict]])
+    twice: dict[str, str] = field(default_factory=dict[str, str])
+    """Fields of which one name has two verdicts, and where."""
+    scores: dict[str, None] = field(default_factory=dict[str, None])
+    alone: list[Verdict] = field(default_factory=list[Verdict])
+    num_ids: int = 0
+
+    def add(self, ids: Mapping[str, str], score: str, verdict: Verdict, where: str) -> None:
+        """Add a verdict.
+
+        Raises:
+            RecordError: There are too many.
+        """
+        self.scores.update({score: None} if score else {})
+        for name, text in ids.items():
+            if name in self.twice:
+                continue
+            known = self.by_field.setdefault(name, {})
+            if known.setdefault(text, verdict) != verdict:
+                self.twice[name] = f"{where}: {text} must have one verdict: it has two"
+                self.num_ids -= len(self.by_field.pop(name))
+        self.num_ids = sum(map(len, self.by_field.values()))
+        if self.num_ids > _MOST_IDS:
+            raise RecordError(
+                f"a file of verdicts must have at most {_MOST_IDS:,} ids: this one has "
+                "more. Cut it and the log into parts, and import these one by one"
+            )
+
+
+@lru_cache(maxsize=64)
 def verdicts_of(path: Path) -> Verdicts:
-    """Return the verdicts of a file: JSON, JSONL, CSV or a table.
+    """Return the verdicts of a file, or of all files of a folder: JSON, JSONL, CSV, text, tables.
 
     Raises:
         PathError: There is no such file.
-        InputError: It has no verdicts.
+        InputError: It has no verdicts, or cannot be read.
     """
-    by_id: dict[str, bool | float] = {}
-    for record in sound_records(path, "--verdicts"):
+    table = _Table()
+    if not path.exists():
+        raise PathError(f"--verdicts must be a file or a folder: there is none at {path}")
+    for file in _files(path) if path.is_dir() else (path,):
+        _read(file, path if path.is_dir() else path.parent, table)
+    if not table.by_field and table.twice:
+        raise InputError(next(iter(table.twice.values())))
+    order = sorted(table.by_field, key=lambda name: ID_NAMES.get(squeezed(name), -1))
+    if not order:
+        raise InputError(
+            f"{path} must have verdicts: resolved_ids, an object of ids and scores, rows with an "
+            f"id ({', '.join(IDS)}) and a score ({', '.join(SCORES)}), or one number or word alone"
+        )
+    return Verdicts(
+        by_field={name: table.by_field[name] for name in order},
+        scores=tuple(table.scores),
+        alone=table.alone[0] if len(table.alone) == 1 else None,
+    )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for where, _, names in os.walk(folder):
+        yield from (Path(where, name) for name in sorted(names) if kind_of(Path(name)) in SUFFIXES)
+
+
+def _read(path: Path, root: Path, table: _Table) -> None:
+    """Add the verdicts of a file to a table."""
+    for record in _records(path):
+        if isinstance(record.value, RowError):
+            raise InputError(f"{record.where}: {record.value}")
         try:
-            for name, verdict in _of_value(record.value):
-                if by_id.setdefault(name, verdict) != verdict:
-                    raise RecordError(f"{name} must have one verdict: it has two")
-                if len(by_id) > _MOST_IDS:
-                    raise RecordError(
-                        f"a file of verdicts must have at most {_MOST_IDS:,} ids: this one has "
-                        "more. Cut it and the log into parts, and import these one by one"
-                    )
+            for ids, score, verdict in _of_value(record.value, path, root):
+                table.add(ids, score, verdict, record.where)
+                if _ALONE in ids:
+                    table.alone.append(verdict)
         except RecordError as error:
             raise InputError(f"{record.where}: {error}") from None
-        except RecursionError:
-            raise InputError(f"{record.where}: it must be nested less deep") from None
-    _refuse_named_twice(path)
-    if not by_id:
-        raise InputError(
-            f"{path} must have verdicts: resolved_ids, an object of ids and scores, or rows with "
-            f"an id ({', '.join(IDS)}) and a score ({', '.join(SCORES)})"
-        )
-    return Verdicts(by_id)
 
 
-def _refuse_named_twice(path: Path) -> None:
-    """Raise InputError if an object of a JSON file has two values of one name: readers keep one."""
-    if kind_of(path) not in (".json", *LINES):
-        return
+def _records(path: Path) -> Iterator[Record]:
+    """Yield the records of a file, of which a few megabytes are in memory."""
+    kind = kind_of(path)
+    if kind in TEXTS:
+        with path.open("rb") as file:
+            text = file.read(_MOST_TEXT + 1).decode(errors="replace").strip()
+        yield Record(path=path, place="", value=text, share=1.0)
+    elif kind in (".json", *LINES):
+        yield from _json_records(path)
+    else:
+        yield from sound_records(path, "--verdicts")
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        for name, value in pairs:
-            if fields.setdefault(name, value) != value:
-                raise InputError(f"{path}: {name} must have one value in an object: it has two")
-        return fields
 
+def _json_records(path: Path) -> Iterator[Record]:
+    """Yield the items of a JSON list, or values that follow one another."""
     with path.open("rb") as raw:
-        text = decompressed(raw, path).read().decode(errors="replace").lstrip("\ufeff")
-    decoder, at = json.JSONDecoder(object_pairs_hook=once), 0
-    with suppress(json.JSONDecodeError):  # A reader takes other texts than JSON too.
-        while (begin := _NOT_SPACE.search(text, at)) is not None:
-            at = decoder.raw_decode(text, begin.start())[1]
+        begin = decompressed(raw, path).read(_MOST_TEXT).lstrip(BEFORE_JSON)
+        raw.seek(0)
+        stream = decompressed(raw, path)
+        is_list = begin.startswith(b"[")
+        items = (list_items if is_list else values)(stream.read, MAX_RECORD_BYTES)
+        number, noun = 0, "item" if is_list else "object"
+        try:
+            for number, value in enumerate(items, start=1):
+                is_first = number == 1 and not is_list
+                place = "" if is_first else f"{noun} {number}"
+                yield Record(path=path, place=place, value=value, share=1.0)
+        except ValueError as error:
+            reason = RowError(f"it must be JSON: {error}")
+            yield Record(path=path, place=f"{noun} {number + 1}", value=reason, share=1.0)
 
 
-def _of_value(value: object) -> Iterator[tuple[str, bool | float]]:
+_ALONE = "the folder"
+"""Stands for the field of the ids, where a file has one verdict alone: it is of its folder."""
+
+_Found = tuple[Mapping[str, str], str, Verdict]
+"""Ids by field, the field of the verdict, and the verdict."""
+
+
+def _of_value(value: object, path: Path, root: Path) -> Iterator[_Found]:
+    """Yield the verdicts of a record; one that names nothing is of its file and folder."""
+    found = list(_named(value))
+    yield from found
+    if found or isinstance(value, list):
+        return
+    row = fields_of(value)
+    score, verdict = _score_of(row) if row else ("", _verdict(value))
+    if verdict is None:
+        return
+    place = path.parent.relative_to(root) / stem_of(path)
+    ids = {_ALONE: path.parent.absolute().as_posix(), "the file": place.as_posix()}
+    folder = place.parent.as_posix()
+    yield ids | ({"the folder's name": folder} if folder != "." else {}), score, verdict
+
+
+def _named(value: object) -> Iterator[_Found]:
+    """Yield the verdicts of a value that names what they are about."""
     row = fields_of(value)
     if isinstance(row.get("resolved_ids", row.get("resolved")), list):
-        yield from _of_report(row)
-    elif (name := as_text(first_of(row, IDS))) is not None and (
-        verdict := _verdict(_score_of(row, _only_other(row)))
-    ) is not None:
-        yield name, verdict
-    elif isinstance(value, list):
-        for item in cast("list[Any]", value):
-            yield from _of_value(item)
-    else:
-        parts = [p for p in row.values() if isinstance(p, Mapping | list) and _verdict(p) is None]
-        if inner := [each for part in parts for each in _of_value(part)]:
-            yield from inner  # of an object around them
+        yield from (({KEYS: name}, "", verdict) for name, verdict in _of_report(row))
+        return
+    if ids := _ids_of(row):
+        score, verdict = _score_of(row)
+        if verdict is None:
+            score, verdict = _only_other(row)
+        if verdict is not None:
+            yield ids, score, verdict
             return
+    if isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from _named(item)
+        return
+    parts = [p for p in row.values() if isinstance(p, Mapping | list) and _inner(p) is None]
+    if inner := [each for part in parts for each in _named(part)]:
+        yield from inner  # of an object around them
+    elif not any(squeezed(name) in _SCORES for name in row):
         for name, part in row.items():
             if (verdict := _verdict(part)) is not None:
-                yield name, verdict
+                yield {KEYS: name}, "", verdict
+
+
+def _ids_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a row that may name what it is about, and a task with its try."""
+    texts = {
+        name: as_text(value) or ""
+        for name, value in row.items()
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    }
+    ids = {
+        name: text.removeprefix("./") for name, text in texts.items() if squeezed(name) in ID_NAMES
+    }
+    task = next((name for name in ids if squeezed(name) in _TASKS), None)
+    number = next((name for name in texts if squeezed(name) in TRIES), None)
+    if task is not None and number is not None and number != task:
+        ids[f"{task}+{number}"] = f"{ids[task]}:{texts[number]}"
+    return ids
 
 
 def _of_report(report: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -175,22 +337,33 @@ def _of_report(report: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     yield from ((name, False) for name in sorted(failed - unjudged))
 
 
-def _score_of(row: Mapping[str, Any], other: Any = None) -> Any:
-    """Return the score of a row, or of a report in it; else another value."""
-    score = first_of(row, SCORES)
-    if score is not None and not isinstance(score, Mapping | list):
-        return score
+def _score_of(row: Mapping[str, Any]) -> tuple[str, Verdict | None]:
+    """Return the field of a row, or of a report in it, that has its verdict, and the verdict."""
+    names = sorted((n for n in row if squeezed(n) in _SCORES), key=lambda n: _SCORES[squeezed(n)])
+    wrong: RecordError | None = None
+    for name in names:
+        try:
+            if (verdict := _verdict(row[name])) is not None:
+                return name, verdict
+        except RecordError as error:
+            wrong = wrong or error
+    if wrong is not None:
+        raise wrong
     inner = next((fields_of(row[name]) for name in _REPORTS if name in row), None)
-    return other if inner is None else _score_of(inner)
+    return ("", None) if inner is None else _score_of(inner)
 
 
-def _only_other(row: Mapping[str, Any]) -> Any:
-    """Return the value beside the id, in a table of two columns."""
-    others = [value for name, value in row.items() if name not in IDS]
-    return others[0] if len(others) == 1 else None
+def _only_other(row: Mapping[str, Any]) -> tuple[str, Verdict | None]:
+    """Return the field beside the id, in a table of two columns."""
+    others = [name for name in row if squeezed(name) not in ID_NAMES]
+    return (others[0], _verdict(row[others[0]])) if len(others) == 1 else ("", None)
 
 
-def _verdict(value: object) -> bool | float | None:
+def _inner(value: object) -> Verdict | None:
+    return _score_of(fields_of(value))[1]
+
+
+def _verdict(value: object) -> Verdict | None:
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -198,7 +371,7 @@ def _verdict(value: object) -> bool | float | None:
     if isinstance(value, str):
         verdict = as_verdict(value)
         return _score_in(value) if verdict is None else verdict
-    return _verdict(_score_of(fields_of(value))) if isinstance(value, Mapping) else None
+    return _inner(value) if isinstance(value, Mapping) else None
 
 
 def _score_in(text: str) -> float | None:

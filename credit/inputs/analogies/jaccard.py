@@ -7,7 +7,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise, ranges
+from graphcredit.credit.steps.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    distinct_pairs,
+    factorise,
+    ranges,
+)
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""
@@ -34,6 +41,12 @@ class Sets:
         """Return the sets of the nodes that are kept, [num_nodes]; others have the empty set."""
         own = is_kept[self.node]
         return Sets(node=self.node[own], code=self.code[own])
+
+
+def sets_of(node: Ints, code: Ints) -> Sets:
+    """Return the distinct pairs of a node and a code, in ascending order."""
+    node, code = distinct_pairs(node, code)
+    return Sets(node=node, code=code)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,6 +27,7 @@ from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 
 
 def novelty(
@@ -69,7 +70,7 @@ def novelty(
     ):
         values += np.bincount(node, (1.0 + seen) ** -2, len(values))
     last = steps.trajectory_start[1:] - 1
-    is_end = terminated.take(pa.array(steps.row[last])).to_numpy().astype(bool)
+    is_end = numpy_of(terminated.take(arrow_of(steps.row[last])))
     values[nodes.target_of_step[last[is_end & ~steps.is_success[last]]]] = 0.0
     return values
 
@@ -97,7 +98,7 @@ def _words(
     """Yield nodes, each with how many visits of its group's states show one of its words."""
     visits = _visits(steps, nodes)
     known = np.flatnonzero(is_asked & (nodes.text_of_node >= 0))
-    asked = texts.take(pa.array(known))
+    asked = texts.take(arrow_of(known))
     for part in text_slices(asked, np.searchsorted(known, nodes.node_start)):
         of_part = slice(part.start, part.stop)
         node, thing = _things(asked[of_part], known[of_part])
@@ -115,8 +116,8 @@ def _things(texts: pa.Array, nodes: Ints) -> tuple[Ints, Ints]:
     plain = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"[^\pL\pN_]+", " "))
     split = pc.utf8_split_whitespace(plain)
     words = encode(pa.chunked_array([pc.list_flatten(split)]))
-    is_word = pc.not_equal(words.texts, "").to_numpy(zero_copy_only=False)[words.code]
-    node = nodes[pc.list_parent_indices(split).to_numpy()][is_word]
+    is_word = (numpy_of(pc.binary_length(words.texts)) > 0)[words.code]
+    node = nodes[numpy_of(pc.list_parent_indices(split))][is_word]
     code = words.code[is_word]
     is_pair = node[1:] == node[:-1]
     pair, _, _ = factorise_pairs(code[:-1][is_pair], code[1:][is_pair])

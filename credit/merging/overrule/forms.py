@@ -10,6 +10,7 @@ from graphcredit.credit.merging.overrule.apply import find
 from graphcredit.credit.merging.rules import Rule, normalise
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.nodes import Nodes
+from graphcredit.store.parquet.numbers import array_of, numpy_of
 from graphcredit.store.state_rules.file import StateRules
 
 _BETWEEN = "\x1f"
@@ -76,12 +77,12 @@ def forms_of(
         left, kept, touched = [raw[code] for code in key.tolist()], [""] * len(key), ()
     else:
         left, kept, touched = _overruled(overrule, list(kinds), raw, key, times)
-    code, forms = normalise(pa.array(left, pa.large_string()), rules)
-    kept_coded = pa.array(["", *kept], pa.large_string()).dictionary_encode()
+    code, forms = normalise(array_of(left, pa.large_string()), rules)
+    kept_coded = array_of(["", *kept], pa.large_string()).dictionary_encode()
     return Forms(
         key=key,
         code=code,
-        kept=kept_coded.indices.to_numpy().astype(np.int64)[1:],
+        kept=numpy_of(kept_coded.indices).astype(np.int64)[1:],
         kind_of_group=kind_of_group,
         num_texts=len(texts),
         texts=forms,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from graphcredit.credit.merging.candidates import Candidates
 from graphcredit.credit.merging.segments.observations import Observations, observe
 from graphcredit.credit.steps.arrays import Ints, factorise
+from graphcredit.store.parquet.numbers import arrow_of
 
 _OBSERVATIONS = 10_000
 """Enough to learn from; groups are taken whole."""
@@ -66,7 +66,7 @@ def _groups(candidates: Candidates) -> Iterator[_Group]:
     order = np.argsort(every.group, kind="stable")
     starts = np.searchsorted(every.group[order], np.arange(len(nodes.goal_of_group) + 1))
     first_step = np.searchsorted(nodes.group_of_step, np.arange(len(nodes.goal_of_group)))
-    tasks = steps.task_texts.take(pa.array(steps.task[first_step])).to_pylist()
+    tasks = steps.task_texts.take(arrow_of(steps.task[first_step])).to_pylist()
     marks = [hashlib.blake2b(task.encode(), digest_size=16).digest() for task in tasks]
     form = candidates.form_of(nodes)
     room = 1.0
@@ -91,7 +91,7 @@ def _groups(candidates: Candidates) -> Iterator[_Group]:
                 is_valid=every.is_valid[rows],
                 outcome=every.outcome[rows],
             ),
-            actions=steps.action_texts.take(pa.array(taken[is_end:])).to_pylist(),
+            actions=steps.action_texts.take(arrow_of(taken[is_end:])).to_pylist(),
         )
         room -= one.weight
         yield one

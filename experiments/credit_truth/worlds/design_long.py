@@ -122,8 +122,7 @@ def pipeline() -> World:
         if (step in gates) != (action in spoils):
             return {}
         chance = 1.0 if spoilt else spoils.get(action, 0.0)
-        after = {(step + 1, True): chance, (step + 1, False): 1.0 - chance}
-        return {state: share for state, share in after.items() if share}
+        return {(step + 1, True): chance, (step + 1, False): 1.0 - chance}
 
     return enumerate_world(
         name="pipeline",
@@ -147,8 +146,7 @@ def inbox() -> World:
         if not mode:
             return {(action, 0, False): 1.0}
         chance = 1.0 if missed else misses[mode] if step % 8 == 0 else 0.0
-        after = {(mode, step + 1, True): chance, (mode, step + 1, False): 1.0 - chance}
-        return {state: share for state, share in after.items() if share}
+        return {(mode, step + 1, True): chance, (mode, step + 1, False): 1.0 - chance}
 
     return enumerate_world(
         name="inbox",

@@ -180,8 +180,6 @@ ROWS: dict[str, tuple[object, str]] = {
     ),
     "codex": ({"type": "session_meta", "payload": {"id": "c"}}, "rollout-2026.jsonl"),
     "gemini-cli": ({"sessionId": "s", "projectHash": "p"}, "session-2026.jsonl"),
-    "copilot": ({"requests": [{"message": {"text": "q"}, "response": [{"value": "a"}]}]}, "c.json"),
-    "chatgpt": ({"mapping": {"r": {"message": None}}, "current_node": "r"}, "conversations.json"),
     "smolagents": (
         {"step_number": 1, "model_output": "I look.", "observations": "a.py"},
         "steps.json",

@@ -249,7 +249,7 @@ def test_a_bad_file_is_named_and_the_others_are_imported(
     write(log)
     (log / "a.jsonl").write_bytes(ROW)
     (log / "z.jsonl").write_bytes(ROW.replace(b"gone", b"went"))
-    report = import_log(log, tmp_path / "store", ImportOptions())
+    report = import_log(log, tmp_path / "store", ImportOptions(drop_equal=True))
     assert report.num_trajectories == 2
     named = [row.where for row in report.bad_rows] + list(report.other_files)
     assert any("bad." in name for name in named)

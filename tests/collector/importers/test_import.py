@@ -42,13 +42,32 @@ def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(tmp_path: 
     assert len(steps_of(store)) == 2 * 3
 
 
-def test_equal_rows_of_one_file_are_rollouts_and_those_of_two_files_copies(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("more", "drop_equal", "number"),
+    [
+        ({}, False, 4),
+        ({}, True, 2),
+        ({"session_id": "s-1", "task_id": "9f86d081-84c7-4b1e-8f2a-0c6d1f2e3a4b"}, False, 4),
+        ({"created_at": "2026-01-01T00:00:00Z"}, False, 2),
+        ({"response_id": "resp_68b1f0c2a9d3"}, False, 2),
+    ],
+)
+def test_equal_rows_are_attempts_unless_an_id_or_a_time_says_that_two_files_have_one(
+    more: dict[str, Any], drop_equal: bool, number: int, tmp_path: Path
+):
+    row = {**WALKS[0], **more}
     for name in ("all", "effective"):
-        write_lines(tmp_path / "log" / name / "w.jsonl", WALKS[0], WALKS[0])
-    report = imported(tmp_path / "log", tmp_path / "store")
-    assert report.num_trajectories == 2
-    assert report.left_out == {"copy of a trajectory that was read before": 2}
-    assert imported(tmp_path / "log", tmp_path / "store").num_already_there == 2
+        write_lines(tmp_path / "log" / name / "w.jsonl", row, row)
+        write_lines(tmp_path / "single" / name / "w.jsonl", {**row, "trial": None})
+    report = imported(tmp_path / "log", tmp_path / "store", drop_equal=drop_equal)
+    assert report.num_trajectories == number
+    assert sum(report.left_out.values()) == 4 - number
+    assert any("2 trajectories equal to one" in note for note in report.notes) is (number == 4)
+    again = imported(tmp_path / "log", tmp_path / "store", drop_equal=drop_equal)
+    assert (again.num_trajectories, again.num_already_there) == (0, number)
+    imported(tmp_path / "single", tmp_path / "s", drop_equal=drop_equal)
+    ids = {row["trajectory_id"] for row in steps_of(tmp_path / "s")}
+    assert ids == ({"all/w", "effective/w"} if number == 4 else {"all/w"})
 
 
 def test_trajectories_without_a_verdict_are_not_written_twice(tmp_path: Path):
@@ -133,7 +152,7 @@ def test_compressed_logs(tmp_path: Path):
     (packed / "a.jsonl.gz").write_bytes(gzip.compress(plain))
     (packed / "b.jsonl.zst").write_bytes(pa.compress(plain, "zstd", asbytes=True))
     (packed / "c.json.gz").write_bytes(gzip.compress(json.dumps(WALKS).encode()))
-    report = imported(packed, tmp_path / "store")
+    report = imported(packed, tmp_path / "store", drop_equal=True)
     assert (report.num_records, report.num_trajectories) == (9, 3)
     assert report.left_out == {"copy of a trajectory that was read before": 6}
 

@@ -129,8 +129,16 @@ def row(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
                 ),
                 said("user", "<tool_response>\na hall\n</tool_response>"),
                 said("assistant", '<tool_call>{"name": "go", "arguments": {"to": "x"}}'),
+                said("user", "<tool_response>\nnow\n</tool_response>"),
+                said(
+                    "assistant", "hm<function=look>\n<parameter=at>\n1\n</parameter>\n</function>"
+                ),
             ],
-            [("q", 'look({"at": "1"})', "hm"), ("a hall", 'go({"to": "x"})', None)],
+            [
+                ("q", 'look({"at": "1"})', "hm"),
+                ("a hall", 'go({"to": "x"})', None),
+                ("now", 'look({"at": "1"})', "hm"),
+            ],
         ),
         (  # no call: the text stays
             [said("user", "q"), said("assistant", "<tool_call>look</tool_call>")],

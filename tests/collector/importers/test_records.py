@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 from graphcredit.collector.importers.logs import json_list, jsonl, records
 from graphcredit.collector.importers.logs.files import RowError
 from graphcredit.collector.importers.logs.json_list import list_items
-from graphcredit.collector.importers.logs.json_text import content_digest, strict_json
+from graphcredit.collector.importers.logs.json_text import (
+    content_digest,
+    parse_json_text,
+    refuse_repeated_keys,
+    strict_json,
+)
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.parse import MAX_DEPTH
 from tests.collector.importers.logs import WALKS, said, write_json, write_lines
 from tests.collector.importers.read_back import imported, steps_of
 
@@ -136,7 +142,7 @@ def test_numbers_and_texts_that_json_lacks():
 
 def test_deep_values_are_read_and_written(tmp_path: Path):
     deep: Any = "end"
-    for _ in range(400):
+    for _ in range(MAX_DEPTH - 3):
         deep = [deep]
     row = {**WALKS[0], "messages": [said("user", "hall", deep=deep), said("assistant", "go")]}
     assert imported(write_lines(tmp_path / "w.jsonl", row), tmp_path / "store").num_bad_rows == 0
@@ -149,6 +155,54 @@ def test_a_line_that_is_nested_too_deep_is_a_bad_row(tmp_path: Path):
     first, second = read_records(log)
     assert isinstance(first.value, RowError)
     assert second.value == WALKS[0]
+
+
+TEXTS = st.text(st.sampled_from('a":\\{}[],é\ud83d \n0'), max_size=6)
+TREES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(value=TREES, is_ascii=st.booleans(), indent=st.sampled_from([None, 1]), gap=TEXTS)
+def test_a_key_is_missed_where_it_is_there_twice_and_nowhere_else(
+    value: Any, is_ascii: bool, indent: int | None, gap: str
+):
+    text = json.dumps(
+        {gap: value, "rest": [value]},
+        ensure_ascii=is_ascii,
+        indent=indent,
+        separators=(",", " : "),
+    )
+    data = text.encode("utf-8", "surrogatepass")
+    parsed = parse_json_text(data)
+    assert parsed == {gap: value, "rest": [value]}
+    refuse_repeated_keys(data, parsed)
+    twice = b'{"x":[{"rest":' + data + b',"\\u0072est" :0}]}'
+    with pytest.raises(ValueError, match="'rest' twice"):
+        refuse_repeated_keys(twice, parse_json_text(twice))
+
+
+def test_a_row_with_a_key_twice_is_a_bad_row(tmp_path: Path):
+    row = json.dumps({**WALKS[0], "reward": 0})
+    log = write_lines(tmp_path / "w.jsonl", row[:-1] + ', "reward": 1}', WALKS[1])
+    first, second = read_records(log)
+    assert "must have each of its keys once: it has 'reward' twice" in str(first.value)
+    assert second.value == WALKS[1]
+
+
+@given(number=st.integers(-(2**70), 2**70) | st.integers(2**63 - 2, 2**64 + 2))
+def test_whole_numbers_keep_their_digits(number: int):
+    text = json.dumps({"id": number, "seen": [0.00012345678901234567, str(number), -1.5e300]})
+    assert parse_json_text(text) == parse_json_text(text.encode()) == json.loads(text)
+
+
+def test_ids_beyond_64_bits_are_told_apart(tmp_path: Path):
+    ids = [12345678901234567890123, 12345678901234567890124, -(2**63) - 1]
+    rows = [{**WALKS[0], "task_id": number} for number in ids]
+    assert imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "s").num_bad_rows == 0
+    assert {row["task_id"] for row in steps_of(tmp_path / "s")} == set(map(str, ids))
 
 
 @pytest.mark.parametrize("name", ["w.json", "w.jsonl", "w.json.gz", "w.jsonl.zst"])

@@ -32,6 +32,19 @@ def test_a_first_row_that_failed_does_not_hide_the_others(first: Any, tmp_path: 
     assert report.bad_rows[0].where == f"{log}, line 1"
 
 
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.TGZ", "a.zip"])
+def test_an_archive_is_named_and_not_read(name: str, tmp_path: Path):
+    write_lines(tmp_path / "log" / "w.jsonl", *WALKS)
+    (tmp_path / "log" / name).write_bytes(b"packed")
+    report = imported(tmp_path / "log", tmp_path / "store")
+    assert (report.num_trajectories, report.num_bad_rows) == (3, 1)
+    (bad,) = report.bad_rows
+    assert bad.where == str(tmp_path / "log" / name)
+    assert bad.reason == "it must be unpacked first: it is an archive"
+    with pytest.raises(InputError, match="must be unpacked first: it is an archive"):
+        imported(tmp_path / "log" / name, tmp_path / "other")
+
+
 def test_a_rollout_without_messages_is_left_out_and_counted(tmp_path: Path):
     failed = {"task_id": 1, "reward": 0.0, "info": {"error": "…"}, "traj": [], "trial": 2}
     report = imported(write_lines(tmp_path / "w.jsonl", *WALKS, failed), tmp_path / "store")

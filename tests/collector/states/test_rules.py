@@ -146,3 +146,20 @@ def test_ids_of_calls_and_times_never_matter(rule: str, calls: list[Call], numbe
 def test_other_contents_stay_apart():
     assert content_of('{"id": 1}') != content_of('{"id": 2}')
     assert content_of("a  b\n") == content_of("a b") != content_of("b a")
+
+
+@pytest.mark.parametrize("rule", ["calls", "results", "effects:put"])
+def test_a_long_past_is_a_number_and_a_digest_in_whatever_order_it_was(rule: str):
+    def states(order: Sequence[int], *last: str) -> list[str]:
+        moves = [Move(action=f'put({{"at": "f{n}"}})', results=("x" * 90 + str(n),)) for n in order]
+        ends = [Move(action=action, results=(action,)) for action in last]
+        return tool_rule(rule)(visits_of([*moves, *ends, Move(action="Done.")]))
+
+    up, down = states(range(2000)), states(range(1999, -1, -1))
+    assert max(map(len, up)) < 30_000
+    assert up[-1] == down[-1]
+    assert up[-1].startswith("2,000 in all #")
+    assert len({*up, states(range(2001))[-1]}) == 2002
+    one, two = 'put({"at": "f1", "to": "a"})', 'put({"at": "f1", "to": "b"})'
+    pair = [states(range(2000), *order)[-1] for order in ((one, two), (two, one))]
+    assert (pair[0] == pair[1]) == (rule != "effects:put")  # both are about f1

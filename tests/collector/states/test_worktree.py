@@ -38,6 +38,8 @@ TESTS = 'Bash({"command": "cd src && pytest -q tests 2>&1 | tail -3"})'
         (('bash({"command": "cat > n.py <<\'EOF\'\\nrm all.py\\nEOF"})',), ["wrote n.py"]),
         (('bash({"command": "echo hi >> log.txt 2>/dev/null"})',), ["wrote log.txt"]),
         (("I look.\n\n```bash\ncat m.py\n```",), ["read m.py"]),
+        (("I expect speed -> better when a > b in notes.txt",), ["(nothing yet)"]),
+        (("<tool>\n<name>look</name>\n</tool>",), ["(nothing yet)"]),
         (("open m.py 12", "edit 1:2\nx = 1\nend_of_edit"), ["read m.py", "wrote m.py"]),
         (("python run.py", "ls -F", "find_file m.py src"), ["(nothing yet)"]),
     ],

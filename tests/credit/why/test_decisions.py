@@ -16,8 +16,9 @@ from graphcredit.credit.why.decisions import (
     decision_of,
     decisions,
     decisions_of_task,
+    ranked,
 )
-from graphcredit.credit.why.sentences import coded, gap_of, link, sentence, trust
+from graphcredit.credit.why.sentences import coded, link, sentence, trust
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.outcomes import are_graded
 from tests.cli.in_process import run
@@ -58,7 +59,23 @@ def test_a_decision_is_compared_with_those_who_were_there_and_never_did_it(tmp_p
     assert (opened.num_took, opened.took, opened.num_others, opened.others) == (4, 1.0, 1, 0.0)
     assert (slept.num_took, slept.trajectory_id, slept.won) == (1, slept.trajectory_id, False)
     assert left.gain > 0 > slept.gain
-    assert [each.weight for each in shown] == sorted((e.weight for e in shown), reverse=True)
+    assert (left.error, left.instead) == (pytest.approx(1 / 3), "right")  # 2 · (4/6 · 2/6) / 4
+    assert left.weight == pytest.approx(0.5 - 2 / 3)
+
+
+def test_what_is_sure_comes_first_and_what_lost_has_its_share(tmp_path: Path):
+    """12 of 12 against 0 of 12 is beyond chance; 2 of 2 against 1 of 2 is not."""
+    walks = [("hall left room open", True)] * 12 + [("hall right cellar wait", False)] * 12
+    few = [("attic up roof open", True)] * 2 + [("attic down", True), ("attic down", False)]
+    told = ranked(store_of(tmp_path / "store", [*walks, *few]), most=9)
+    assert [(each.action, each.is_chance) for each in told.decisions[:2]] == [
+        ("right", False),
+        ("left", False),
+    ]
+    assert {each.action for each in told.decisions[2:]} == {"up", "down"}
+    assert all(each.is_chance for each in told.decisions[2:])
+    assert (told.num_sure, told.num_compared) == (2, 4)
+    assert "beyond" in trust(told.decisions[0])
 
 
 def test_all_numbers_are_those_of_the_steps(tmp_path: Path):
@@ -79,7 +96,8 @@ def test_all_numbers_are_those_of_the_steps(tmp_path: Path):
 
 
 def test_a_good_step_is_shown_by_a_rollout_that_failed_all_the_same(tmp_path: Path):
-    left = next(d for d in decisions(store_of(tmp_path / "store"), most=9) if d.action == "left")
+    shown = decisions(store_of(tmp_path / "store"), most=9)
+    left = next(each for each in shown if (each.state, each.action) == ("hall", "left"))
     assert not left.won
     assert sentence(left).endswith(
         f"This rollout failed all the same, ending at step {left.num_steps - 1}."
@@ -119,7 +137,7 @@ def test_equal_returns_are_no_scores(tmp_path: Path):
 
 def test_a_notebook_shows_ids_as_code():
     told = Decisions((replace(EXAMPLE, trajectory_id="![x](y) <img>"),))
-    assert told._repr_markdown_().startswith("1. Step 26 of failed `![x](y) <img>`, `take")
+    assert told._repr_markdown_().startswith("1. Step 26 of failed `![x](y) <img>`: `take")
 
 
 def test_every_step_has_its_decision(tmp_path: Path):
@@ -127,7 +145,7 @@ def test_every_step_has_its_decision(tmp_path: Path):
     where: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t"}
     for each in decisions(store, most=9):
         place: dict[str, Any] = {"trajectory_id": each.trajectory_id, "step_index": each.step_index}
-        assert decision_of(store, **where, **place) == each
+        assert decision_of(store, **where, **place) == replace(each, is_chance=None)
     first = next(d for d in decisions(store, most=9) if d.action == "right")
     alone = decision_of(store, **where, trajectory_id=first.trajectory_id, step_index=99)
     assert alone is None
@@ -140,21 +158,24 @@ def test_what_all_did_is_compared_with_nothing(tmp_path: Path):
     place: dict[str, Any] = {"run_id": "imported", "iteration": 0, "task_id": "t", "step_index": 0}
     told = decision_of(store, **place, trajectory_id=one.trajectory_id)
     assert told is not None
-    assert "all 2 rollouts that were here did so: nothing to compare it with." in sentence(told)
+    assert "All 2 rollouts that were in this state did so: nothing to compare it" in sentence(told)
     assert not any("all the same" in sentence(replace(told, gain=g)) for g in (-1.0, 1.0))
 
 
 def test_scores_are_compared_as_means(tmp_path: Path):
     walks = [("hall left", False)] * 3 + [("hall right", False)] * 3
     store = store_of(tmp_path / "store", walks, scores=[0.8, 0.7, 0.6, 0.1, 0.2, 0.3])
-    first = decisions(store)[0]
+    first = next(each for each in decisions(store) if each.action == "left")
     assert (first.is_graded, first.action, first.took, first.others) == (
         True,
         "left",
         pytest.approx(0.7),
         pytest.approx(0.2),
     )
-    assert "earned 0.7 on average, 3 did something else and earned 0.2" in sentence(first)
+    said = sentence(first)
+    assert "earned 0.7 on average; 3 did something else, most often `right`, and earned 0.2" in said
+    # Σ within .04, in all .04 + .375 = .415: (.04 + .083) / 5 = .0246, · (1/3 + 1/3): √.0164 = .128
+    assert said.endswith("(+0.5 ± 0.26; among so many decisions, it may be chance).")
 
 
 EXAMPLE = ComparedDecision(
@@ -170,6 +191,8 @@ EXAMPLE = ComparedDecision(
     took=2 / 3,
     num_others=23,
     others=1 / 23,
+    error=0.15,
+    instead="go north",
     is_graded=False,
     goal_distance=3.0,
     next_goal_distance=2.0,
@@ -183,13 +206,13 @@ EXAMPLE = ComparedDecision(
 
 def test_a_rollout_with_a_score_is_not_called_failed():
     scored = replace(EXAMPLE, is_graded=True, took=0.8, others=0.25, outcome=0.75)
-    assert sentence(scored) == (
-        "Step 26 of t:3 (earned 0.75), `take keycard`, 3 → 2 from the goal: 9 rollouts did so here "
-        "and earned 0.8 on average, 23 did something else and earned 0.25."
+    assert sentence(replace(scored, error=0.1)) == (
+        "Step 26 of t:3 (earned 0.75): `take keycard`. From the same state, 9 rollouts did so and "
+        "earned 0.8 on average; 23 did something else, most often `go north`, and earned 0.25 "
+        "(+0.55 ± 0.2)."
     )
-    assert "t:3 (won, earned 0.75), `take" in sentence(replace(scored, won=True))
-    few = sentence(replace(scored, num_took=2))
-    assert few.endswith("earned 0.25 (of few rollouts, so it may be chance).")
+    assert "t:3 (won, earned 0.75): `take" in sentence(replace(scored, won=True))
+    assert sentence(replace(scored, error=0.3)).endswith("(+0.55 ± 0.6, so it may be chance).")
 
 
 def test_backticks_of_a_log_do_not_end_the_code_of_markdown():
@@ -199,27 +222,21 @@ def test_backticks_of_a_log_do_not_end_the_code_of_markdown():
 
 
 def test_the_sentence_by_hand():
-    """Shares with a win and a failure added: 7/11 and 2/25; √(.0210 + .0029) = .155."""
-    error = (7 * 4 / 11**3 + 2 * 23 / 25**3) ** 0.5
-    assert gap_of(EXAMPLE) == (pytest.approx(7 / 11 - 2 / 25), pytest.approx(error))
     assert sentence(EXAMPLE) == (
-        "Step 26 of failed t:3, `take keycard`, 3 → 2 from the goal: 9 rollouts did so here and "
-        "67% won, 23 did something else and 4% won (+56 ± 31 points). This rollout failed all "
-        "the same, ending at step 41."
+        "Step 26 of failed t:3: `take keycard`. From the same state, 9 rollouts did so and 67% "
+        "won; 23 did something else, most often `go north`, and 4% won (+62 ± 30 points). "
+        "This rollout failed all the same, ending at step 41."
     )
-    few = replace(EXAMPLE, num_took=1, took=1.0, num_others=1, others=0.0)
-    assert "so it may be chance" in sentence(few)
-    assert (trust(EXAMPLE), trust(few)) == ("✓ beyond chance", "⚠ may be chance")
-    graded = replace(few, is_graded=True, num_others=2)
-    assert (trust(graded), trust(replace(few, others=None))) == (
-        "⚠ few rollouts",
-        "⚠ nothing to compare it with",
+    unsure = replace(EXAMPLE, is_chance=True)
+    assert "(+62 ± 30 points; among so many decisions, it may be chance)" in sentence(unsure)
+    assert (trust(EXAMPLE), trust(unsure), trust(replace(EXAMPLE, error=0.4))) == (
+        "✓ beyond chance",
+        "⚠ may be chance",
+        "⚠ may be chance",
     )
+    assert trust(replace(EXAMPLE, others=None)) == "⚠ nothing to compare it with"
     # What the others did says the opposite of the gain: no contradiction is put on top.
     assert "all the same" not in sentence(replace(EXAMPLE, took=0.0))
-    lost = replace(EXAMPLE, next_goal_distance=None)
-    assert ", 3 from the goal, to where nobody won any more: " in sentence(lost)
-    assert ", 3 from the goal, as its last step: " in sentence(replace(lost, num_steps=27))
     assert link(EXAMPLE) == (
         "/trajectory?run=games&iteration=3&task=t&trajectory=t%3A3&step=26&estimator=reach"
     )

@@ -42,12 +42,14 @@ from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.logs.json_text import content_digest
+from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
     field_at,
     fields_of,
+    first_of,
     is_unique,
     without,
 )
@@ -74,14 +76,19 @@ _APART = (
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record may be a call: it has a request and an answer, or messages."""
-    row = parsed_row(fields_of(value))
+    row = _row_of(value)
     is_call = is_exchange(row) or calls_within(row) is not None
     return is_call or chat_rows.is_row(value, path)
 
 
+def _row_of(value: object) -> Mapping[str, Any]:
+    """Return a record as a row, also if it is a list of messages."""
+    return {"messages": value} if is_chat(value) else parsed_row(fields_of(value))
+
+
 def is_log(sample: Sequence[Record]) -> bool:
     """Return whether rows are calls of conversations: a session has several, or messages grow."""
-    rows = [parsed_row(fields_of(record.value)) for record in sample]
+    rows = [_row_of(record.value) for record in sample]
     if any(is_exchange(row) or calls_within(row) for row in rows):
         return True
     groups = Groups()
@@ -93,11 +100,11 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     names, groups = Groups(), RecordGroups(limit)
     verdicts: dict[str, dict[str, Any]] = {}
     for record in records:
-        row = parsed_row(fields_of(record.value))
+        row = _row_of(record.value)
         record = replace(record, value=row) if row else record
         name = calls_within(row)
         if name is not None:
-            inner = [replace(record, value=parsed_row(fields_of(item))) for item in row[name]]
+            inner = [replace(record, value=_row_of(item)) for item in row[name]]
             yield from _together(inner, outer=without(row, (name,)))
         elif is_row(record.value, record.path):
             groups.add(names.add(row)[0], record)
@@ -133,8 +140,10 @@ def _together(records: list[Record], *, outer: Mapping[str, Any]) -> Iterator[Re
     if len(calls) > 1 and are_turns(calls) and _are_one(calls):
         chains, is_growing = [in_turn(read.rewarded())], True
     if not is_growing and not are_calls:
-        yield from path
-        return
+        if not _are_branches(chains):
+            yield from path
+            return
+        is_growing = True
     if chains and not read.has_prompts:
         yield replace(records[0], value=RowError(_NO_INPUT))
         return
@@ -232,6 +241,20 @@ def _call(record: Record, before: Record | None) -> ModelCall:
     )
     call = call_of(*exchange_of(row), facts_of(row))
     return replace(call, continues=is_next, source=record)
+
+
+def _are_branches(chains: Sequence[Chain]) -> bool:
+    """Return whether conversations are of one trace, begin alike, and are not judged apart."""
+    facts = [each for chain in chains for each in chain.facts]
+    traces = {first_of(each, ("trace_id", "traceId")) for each in facts}
+    starts = [chain.messages[: chain.num_given or 1] for chain in chains]
+    return (
+        len(chains) > 1
+        and len(traces) == 1
+        and None not in traces
+        and all(is_same(start[0], starts[0][0]) for start in starts)
+        and all(len({str(each.get(name)) for each in facts}) == 1 for name in _APART)
+    )
 
 
 def _is_apart(chain: Chain, main: Chain) -> bool:

@@ -45,7 +45,9 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     groups = RecordGroups(limit)
     for record in records:
         line = fields_of(record.value)
-        if isinstance(record.value, RowError) or ("projectHash" in line and "messages" in line):
+        if isinstance(record.value, RowError):
+            yield record
+        elif "projectHash" in line and "messages" in line:
             yield _sorted(record, line)
         else:
             groups.add("lines", record)

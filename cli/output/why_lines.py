@@ -1,0 +1,113 @@
+"""The lines of `graphcredit why`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from graphcredit.credit.why.decisions import ComparedDecision
+from graphcredit.credit.why.finding_words import words
+from graphcredit.credit.why.findings import Finding, Findings
+from graphcredit.credit.why.pooled import PooledDecision
+from graphcredit.credit.why.report import WhyReport
+from graphcredit.credit.why.sentences import coded, link, short
+from graphcredit.loop.used_states import UsedStates
+from graphcredit.store.plural import counted
+
+_NONE_OF_ONE = (
+    "no decision can be compared: it has no credit, or in none of its states did another rollout "
+    "of its task do something else, and end as credit says"
+)
+
+
+def lines(report: WhyReport, states: UsedStates, *, markdown: bool) -> Iterator[str]:
+    """Yield what a store tells: first why there is little, then what is sure."""
+    if report.reason:
+        yield f"{report.reason[0].upper()}{report.reason[1:]}."
+        yield ""
+    if not report.findings.reason:
+        yield from _findings(report.findings, markdown=markdown)
+    if report.ranked.num_compared:
+        yield from _decisions(report, states, markdown=markdown)
+
+
+def lines_of_one(shown: list[ComparedDecision], *, markdown: bool) -> Iterator[str]:
+    """Yield the decisions of one rollout."""
+    yield from heading("What mattered most", markdown=markdown)
+    yield from _numbered(shown, markdown=markdown)
+    if not shown:
+        yield _NONE_OF_ONE
+    yield ""
+
+
+def heading(title: str, *, markdown: bool) -> Iterator[str]:
+    """Yield a heading."""
+    yield f"{'## ' if markdown else ''}{title}"
+    yield ""
+
+
+def as_json(
+    report: WhyReport | None, shown: Iterable[ComparedDecision], states: UsedStates
+) -> dict[str, Any]:
+    """Return everything, for programs; without a report, of one rollout."""
+    told: dict[str, Any] = {
+        "decisions": list(map(_as_json, shown)),
+        "states": asdict(states),
+    }
+    if report is None:
+        return told
+    found = report.findings
+    return {
+        "reason": report.reason,
+        "findings": list(map(_as_json, found.findings)),
+        "num_patterns": found.num_patterns,
+        "pooled": list(map(_as_json, report.pooled)),
+        "num_sure": report.ranked.num_sure,
+        "num_compared": report.ranked.num_compared,
+        **told,
+    }
+
+
+def _as_json(each: Finding | PooledDecision | ComparedDecision) -> dict[str, Any]:
+    return asdict(each) | {"sentence": words(each), "link": link(each)}
+
+
+def _findings(found: Findings, *, markdown: bool) -> Iterator[str]:
+    title = "What goes with low returns" if found.is_graded else "What failures do that wins do not"
+    yield from heading(title, markdown=markdown)
+    for number, each in enumerate(found.findings, start=1):
+        yield f"{number}. {each.kind.capitalize()}: {words(each, markdown=markdown)}"
+    ended = f"{found.num_won} won"
+    if found.is_graded:
+        ended = "compared by their returns"
+    where = "over all tasks" if found.is_across_tasks else "within tasks"
+    yield (
+        f"{'Nothing is beyond chance' if not found.findings else 'Each is beyond chance'}: "
+        f"{counted(found.num_rollouts, 'rollout')} of {counted(found.num_tasks, 'task')}, {ended}; "
+        f"{counted(found.num_patterns, 'pattern')} of what they did compared {where}."
+    )
+    yield ""
+
+
+def _decisions(report: WhyReport, states: UsedStates, *, markdown: bool) -> Iterator[str]:
+    yield from heading("Which decisions mattered most", markdown=markdown)
+    yield f"Rollouts of a task are in the same state when {states.meaning}."
+    yield ""
+    for each in report.pooled:
+        yield f"- {words(each, markdown=markdown)}"
+    yield from [""] * (markdown and bool(report.pooled))
+    yield from _numbered(report.ranked.decisions, markdown=markdown)
+    ranked = report.ranked
+    more = "; `--most N` shows more" if len(ranked.decisions) < ranked.num_compared else ""
+    are = "is" if ranked.num_sure == 1 else "are"
+    yield (
+        f"{ranked.num_sure} of {counted(ranked.num_compared, 'single decision')} {are} beyond "
+        f"chance{more}."
+    )
+    yield ""
+
+
+def _numbered(shown: list[ComparedDecision], *, markdown: bool) -> Iterator[str]:
+    for number, each in enumerate(shown, start=1):
+        yield f"{number}. {words(each, markdown=markdown)}"
+        place = f"{coded(each.state)}; [in the viewer](http://127.0.0.1:8501{link(each)})"
+        yield f"   state: {place if markdown else short(each.state)}"

@@ -1,0 +1,102 @@
+"""Verdicts beside a log: files whose names say that they tell how rollouts ended."""
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from graphcredit.collector.importers.logs.files import kind_of, stem_of
+from graphcredit.collector.importers.logs.records import read_records
+from graphcredit.collector.importers.recognition import recognised
+from graphcredit.collector.importers.rules.verdicts import SUFFIXES, TEXTS, verdicts_of
+from graphcredit.collector.importers.sources import LogFile, LogSource, placed
+from graphcredit.store.errors import InputError
+
+_NAMES = re.compile(
+    r"(?i)(eval|result|report|verdict|reward|score|grade|outcome|resolved)[a-z]*([-_. ].*)?"
+)
+"""Names of files that may have verdicts, without their suffix."""
+
+_FOLDERS = re.compile(r"(?i)(eval[a-z]*|verifier|verdicts?|rewards?|scores?|reports?|results?)")
+"""Names of folders beside a log whose files may have them."""
+
+_MOST_BYTES = 64 << 20
+
+
+def with_verdicts(log: LogSource) -> LogSource:
+    """Return a log whose files know the verdicts beside them, unless `--verdicts` names others.
+
+    One verdict alone is of the only log below its folder; a table is of all logs below its folder.
+    """
+    if log.options.verdicts is not None:
+        return log
+    found = {path: _judged(path.parent) for path in _candidates(log.source) if _is_plain(path, log)}
+    if not found:
+        return log
+    files = list(placed([file for file in log.files if file.path not in found]))
+    numbers = Counter(folder for file in files for folder in file.path.parents)
+    by_folder: defaultdict[Path, list[Path]] = defaultdict(list)
+    for path, folder in found.items():
+        is_alone = verdicts_of(path).alone is not None
+        if not is_alone or numbers[folder] == 1 or _num_logs(folder, files, log) == 1:
+            by_folder[folder].append(path)
+    names = tuple(dict.fromkeys(path.name for path in found))
+    return replace(log, files=tuple(_judged_files(files, by_folder)), beside=names)
+
+
+def _judged_files(files: list[LogFile], by_folder: dict[Path, list[Path]]) -> Iterator[LogFile]:
+    for file in files:
+        paths = [path for folder in file.path.parents for path in by_folder.get(folder, ())]
+        yield replace(file, place=replace(file.place, verdicts=tuple(paths)))
+
+
+def _candidates(source: Path) -> Iterator[Path]:
+    """Yield the files of a folder, or beside a file, that may have verdicts by their names."""
+    if source.is_dir():
+        folders = [(Path(folder), names) for folder, _, names in os.walk(source)]
+    else:
+        beside = [
+            source.parent,
+            *(p for p in source.parent.iterdir() if _FOLDERS.fullmatch(p.name)),
+        ]
+        folders = [(p, [each.name for each in p.iterdir()]) for p in beside if p.is_dir()]
+    for folder, names in folders:
+        for name in sorted(names):
+            path = folder / name
+            is_named = _NAMES.fullmatch(stem_of(path)) or _FOLDERS.fullmatch(folder.name)
+            is_known = kind_of(path) in SUFFIXES and path != source and path.is_file()
+            if is_known and is_named and path.stat().st_size <= _MOST_BYTES:
+                yield path
+
+
+def _is_plain(path: Path, log: LogSource) -> bool:
+    """Return whether a file has verdicts, and is no log."""
+    if kind_of(path) not in TEXTS and _is_log(path, log):
+        return False
+    try:
+        verdicts_of(path)
+    except (InputError, OSError):
+        return False
+    return True
+
+
+def _is_log(path: Path, log: LogSource) -> bool:
+    return recognised(read_records(path, log.options.record_bytes), log).format is not None
+
+
+def _judged(folder: Path) -> Path:
+    """Return the folder whose logs a file judges: that around a folder of verdicts."""
+    return folder.parent if _FOLDERS.fullmatch(folder.name) else folder
+
+
+def _num_logs(folder: Path, files: list[LogFile], log: LogSource) -> int:
+    """Return the number of logs below a folder; 2 stands for more."""
+    number = 0
+    for file in files:
+        if folder in file.path.parents:
+            number += _is_log(file.path, log)
+            if number > 1:
+                break
+    return number

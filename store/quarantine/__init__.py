@@ -1,1 +1,0 @@
-"""Move files that break a rule to `quarantine/`, without losing anything."""

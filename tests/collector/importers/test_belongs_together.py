@@ -1,0 +1,233 @@
+"""What belongs together in logs of harnesses: files, tasks, tries, and verdicts beside them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphcredit.collector.importers.logs.places import path_rule, task_term
+from graphcredit.store.errors import InputError, OptionError
+from tests.collector.importers.logs import said, write_json, write_lines
+from tests.collector.importers.read_back import brief, imported, steps_of
+
+
+def chat(prompt: str, answer: str, **more: Any) -> dict[str, Any]:
+    return {"messages": [said("user", prompt), said("assistant", answer)], **more}
+
+
+def outcomes(store: Path) -> dict[str, Any]:
+    """Return whether each trajectory succeeded, by its id."""
+    last = {row["trajectory_id"]: row for row in steps_of(store)}
+    return {name: row["success"] for name, row in last.items()}
+
+
+@pytest.mark.parametrize(
+    ("paths", "term"),
+    [
+        (["m1/a1/traj", "m1/c3/traj", "m1-try2/a1/traj", "m1-try2/c3/traj"], "path:-2"),
+        (["mug/0", "mug/1", "box/0", "box/1"], "path:-2"),
+        (["run_1/37", "run_1/38", "run_2/37", "run_2/38"], "path:-1"),
+        (["a", "b", "c"], None),
+        (["attempt_1/log", "attempt_2/log"], None),
+        (["a/log"], None),
+    ],
+)
+def test_the_last_name_that_recurs_and_numbers_no_tries_is_the_task(
+    paths: list[str], term: str | None
+):
+    assert task_term(paths) == term
+
+
+def test_a_task_stands_before_or_behind_its_try_in_the_name_of_a_file():
+    for paths in (
+        ["Maze-A_run_01", "Maze-A_run_02", "Maze-B_run_01"],
+        ["run1_k", "run2_k", "run1_z"],
+    ):
+        term = task_term(paths)
+        assert term is not None
+        names = [path_rule(term)(path) for path in paths]
+        assert names == ["Maze-A", "Maze-A", "Maze-B"] if "Maze" in paths[0] else ["k", "k", "z"]
+
+
+def test_parts_of_a_path_are_named_by_number_or_by_pattern():
+    path = "chrome/a1b2/task4_run5"
+    terms = ("path", "path:1", "path:-1", "path:9", r"path:(task\d+)_run", "path:(x)")
+    found = [path, "chrome", "task4_run5", None, "task4", None]
+    assert [path_rule(term)(path) for term in terms] == found
+    for wrong in ("path:x", "path:0", "path:(", "path:"):
+        if wrong != "path:":
+            with pytest.raises(OptionError, match="regular expression"):
+                path_rule(wrong)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"group": r"path:(task\d+)_run"}, {"columns": r"task=path:(task\d+)_run,trajectory=path:-1"}],
+)
+def test_groups_and_columns_take_parts_of_the_path(options: dict[str, Any], tmp_path: Path):
+    for name in ("task1_run1", "task1_run2", "task2_run1"):
+        write_json(tmp_path / "log" / f"{name}.json", chat(name, "go", reward=1))
+    imported(tmp_path / "log", tmp_path / "store", **options)
+    assert {task for (task,) in brief(tmp_path / "store", "task_id")} == {"task1", "task2"}
+
+
+def test_several_fields_make_groups_and_a_field_that_is_not_there_is_named(tmp_path: Path):
+    rows = [chat("pay", "a", suite=s, task_id="t1", reward=1) for s in ("bank", "shop")]
+    log = write_lines(tmp_path / "w.jsonl", *rows)
+    imported(log, tmp_path / "store", group="suite+task_id")
+    assert {name for (name,) in brief(tmp_path / "store", "task_id")} == {"bank+t1", "shop+t1"}
+    report = imported(log, tmp_path / "other", group="suite+level")
+    assert "the record must name level" in report.bad_rows[0].reason
+
+
+def harness(folder: Path, name: str = "result.txt") -> Path:
+    """Write four runs of two tasks, whose verdicts stand beside them; two won."""
+    for attempt, won in (("m", "10"), ("m-try2", "01")):
+        for task, verdict in zip(("a1b2", "c3d4"), won, strict=True):
+            run = folder / attempt / "chrome" / task
+            rows = [{"step_num": n, "action": f"click {n}", "reward": 0} for n in (1, 2)]
+            write_lines(
+                run / "traj.jsonl", *({**row, "done": n == 1} for n, row in enumerate(rows))
+            )
+            text = verdict if name.endswith(".txt") else json.dumps({"success": verdict == "1"})
+            (run / name).parent.mkdir(exist_ok=True)
+            (run / name).write_text(f"{text}\n")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["result.txt", "report.json", "evaluations/dev.json"])
+def test_a_verdict_beside_a_log_is_its_own_and_folders_tell_tasks(name: str, tmp_path: Path):
+    report = imported(harness(tmp_path / "log", name), tmp_path / "store")
+    assert outcomes(tmp_path / "store") == {
+        "m/chrome/a1b2/traj": True,
+        "m/chrome/c3d4/traj": False,
+        "m-try2/chrome/a1b2/traj": False,
+        "m-try2/chrome/c3d4/traj": True,
+    }
+    assert sorted(reward for (reward,) in brief(tmp_path / "store", "reward"))[-2:] == [1.0, 1.0]
+    assert {task for (task,) in brief(tmp_path / "store", "task_id")} == {"a1b2", "c3d4"}
+    assert "groups by path:-2 (4)" in report.notes
+    assert any(f"{Path(name).name} beside the log (4)" in note for note in report.notes)
+    again = imported(tmp_path / "log", tmp_path / "store")
+    assert (again.num_trajectories, again.num_already_there) == (0, 4)
+
+
+def test_a_table_beside_a_log_judges_by_names_of_files_below_its_folder_alone(tmp_path: Path):
+    for run, won in (("one", "run0"), ("two", "run1")):
+        for name in ("run0", "run1"):
+            write_json(tmp_path / "log" / run / "logs" / f"{name}.json", chat("mug", name))
+        rows = [{"file": f"{name}.json", "passed": name == won} for name in ("run0", "run1")]
+        write_lines(tmp_path / "log" / run / "results.jsonl", *rows)
+    imported(tmp_path / "log", tmp_path / "store")
+    won = [name for name, success in outcomes(tmp_path / "store").items() if success]
+    assert won == ["one/logs/run0", "two/logs/run1"]
+
+
+def test_a_verdict_of_one_is_not_that_of_many_nor_of_a_log_that_judges(tmp_path: Path):
+    many = write_lines(tmp_path / "many" / "w.jsonl", chat("a", "b"), chat("a", "c"))
+    judged = write_json(tmp_path / "judged" / "w.json", chat("a", "b", success=False))
+    for log in (many, judged):
+        (log.parent / "result.txt").write_text("1")
+    assert imported(many.parent, tmp_path / "s").num_unjudged == 2
+    report = imported(judged.parent, tmp_path / "t")
+    assert report.num_failed == 1
+    assert any(note.startswith("not used: verdicts in result.txt") for note in report.notes)
+
+
+TABLES: dict[str, str] = {
+    "id.csv": "id,passed\nrun0,True\nrun1,False\n",
+    "session.jsonl": '{"session": "run0", "verdict": "pass"}\n{"session": "run1", "verdict": 0}',
+    "camel.jsonl": '{"sessionId": "run0", "score": 1}\n{"sessionId": "run1", "score": 0}',
+    "file.csv": "file,result\n./run0.json,pass\nrun1.json,fail\n",
+    "path.csv": "path,reward\nlog/run0.json,1\nlog/run1.json,0\n",
+    "several.csv": "name,task,passed,score\nrun0,mug,True,0.9\nrun1,mug,False,0.1\n",
+    "nan.jsonl": '{"id": "run0", "passed": true, "score": NaN}\n{"id": "run1", "passed": false}',
+    "late.csv": "id,score,passed\nrun0,nan,True\nrun1,nan,False\n",
+    "try.csv": "task,run,won\nmug,0,true\nmug,1,false\nbox,0,false\n",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_usual_names_of_ids_and_verdicts_are_known(name: str, tmp_path: Path):
+    verdicts = tmp_path / name
+    verdicts.write_text(TABLES[name])
+    for number in (0, 1):
+        row = chat("fetch it", "go", task_id="mug")
+        write_json(tmp_path / "log" / f"run{number}.json", row)
+    report = imported(tmp_path / "log", tmp_path / "store", verdicts=verdicts)
+    assert outcomes(tmp_path / "store") == {"run0": True, "run1": False}
+    assert any("2 of them of 2 trajectories" in note for note in report.notes)
+
+
+def test_a_folder_of_verdicts_has_them_by_the_names_of_its_files(tmp_path: Path):
+    for name in ("run0", "run1"):
+        write_json(tmp_path / "log" / f"{name}.json", chat("a", "b"))
+        write_json(tmp_path / "judged" / f"{name}.json", {"passed": name == "run1"})
+    imported(tmp_path / "log", tmp_path / "store", verdicts=tmp_path / "judged")
+    assert outcomes(tmp_path / "store") == {"run0": False, "run1": True}
+
+
+def test_verdicts_that_match_nothing_are_an_error_with_ids_of_both(tmp_path: Path):
+    for name in ("run0", "run1"):
+        write_json(tmp_path / "log" / f"{name}.json", chat("a", "b"))
+    verdicts = tmp_path / "v.csv"
+    verdicts.write_text("id,passed\nx,True\n")
+    with pytest.raises(InputError, match=r"has x \(ids: `id`; verdicts: `passed`\); .* run0, run1"):
+        imported(tmp_path / "log", tmp_path / "store", verdicts=verdicts)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("num_tries", [1, 3])
+def test_a_group_of_several_tasks_is_refused_with_the_field_that_tells_them_apart(
+    num_tries: int, tmp_path: Path
+):
+    rows = [
+        chat(f"{suite}: {task}", f"go {number}", suite=suite, task_id=task, trial=number, reward=1)
+        for suite in ("bank", "shop")
+        for task in ("t1", "t2", "t3")
+        for number in range(num_tries)
+    ]
+    log = write_lines(tmp_path / "w.jsonl", *rows)
+    with pytest.raises(InputError, match=r"3 of 3 groups .* --group suite\+task_id makes 6 groups"):
+        imported(log, tmp_path / "store")
+    assert imported(log, tmp_path / "store", group="suite+task_id").num_groups == 6
+    chosen = imported(log, tmp_path / "other", group="task_id")
+    assert any("--group suite+task_id makes 6 groups" in note for note in chosen.notes)
+
+
+def test_prompts_of_one_task_may_differ_where_no_field_tells_them_apart(tmp_path: Path):
+    rows = [chat(f"user says {n}", "go", task_id="t", trial=n, reward=n) for n in range(4)]
+    report = imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store")
+    assert report.num_groups == 1
+    assert not any("different prompts" in note for note in report.notes)
+
+
+def test_rewards_of_turns_that_are_all_zero_are_a_verdict(tmp_path: Path):
+    turns = [said("user", "a"), said("assistant", "b"), said("user", "c"), said("assistant", "d")]
+    rows = [{"task_id": "t", "turn_rewards": r, "messages": turns} for r in ([0, 0], [0, 1])]
+    own = [{**m, "reward": 0.5} if m["role"] == "assistant" else m for m in turns]
+    log = write_lines(tmp_path / "w.jsonl", *rows, {"task_id": "t", "messages": own})
+    report = imported(log, tmp_path / "store", reward="turns")
+    assert (report.num_success, report.num_failed, report.num_unjudged) == (2, 1, 0)
+
+
+def test_chats_may_have_the_names_of_a_store(tmp_path: Path):
+    row = chat("a", "b", run_id="r0", iteration=3, trajectory_id="x", task_id="t", reward=1)
+    other = chat("a", "b", run_id="9f86d081-84c7-4b1e-8f2a-0c6d1f2e3a4b", task_id="t", reward=1)
+    imported(write_lines(tmp_path / "w.jsonl", row, other), tmp_path / "store")
+    found = sorted(brief(tmp_path / "store", "run_id", "iteration", "trajectory_id"))
+    assert found[1] == ("r0", 3, "x")
+    assert found[0][:2] == ("imported", 0)
+
+
+@pytest.mark.parametrize("name", ["lists", "branches"])
+def test_parts_of_a_rollout_are_one(name: str, tmp_path: Path):
+    messages = [said("user", "hall"), said("assistant", "east"), said("user", "yard")]
+    messages.append(said("assistant", "out"))
+    other = [said("user", "hall"), said("assistant", "west")]
+    rows: list[Any] = [messages[:2], messages]
+    if name == "branches":
+        rows = [{"trace_id": "A", "reward": 1, "messages": each} for each in (messages, other)]
+    imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store")
+    assert brief(tmp_path / "store", "action") == [("east",), ("out",)]

@@ -168,6 +168,6 @@ def test_reasons_to_look_take_turns(store: Store):
     ends = [edge.ends for edge in important(graph, shading, steps)]
     ranked = remarkable(graph, shading, telling_ends(steps), most=12)
     worst = next(edge.ends for edge in ranked if (edge.advantage or 0.0) < 0)
-    assert ends[:3] == [*forks(steps)][:1] + [worst, ranked[0].ends]
+    assert ends[:3] == [*[*forks(steps)][:1], worst, ranked[0].ends]
     assert disputed(steps)[0] in ends
     assert len({*ends}) == len(ends)

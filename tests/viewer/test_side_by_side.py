@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphcredit.store import Store
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.steps.side_by_side import aligned, fork_of, nearest_winner, steps_of
-from tests.viewer.browser import boxes, click_row, markdown_of, open_page, page_of
+from tests.viewer.browser import boxes, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, Shared, credited, hostile, two_tasks
 from tests.worlds import trajectory
 

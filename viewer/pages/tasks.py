@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.pages.parts.first import in_numbers, show_first, show_recurring
+from graphcredit.viewer.pages.parts.first import in_numbers, show_first
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
@@ -77,10 +77,7 @@ def show() -> None:
     if _is_list_of_trajectories():
         show_trajectories(run, iteration, estimator, tuple(names))
         return
-    if "reach" in names:
-        show_first(run, iteration, facts)
-    if names:
-        show_recurring(run, iteration)
+    show_first(run, iteration, facts, has_reach="reach" in names)
     notes = notes_of(run, iteration)
     _table(_wanted(facts, notes))
     if estimator is not None:

@@ -131,7 +131,8 @@ def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
     which = "most blamed step with" if success else "most credited step without"
     shown = _with_truth(steps)
     st.caption(
-        f"The {which} success of each rollout, in all tasks.{_judged(shown)} Tick a row to see the step, and why."
+        f"The {which} success of each rollout, in all tasks.{_judged(shown)} Tick a row to see the "
+        "step, and why."
     )
     title = "Steps whose credit goes against the outcome"
     row = choose_row(shown, _STEPS, key="against_outcome", title=title)

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer import sitemap
 from graphcredit.viewer.queries.texts import MOST_FOUND, TEXTS, Found, found_texts
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -37,11 +36,7 @@ def show() -> None:
     success = _OUTCOMES[ending]
     found = ask(found_texts, run_id=None, iteration=None, words=words, success=success)
     st.caption(_counts(found))
-    hits = [_hit(place, words) for place in found.places]
-    show_hits(hits, on_open=lambda row: st.session_state.update(found_row=row))
-    if (row := st.session_state.pop("found_row", None)) is not None:
-        page, address = _page(found.places[row], words)
-        st.switch_page(sitemap.page(page), query_params=address)
+    show_hits([_hit(place, words) for place in found.places])
 
 
 def _counts(found: Found) -> str:

@@ -5,10 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-import streamlit as st
 from streamlit.components.v2 import component
-
-_KEY = "hits"
 
 _STYLE = """
 .hits a { display: block; margin: 12px 0 2px; font: 15px var(--st-font, sans-serif);
@@ -19,15 +16,10 @@ _STYLE = """
 """
 
 _SCRIPT = """
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement }) {
   const made = (name, text) => Object.assign(document.createElement(name), { textContent: text });
-  const shown = data.hits.flatMap(({ title, address, before, found, after }, row) => {
+  const shown = data.hits.flatMap(({ title, address, before, found, after }) => {
     const link = Object.assign(made("a", title), { href: address });
-    link.addEventListener("click", (event) => {
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-      event.preventDefault();
-      setTriggerValue("row", row);
-    });
     const place = made("p", "");
     place.append(before, made("mark", found), after);
     return [link, place];
@@ -43,20 +35,16 @@ class Hit:
 
     title: str
     address: str
-    """Of the page that the link leads to, for a tab of its own."""
+    """Of the page that the link leads to."""
     before: str
     found: str
     """What is marked."""
     after: str
 
 
-def show_hits(hits: Sequence[Hit], *, on_open: Callable[[int], None]) -> None:
-    """Show the places; a click on a link calls `on_open` with its number."""
-    _component()(
-        key=_KEY,
-        data={"hits": [asdict(hit) for hit in hits]},
-        on_row_change=lambda: on_open(st.session_state[_KEY]["row"]),
-    )
+def show_hits(hits: Sequence[Hit]) -> None:
+    """Show the places."""
+    _component()(key="hits", data={"hits": [asdict(hit) for hit in hits]})
 
 
 @cache

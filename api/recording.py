@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.run import import_log
 from graphcredit.kinds import kind_of
 from graphcredit.store.errors import InputError, OptionError
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import Store
 
 COLUMNS = (
@@ -68,7 +68,7 @@ def record(
     table = kind.read(steps, names)
     if not table.num_rows:
         raise InputError("the table must have steps: it is empty")
-    with TemporaryDirectory(prefix="graphcredit-") as folder:
+    with ScratchFolder() as folder:
         path = Path(folder, "table.arrow")
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
             writer.write_table(table)

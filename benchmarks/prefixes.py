@@ -22,8 +22,8 @@ import torch
 from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
+from examples.warm_up import train_tokenizer
 from graphcredit.collector.policies import language
-from graphcredit.collector.policies.train_tokenizer import train_tokenizer
 from graphcredit.store import open_store, read_steps
 from graphcredit.trainer.batching.plan import make_plan
 from graphcredit.trainer.data.prefix_order import PrefixOrder, sort_by_prefix

@@ -2,10 +2,12 @@
 
 import errno
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -59,8 +61,33 @@ def main() -> None:
     """Run the command line; print a `GraphcreditError` as one message, without a traceback.
 
     The exit code is 2 for wrong use. It is 1 if a file is damaged, or if the same command can
-    succeed later.
+    succeed later; 143 after SIGTERM, which ends a command as Ctrl-C does.
     """
+    with _ended_by_sigterm():
+        _main()
+
+
+@contextmanager
+def _ended_by_sigterm() -> Generator[None]:
+    """Raise KeyboardInterrupt at SIGTERM, so that all is closed; whatever follows, exit by 143."""
+    is_received = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal is_received
+        is_received = True
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one is enough: let it end in order
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if is_received:
+            raise SystemExit(128 + signal.SIGTERM)
+
+
+def _main() -> None:
     try:
         with interrupts(), system_errors(), missing_extras(), _flushed():
             _refuse_undecodable(sys.argv)

@@ -1,1 +1,1 @@
-"""The closed loop and the warm-up as a library: collect, credit, train, again."""
+"""The closed loop as a library: collect, credit, train, again."""

@@ -1,7 +1,6 @@
 """Open a loop: all that can be checked is, and its directory is this loop's and no other's."""
 
 import json
-import shlex
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -151,7 +150,7 @@ def _check_models(loop: Loop) -> None:
             if not any(directory.glob(needed)):
                 raise OptionError(
                     f"{name} must be the directory of a model: {directory} has no {needed}. "
-                    f"{_how_to_make_one(config) if name == 'model' else 'Name another one'}"
+                    "Name another one; where none can be downloaded, examples/warm_up.py makes one"
                 )
         if load_image_reader(str(directory)) is not None:
             raise OptionError(
@@ -169,22 +168,6 @@ def _check_models(loop: Loop) -> None:
         from graphcredit.collector.policies.engines.vllm_server import VllmServerEngine
 
         VllmServerEngine(collect.server).require_settings(collect.dtype)
-
-
-def _how_to_make_one(config: LoopConfig) -> str:
-    """Return the command that makes a model for a loop, and where it makes it."""
-    collect, is_in_place = config.collect, config.model.name == "model"
-    out = config.model.parent if is_in_place else config.model
-    options = {
-        "--env": collect.env,
-        "--games": collect.games,
-        "--tasks": str(collect.tasks),
-        "--template": collect.template or collect.env,
-    }
-    words = [word for name, value in options.items() if value for word in (name, value)]
-    command = shlex.join(["graphcredit", "warmup", str(out), *words])
-    made = "it" if is_in_place else f"{out / 'model'}, to be named as `model`"
-    return f"`{command}` makes {made}, as a tiny one; any other causal language model will do"
 
 
 def _models(config: LoopConfig) -> dict[str, Path]:

@@ -11,7 +11,6 @@ WORK = (
     *(
         "tests.collector.crash_worker",
         "tests.cli.loop_worlds",
-        "tests.cli.test_warmup",
         "tests.trainer.test_resume",
     ),
 )
@@ -19,7 +18,7 @@ WORK = (
 USED_LATER = (
     *(f"transformers.models.{kind}.modeling_{kind}" for kind in ("llama", "mixtral", "qwen2")),
     *("pandas", "pyarrow.dataset", "pyarrow.pandas_compat"),
-    *("graphcredit.trainer.training", "graphcredit.trainer.cloning.clone"),
+    *("graphcredit.trainer.training",),
 )
 """What they import where they first use it."""
 

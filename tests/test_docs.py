@@ -61,7 +61,7 @@ def test_the_training_document_names_every_objective_aggregation_and_correction(
     names += [*get_args(hints["aggregation"]), *get_args(hints["kl_estimator"])]
     names += get_args(CorrectionMode)
     assert [name for name in names if name not in text] == []
-    flags = {flag.replace("-", "_") for flag in re.findall(r"--([a-z][a-z-]+)", text)}
+    flags = {flag.replace("-", "_") for flag in re.findall(r"--(?:no-)?([a-z][a-z-]+)", text)}
     own = {"set", "config", "dry_run", "json"}
     launchers = {"nproc_per_node", "nnodes", "node_rank", "master_addr", "master_port"}
     slurm = {"nodes", "ntasks_per_node", "gpus_per_node"}

@@ -4,8 +4,6 @@ import re
 from itertools import product
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 
 
@@ -17,11 +15,12 @@ def _expression(target: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize(("slow", "hypothesis"), list(product([False, True], repeat=2)))
-def test_every_test_runs_in_one_of_the_two_and_a_property_thoroughly(slow: bool, hypothesis: bool):
-    markers = {"slow": slow, "hypothesis": hypothesis}
-    assert eval(_expression("test"), markers.copy()) is not slow
-    assert eval(_expression("test-slow"), markers.copy()) is (slow or hypothesis)
+def test_every_test_runs_in_one_suite_and_a_property_thoroughly_at_night():
+    for slow, hypothesis in product([False, True], repeat=2):
+        markers = {"slow": slow, "hypothesis": hypothesis}
+        assert eval(_expression("test"), markers.copy()) is not slow
+        assert eval(_expression("test-slow"), markers.copy()) is slow
+        assert eval(_expression("test-nightly"), markers.copy()) is hypothesis
 
 
 def test_ci_checks_and_runs_both():

@@ -82,6 +82,9 @@ class DataOptions(TrainOptions):
 
     advantage: str = "reach"
     """An estimator, or a whole column such as graphgpo_step_advantage."""
+    truncated: Literal["keep", "mask", "drop"] = "keep"
+    """Answers that a limit cut. Keep: what was said is trained on, and no end, since none was
+    sampled. Mask: they are left out of the loss. Drop: so are all steps of their trajectories."""
     max_staleness: Count = 4
     """Leave out steps that are more than this many versions older than the newest in the log."""
 
@@ -99,13 +102,16 @@ class BatchOptions(TrainOptions):
     """Steps of an optimizer step, at most."""
     epochs: AtLeastOne = 1
     """Number of times each step is used."""
+    max_steps: AtLeastOne | None = None
+    """Optimizer steps, at most."""
     max_tokens: AtLeastOne = 32_768
     """Tokens of a micro-batch, at most; longer steps are left out, and steps that are longer than
     the model has positions are refused."""
-    one_sequence: bool = False
+    one_sequence: bool | None = None
     """Train all turns of a trajectory in one optimizer step, as one sequence where each turn
     continues the one before: its tokens go through the model once, and each answer has the
-    advantage of its turn. Prefixes are shared then, too."""
+    advantage of its turn. Prefixes are shared then, too. By default for messages whose turns
+    continue each other, without images."""
     share_prefixes: bool = False
     """Let tokens that several steps of a micro-batch begin with go through the model once; without
     it only whole equal steps do."""
@@ -117,7 +123,7 @@ class BatchOptions(TrainOptions):
     @property
     def shares_prefixes(self) -> bool:
         """Whether tokens that steps begin with in common go through the model once."""
-        return self.share_prefixes or self.one_sequence
+        return self.share_prefixes or bool(self.one_sequence)
 
 
 class LossOptions(TrainOptions):
@@ -188,6 +194,12 @@ class OptimizerOptions(TrainOptions):
     """Peak learning rate of AdamW."""
     min_learning_rate: Weight = 0.0
     """Learning rate that the schedule ends at."""
+    weight_decay: Weight = 0.0
+    """AdamW's decay of the weights."""
+    clip_norm: Positive = 1.0
+    """Greatest norm of a gradient; longer ones are scaled to it."""
+    beta1: Decay = 0.9
+    """AdamW's decay of the mean."""
     beta2: Decay = 0.999
     """AdamW's decay of the square."""
     adam_epsilon: Positive = 1e-8

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 
 from graphcredit.trainer.batching.plan import TrainingPlan
-from graphcredit.trainer.batching.reader import read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.opening import compute_dtype
@@ -16,7 +15,7 @@ from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
-from graphcredit.trainer.training import heed_signal, plan_training
+from graphcredit.trainer.training import heed_signal, num_distinct_tokens, plan_training
 from graphcredit.trainer.training_run import sources_of
 
 
@@ -54,7 +53,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
         "plan": {
             **_of_plan(plan, num_processes),
             "num_processes": num_processes,
-            "num_distinct_tokens": _num_distinct_tokens(config, plan),
+            "num_distinct_tokens": num_distinct_tokens(plan),
         },
         "passes": _passes(config, plan),
         "memory": {
@@ -76,22 +75,12 @@ def _of_plan(plan: TrainingPlan, num_processes: int) -> dict[str, Any]:
         "steps_per_update": max(map(len, plan.updates)),
         "num_micro_batches": sum(one.num_micro_batches for one in each),
         "num_dummies": sum(one.num_dummies for one in each),
-        "num_tokens": sum(one.num_tokens for one in each),
-        "num_logged_tokens": plan.epochs * int(plan.index.length.sum()),
-        "num_response_tokens": plan.epochs * int(plan.index.response_length.sum()),
+        "num_tokens": plan.num_tokens(),
+        "num_logged_tokens": sum(int(plan.index.length[u].sum()) for u in plan.updates),
+        "num_response_tokens": sum(int(plan.index.response_length[u].sum()) for u in plan.updates),
         "fill": float(np.mean([one.fill for one in each])),
         "rank_imbalance": max(one.imbalance for one in each),
     }
-
-
-def _num_distinct_tokens(config: TrainConfig, plan: TrainingPlan) -> int:
-    """Return the tokens of all updates, those that steps of an update begin with in common once.
-
-    Steps with images share none.
-    """
-    is_known = config.shares_prefixes or plan.index.has_images
-    order = plan.prefixes if is_known else read_prefix_order(plan.index)
-    return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 
 
 def _passes(config: TrainConfig, plan: TrainingPlan) -> list[str]:

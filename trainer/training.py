@@ -14,6 +14,7 @@ from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.data.cut_answers import cut_steps
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from graphcredit.trainer.data.validation import signal_notices
@@ -31,6 +32,9 @@ from graphcredit.trainer.model.vision import FAMILIES
 from graphcredit.trainer.options import SFT
 from graphcredit.trainer.output.directory import effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
+
+_MUCH = 1.5
+"""Tokens for each distinct one from which a notice says what sends less."""
 
 _AT_ONCE = 256
 """Steps whose images are in memory together."""
@@ -102,14 +106,18 @@ def plan_training(
     config = effective_config(config)
     store = open_store(config.store)
     run_id, iteration = _which_iteration(store, config)
-    source = open_tokens(
-        store.shards(run_id, iteration), config.model, on_progress, template=config.chat_template
-    )
+    shards = store.shards(run_id, iteration)
+    source = open_tokens(shards, config.model, on_progress, template=config.chat_template)
     if not source.has_logprobs:
         config = _without_sampler(config)
-    index, report = read_index(
-        store, run_id, iteration, column=config.column, filters=_filters(config), source=source
+    filters = replace(
+        _filters(config), cut=cut_steps([shard.path for shard in shards], config.truncated)
     )
+    index, report = read_index(
+        store, run_id, iteration, column=config.column, filters=filters, source=source
+    )
+    if config.one_sequence is None:
+        config = config.changed(one_sequence=source.appends and not index.has_images)
     instead = (
         "those of the model at the start stand for them"
         if config.compares_with_start
@@ -127,9 +135,31 @@ def plan_training(
         max_tokens=config.max_tokens,
         aggregation=config.aggregation,
         prefixes=read_prefix_order(index) if config.shares_prefixes else None,
-        whole_trajectories=config.one_sequence,
+        whole_trajectories=bool(config.one_sequence),
+        max_steps=config.max_steps,
     )
+    report = replace(report, notices=(*report.notices, *_sent(plan)))
     return config.changed(run=run_id, iteration=iteration), store, plan, report
+
+
+def _sent(plan: TrainingPlan) -> list[str]:
+    """Return a notice of the tokens that go through the model: of messages, or if far too many."""
+    num, distinct = plan.num_tokens(), num_distinct_tokens(plan)
+    is_much = num > _MUCH * distinct and not plan.index.has_images
+    if plan.index.source.made is None and not is_much:
+        return []
+    hint = "; --one-sequence and --share-prefixes send equal beginnings once" if is_much else ""
+    return [f"{num:,} tokens go through the model, {distinct:,} of them distinct{hint}"]
+
+
+def num_distinct_tokens(plan: TrainingPlan) -> int:
+    """Return the tokens of all updates, those that steps of an update begin with in common once.
+
+    Steps with images share none.
+    """
+    is_known = plan.shares_prefixes or plan.index.has_images
+    order = plan.prefixes if is_known else read_prefix_order(plan.index)
+    return sum(int(order.runs(steps).new.sum()) for steps in plan.updates)
 
 
 def heed_signal(config: TrainConfig, plan: TrainingPlan, report: IndexReport) -> IndexReport:

@@ -3,7 +3,6 @@
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,10 @@ from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.errors import InputError
+from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import MARKER_NAME, Store, open_store
+from graphcredit.store.markdown import as_prose
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress
 from graphcredit.store.provenance.freshness import credit_freshness
@@ -39,6 +41,10 @@ def why(
         typer.Option(
             min=1, help="Most single decisions; by default those beyond chance.", show_default=False
         ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="An SVG file, to draw where losers left winners.", show_default=False),
     ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, for a chat or a pull request.")
@@ -74,6 +80,11 @@ def why(
             told = None
             shown = ranked(store, trajectory_id=trajectory, most=most or _OF_ONE).decisions
             said = lines_of_one(shown, markdown=markdown)
+        if picture is not None:
+            from graphcredit.credit.why.picture import why_picture
+
+            with atomic_path(picture) as drawn:
+                drawn.write_text(why_picture(store), encoding="utf-8")
         if as_json:
             print_json(
                 in_json(told, shown, states) | {"numbers": report.numbers, "distrust": doubts}
@@ -84,7 +95,7 @@ def why(
         for line in heading("What to distrust", markdown=markdown):
             say(line)
         for line in doubts:
-            say(f"- {line}")
+            say(f"- {as_prose(line) if markdown else line}")
         say(f"- {states.told}")
         say()
         say(
@@ -105,7 +116,7 @@ def _store(
     if (source / MARKER_NAME).exists():
         yield open_store(source), []
         return
-    with TemporaryDirectory(prefix="graphcredit-why-") as folder:
+    with ScratchFolder() as folder:
         path = Path(folder) / "store" if keep is None else keep
         with interruptible("the same command again goes on"), progress("import") as show:
             report = import_log(source, path, options, on_progress=show)

@@ -1,4 +1,4 @@
-"""The tutor policy: random play, recorded in the tokens of a language model for behaviour cloning.
+"""The tutor policy: random play in the tokens of a language model, to imitate with `train`.
 
 It takes the same actions as `random`, and records the tokens with which a model would have answered
 so. They were not sampled, so they have no log-probabilities.

@@ -4,9 +4,6 @@ Adding a check is adding a row to the table of one file in `checks/`.
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from secrets import token_hex
-from tempfile import gettempdir
 from typing import Any
 
 from graphcredit.credit.audit import truth
@@ -25,6 +22,7 @@ from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.judge import evidence
 from graphcredit.store.errors import InputError, interrupts
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.progress import OnProgress, silent
@@ -132,10 +130,8 @@ def _audit(
     on_progress: OnProgress,
 ) -> AuditReport:
     views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
-    with views as connection:
+    with views as connection, ScratchFolder() as spill:
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        # DuckDB makes the directory when it needs it, and removes it.
-        spill = Path(gettempdir()) / f"graphcredit-audit-{token_hex(4)}"
         connection.execute("SET temp_directory = ?", [str(spill)])
         scope = prepare(connection, store, run_id, iteration, limits)
         report = _report(scope, limits, on_progress)

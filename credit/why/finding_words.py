@@ -6,6 +6,7 @@ from graphcredit.credit.why.decisions import ComparedDecision
 from graphcredit.credit.why.findings import Finding
 from graphcredit.credit.why.pooled import PooledDecision
 from graphcredit.credit.why.sentences import coded, sentence
+from graphcredit.store.markdown import as_code
 from graphcredit.store.plural import counted
 
 
@@ -83,7 +84,7 @@ def pooled_sentence(decision: PooledDecision) -> str:
 
 def words(told: Finding | PooledDecision | ComparedDecision, *, markdown: bool = False) -> str:
     """Return the sentence of anything that `why` tells; in Markdown, the rollout's name is code."""
-    shown = replace(told, trajectory_id=coded(told.trajectory_id)) if markdown else told
+    shown = replace(told, trajectory_id=as_code(told.trajectory_id)) if markdown else told
     if isinstance(shown, Finding):
         return finding_sentence(shown)
     return pooled_sentence(shown) if isinstance(shown, PooledDecision) else sentence(shown)

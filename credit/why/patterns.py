@@ -70,7 +70,8 @@ def _with_another(pattern: Pattern, equal: Pattern) -> Pattern:
     """Return a pattern with another one of the same rollouts, if that is of another tool."""
     is_other = equal.done.split()[:2] != pattern.done.split()[:2]
     is_like = (equal.part, equal.is_act) == (pattern.part, pattern.is_act)
-    return replace(pattern, also=equal.done) if is_other and is_like else pattern
+    is_one = is_other and is_like and not pattern.also
+    return replace(pattern, also=equal.done) if is_one else pattern
 
 
 def marks_of(log: Log, patterns: Sequence[Pattern]) -> tuple[Bools, Bools]:

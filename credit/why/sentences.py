@@ -1,10 +1,10 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
-import re
 from typing import Protocol
 from urllib.parse import urlencode
 
 from graphcredit.credit.why.decisions import ComparedDecision
+from graphcredit.store.markdown import as_code
 from graphcredit.store.plural import counted
 
 _WORDS = 80
@@ -15,7 +15,7 @@ def sentence(decision: ComparedDecision) -> str:
     """Return what a decision was, with its counterfactual and how sure that is."""
     return (
         f"Step {decision.step_index} of {_rollout(decision)}: {coded(decision.action)}. "
-        f"{_counterfactual(decision)}{_doubt(decision)}.{_afterwards(decision)}"
+        f"{_counterfactual(decision)}{doubt(decision)}.{_afterwards(decision)}"
     )
 
 
@@ -27,10 +27,7 @@ def short(text: str) -> str:
 
 def coded(text: str) -> str:
     """Return the beginning of a text as code of Markdown, whatever backticks it has."""
-    line = short(text)
-    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
-    space = " " if "`" in line else ""
-    return f"{ticks}{space}{line}{space}{ticks}"
+    return as_code(short(text))
 
 
 class _Step(Protocol):
@@ -103,7 +100,7 @@ def trust(decision: ComparedDecision) -> str:
     return "⚠ may be chance" if _may_be_chance(decision) else "✓ beyond chance"
 
 
-def _doubt(decision: ComparedDecision) -> str:
+def doubt(decision: ComparedDecision) -> str:
     """Return the difference of the sentence with two standard errors, and whether it is sure."""
     if decision.others is None or decision.error is None:
         return ""

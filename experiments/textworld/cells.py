@@ -11,8 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from examples.warm_up import WarmUp
 from graphcredit.loop.config import LoopConfig, loop_config
-from graphcredit.loop.warmup import WarmupOptions
 
 ARMS: Mapping[str, tuple[str, bool]] = MappingProxyType(
     {
@@ -116,10 +116,10 @@ class Cell:
         """Directory of the policy that it begins from."""
         return self.out / f"warm-{self.seed}"
 
-    def warmup(self) -> WarmupOptions:
+    def warm_up(self) -> WarmUp:
         """Return how the policy that it begins from is made: by imitating random play."""
         games = (*self.games.seeds, *self.games.held_out)
-        return WarmupOptions(
+        return WarmUp(
             directory=self.warm,
             env="textworld",
             games=self.games.specs(games),
@@ -127,7 +127,7 @@ class Cell:
             episodes=self.games.episodes,
             max_steps=self.games.max_steps,
             vocabulary=self.games.vocabulary,
-            steps=self.games.updates,
+            updates=self.games.updates,
             seed=self.seed,
             workers=0,
         )
@@ -138,7 +138,7 @@ class Cell:
         seeds = games.seeds if self.seed else games.seeds[: games.in_sweep]
         config: dict[str, Any] = {
             "out": self.out / "loops" / self.name,
-            "model": self.warm / "model",
+            "model": self.warm / "policy" / "model",
             "iterations": games.passes,
             "collect": {
                 "games": games.specs(seeds),

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import polars as pl
 
+from examples.warm_up import warm_up
 from experiments import options
 from experiments.jobs import made
 from experiments.report import publish
 from experiments.textworld.cells import QUICK, SEEDS, Cell, pairs, sweep
 from experiments.textworld.report import best_rates
 from graphcredit.loop.run import run_loop
-from graphcredit.loop.warmup import run_warmup
-from graphcredit.store.progress import silent
 
 RISE = 0.25
 """Least rise of success in the quick run."""
@@ -49,7 +48,7 @@ def main() -> None:
 
 def imitate(cell: Cell) -> None:
     """Make the warm policy of a run, unless it exists."""
-    run_warmup(cell.warmup(), on_progress=silent, with_own_play=False)
+    warm_up(cell.warm_up())
 
 
 def made_by(cell: Cell) -> str:

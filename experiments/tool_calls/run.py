@@ -33,13 +33,12 @@ from typing import Any
 
 import polars as pl
 
+from examples.warm_up import WarmUp, warm_up
 from experiments.markdown import frame, ranged
 from experiments.means import students_t
 from experiments.tool_calls.world import register, specs, world_of
 from graphcredit.loop.config import LoopConfig, loop_config
 from graphcredit.loop.run import run_loop
-from graphcredit.loop.warmup import WarmupOptions, run_warmup
-from graphcredit.store.progress import silent
 
 ARMS = {
     "grpo": ("named-tools", "grpo"),
@@ -148,10 +147,10 @@ def differences(ends: pl.DataFrame) -> pl.DataFrame:
 
 def _warm(out: Path) -> Path:
     """Make the warm policy, unless it exists; return its model."""
-    model = out / "warm" / "model"
+    model = out / "warm" / "policy" / "model"
     if model.exists():
         return model
-    plan = WarmupOptions(
+    plan = WarmUp(
         directory=out / "warm",
         env="tutored-tools",
         games=",".join(WARM),
@@ -159,13 +158,12 @@ def _warm(out: Path) -> Path:
         episodes=25,
         max_steps=MAX_STEPS,
         vocabulary=512,
-        steps=WARM_UPDATES,
+        updates=WARM_UPDATES,
         template=str(_template(out)),
         seed=99,
         workers=0,
     )
-    run_warmup(plan, on_progress=silent, with_own_play=False)
-    return model
+    return warm_up(plan)
 
 
 def _template(out: Path) -> Path:

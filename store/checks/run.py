@@ -1,6 +1,5 @@
 """Check every rule of the format over a whole store."""
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,6 +19,7 @@ from graphcredit.store.checks.made_of import check_age, stale_summary, stale_vio
 from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.errors import InputError, NewerSchemaError, SchemaError
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import is_verified, open_parquet
 from graphcredit.store.parquet.snapshot import unchanged
@@ -56,8 +56,8 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
         partitions[file.run_id or "", -1 if file.iteration is None else file.iteration].append(file)
     num_steps = num_trajectories = num_incomplete = 0
     with (
-        tempfile.TemporaryDirectory(prefix="graphcredit-check-") as scratch,
-        open_database(store, scratch) as database,
+        ScratchFolder() as scratch,
+        open_database(store, str(scratch)) as database,
     ):
         for number, key in enumerate(sorted(partitions), start=1):
             broken, sound, rows = unchanged(

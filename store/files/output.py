@@ -3,13 +3,13 @@
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.scratch import ScratchFolder
 
 _MOST_LINKS = 40
 """Most symbolic links that a system follows in a row."""
@@ -43,7 +43,7 @@ def output_path(path: Path) -> Generator[Path]:
             if behind.exists():
                 shutil.copymode(behind, temporary)
         return
-    with tempfile.TemporaryDirectory(prefix="graphcredit-output-") as folder:
+    with ScratchFolder() as folder:
         temporary = Path(folder, "output")
         yield temporary
         opened = (

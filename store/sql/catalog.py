@@ -1,7 +1,6 @@
 """The catalog: DuckDB connections and files with the store's views."""
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
 from graphcredit.store.parquet.numbers import table_of
 from graphcredit.store.parquet.shards import open_parquet
@@ -173,7 +173,7 @@ def rebuild_catalog(store: Store) -> None:
         )
     with (
         atomic_path(store.catalog_path) as temporary,
-        tempfile.TemporaryDirectory(prefix="graphcredit-catalog-") as scratch,
+        ScratchFolder() as scratch,
     ):
         # DuckDB creates a database only at a path without a file, so not at `temporary`.
         made = Path(scratch, "store.duckdb")

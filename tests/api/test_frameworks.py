@@ -195,7 +195,7 @@ def test_prime_rl():
     from prime_rl.orchestrator.algo.grpo import GRPOAlgorithm
     from prime_rl.orchestrator.algo.routing import scalar_advantage
 
-    from tests.api.test_verifiers import episodes, played
+    from tests.api.verifiers_rollouts import episodes, played
 
     x, y = played()
     algorithm = prime_rl.with_credit(GRPOAlgorithm, GIGPO)(GRPOAlgoConfig(), policy_pool=None)

@@ -54,7 +54,6 @@ _READERS = (
 )
 _WRITERS = (
     "collect OUT --env search --policy random --tasks 1 --group-size 1 --workers 0",
-    "warmup OUT --env search --tasks 1 --episodes 1 --steps 1 --workers 0",
     "export STORE OUT",
 )
 _RESULTS = tuple(
@@ -228,7 +227,6 @@ def test_a_package_of_an_extra_is_asked_for_and_any_other_is_a_bug(package: str,
     [
         "train STORE --model M --advantage grpo --out OUT",
         "collect OUT --env search --policy hf:M --tasks 1 --workers 0",
-        "warmup OUT --env search --tasks 1 --episodes 1 --steps 1 --workers 0",
     ],
 )
 def test_without_torch_a_command_says_how_to_install_it(store: Store, tmp_path: Path, command: str):

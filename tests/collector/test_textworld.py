@@ -83,6 +83,10 @@ def test_the_reward_is_the_gain_in_score(games_dir: Path):
     with _open(TREE, games_dir) as environment:
         rewards = [done.reward for _, done in _win(environment)]
     assert rewards == [0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.slow
+def test_each_point_of_a_meal_is_a_reward(games_dir: Path):
     with _open(MEAL, games_dir) as environment:
         rewards = [done.reward for _, done in _win(environment)]
     # taking the ingredient, preparing the meal and eating it score one point each
@@ -91,7 +95,7 @@ def test_the_reward_is_the_gain_in_score(games_dir: Path):
 
 
 def test_a_refused_action_is_not_valid_and_changes_nothing(games_dir: Path):
-    with _open(QUEST, games_dir) as environment:
+    with _open(TREE, games_dir) as environment:
         start = environment.reset()
         for action in ("dance", "take the moon", "go nowhere", ""):
             refused = environment.step(action)
@@ -133,6 +137,7 @@ def test_an_order_to_the_interpreter_never_reaches_it(
 DOORS = "custom-r5o5q5b1n1-s3"
 
 
+@pytest.mark.slow
 def test_a_way_that_textworld_does_not_notice_is_not_taken(games_dir: Path):
     with _open(DOORS, games_dir, with_oracle=False) as environment:
         before = replay(environment, ["go north"])
@@ -149,6 +154,7 @@ CHESTS = "custom-r5o5q5b1n1-s28"
 """A game with a "chest" and a "Microsoft limited edition chest"."""
 
 
+@pytest.mark.slow
 def test_the_next_command_is_not_taken_for_the_answer_to_a_question(games_dir: Path):
     way = [
         "go east",
@@ -165,6 +171,7 @@ def test_the_next_command_is_not_taken_for_the_answer_to_a_question(games_dir: P
         assert after.observation == replay(environment, [*way, "unlock chest with keycard"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["take it", "drop them", "open IT"])
 def test_a_word_for_what_was_spoken_of_before_is_not_understood(action: str, games_dir: Path):
     with _open(CHESTS, games_dir, with_oracle=False) as environment:
@@ -175,7 +182,7 @@ def test_a_word_for_what_was_spoken_of_before_is_not_understood(action: str, gam
         assert refused.observation.text.endswith("You can't do that.")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [CHESTS, DOORS, MEAL])
 @pytest.mark.parametrize("seed", [0, 5, 11])
 def test_what_is_refused_leaves_no_trace(spec: str, seed: int, games_dir: Path):
@@ -226,6 +233,7 @@ def test_another_wording_of_an_admissible_action_is_valid(games_dir: Path):
         assert short.observation.state == replay(environment, [away]).state
 
 
+@pytest.mark.slow
 def test_a_lost_game_is_over_without_success_and_without_a_plan(games_dir: Path):
     with _open(LOOPS, games_dir) as environment:
         lost = _lose(environment)
@@ -254,6 +262,7 @@ def test_the_text_is_the_task_and_what_the_game_said_without_its_counters(games_
         assert "\n\n" not in text
 
 
+@pytest.mark.slow
 def test_a_game_without_looking_lists_the_same_actions_less_those_that_only_look(games_dir: Path):
     with _open(QUEST, games_dir) as whole, _open("custom-r5o5q4n1-s2", games_dir) as lookless:
         listed = whole.reset().admissible_actions
@@ -263,6 +272,7 @@ def test_a_game_without_looking_lists_the_same_actions_less_those_that_only_look
     assert kept == tuple(action for action in listed if action not in looks)
 
 
+@pytest.mark.slow
 def test_a_task_that_is_told_briefly_is_the_last_action_of_the_same_quest(games_dir: Path):
     with _open(QUEST, games_dir) as told, _open("custom-r5o5q4b1-s2", games_dir) as brief:
         whole, short = told.reset(), brief.reset()
@@ -276,10 +286,10 @@ def test_a_task_that_is_told_briefly_is_the_last_action_of_the_same_quest(games_
 
 
 def test_without_the_oracle_there_is_no_plan_and_the_game_is_the_same(games_dir: Path):
-    with _open(QUEST, games_dir) as environment:
+    with _open(TREE, games_dir) as environment:
         plan = environment.reset().oracle_actions
         with_plan = [environment.step(action) for action in plan]
-    with _open(QUEST, games_dir, with_oracle=False) as environment:
+    with _open(TREE, games_dir, with_oracle=False) as environment:
         assert environment.reset().oracle_distance is None
         without = [environment.step(action) for action in plan]
     assert [done.observation.state for done in without] == [
@@ -290,20 +300,21 @@ def test_without_the_oracle_there_is_no_plan_and_the_game_is_the_same(games_dir:
 
 
 def test_a_game_plays_the_same_each_time(games_dir: Path):
-    with _open(QUEST, games_dir) as environment:
+    with _open(TREE, games_dir) as environment:
         rng = random.Random(0)
         first = [environment.reset()]
         actions = []
         for _ in range(20):
             actions.append(rng.choice(first[-1].admissible_actions))
             first.append(environment.step(actions[-1]).observation)
-    with _open(QUEST, games_dir) as environment:
+    with _open(TREE, games_dir) as environment:
         again = [environment.reset()]
         again += [environment.step(action).observation for action in actions]
         assert again == first
         assert replay(environment, actions[:11]) == first[11]
 
 
+@pytest.mark.slow
 def test_the_plan_is_a_shortest_one_from_everywhere_in_a_game_with_loops(games_dir: Path):
     with _open(LOOPS, games_dir) as environment:
         start = environment.reset()
@@ -376,6 +387,7 @@ def test_a_game_is_made_once_by_any_number_of_processes(tmp_path: Path):
     assert path.stat().st_mtime_ns == made_at
 
 
+@pytest.mark.slow
 def test_a_seed_without_a_quest_gives_way_to_another_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

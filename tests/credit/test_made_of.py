@@ -20,7 +20,7 @@ from graphcredit.store.errors import CreditWarning
 from tests.credit.reference import groups_of
 from tests.credit.strategies import ADMISSIBLE, COSTS, REWARDS, SCORES, THOUGHTS, logs
 from tests.credit.test_estimators import compute_parts
-from tests.credit.untried_worlds import example
+from tests.credit.untried_worlds import CARROT, KITCHEN, POSSIBLE, example
 from tests.examples import examples
 from tests.worlds import START, step_table, trajectory, write_store
 
@@ -35,7 +35,7 @@ def _united(row: Row) -> Row:
 
 
 def _renamed(row: Row) -> Row:
-    return {name: f"<{row[name][::-1]}>" for name in ("state", "next_state")}
+    return {name: row[name][::-1].replace(" ", "_") for name in ("state", "next_state")}
 
 
 def _ended_otherwise(row: Row, is_cut: bool) -> Row:
@@ -74,6 +74,17 @@ def is_credited_alike(
     return all(np.allclose(before[part], after[part], rtol=1e-6, atol=1e-9) for part in parts)
 
 
+def by_two_kitchens() -> list[Row]:
+    """Return a group where only analogies say what a fall costs, and one where all is lost."""
+    falls = trajectory("z", [KITCHEN, "take", CARROT, "fall", "a cellar"])
+    lost = [row | {"trajectory_id": f"u{row['trajectory_id']}"} for row in example(success=False)]
+    return [
+        *example(),
+        *(row | {"admissible_actions": POSSIBLE[row["state"]]} for row in falls),
+        *(row | {"task_id": "u"} for row in lost),
+    ]
+
+
 def _needed(row: Estimator, matter: str) -> bool:
     # Who reads texts sees that all states have one.
     return matter in row.made_of or (matter == "states" and "texts" in row.made_of)
@@ -85,9 +96,11 @@ def _needed(row: Estimator, matter: str) -> bool:
 def test_credit_depends_on_nothing_that_its_row_does_not_name(
     row: Estimator, log: list[Row], seed: int
 ):
+    by_hand = step_table(by_two_kitchens()).to_pylist()
     for matter in CHANGES:
         if not _needed(row, matter):
-            assert is_credited_alike(row, row.writes, log, changed(log, matter, seed)), matter
+            for rows in (log, by_hand):
+                assert is_credited_alike(row, row.writes, rows, changed(rows, matter, seed)), matter
 
 
 @pytest.mark.parametrize(
@@ -104,8 +117,11 @@ def test_credit_depends_on_all_that_its_row_names(row: Estimator, matter: str):
         before, after = (compute_parts(rows, row, options)[1] for rows in logged)
         return any(not np.allclose(before[part], after[part]) for part in row.writes)
 
+    by_hand = step_table(by_two_kitchens()).to_pylist()
+    if any(differs((by_hand, seed)) for seed in range(8)):
+        return  # a search finds some of these differences once in a thousand logs
     generating = settings(max_examples=3000, deadline=None, phases=[Phase.generate], database=None)
-    log = st.one_of(logs(), st.just(step_table(example()).to_pylist()))
+    log = st.one_of(logs(), st.just(by_hand))
     find(st.tuples(log, st.integers(0, 999)), differs, settings=generating)
 
 

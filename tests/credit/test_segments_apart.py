@@ -178,3 +178,17 @@ def fuel_world(name: str) -> Rows:
 def test_a_gauge_on_which_it_depends_what_an_action_does_is_kept():
     rows = fuel_world("fuel")
     assert_apart(merged(rows), [f"{row['task_id']} {row['state']}" for row in rows])
+
+
+def test_a_gauge_that_only_falls_is_kept_where_the_policy_goes_by_it():
+    """It runs like a clock, but who has used much of it runs: `guides` alone keeps it."""
+    rows: Rows = []
+    for task in range(16):
+        for number in range(8):
+            rng, path, fuel = random.Random(f"0 {task} {number}"), list[str](), 99
+            for room, enough in zip("abcdefgh", range(93, 45, -6), strict=True):
+                fuel -= rng.randrange(1, 12)
+                pace = "walk" if fuel >= enough else "run"
+                path += [f"Room {room}. A hall.\nFuel: {fuel} %", pace]
+            rows += trajectory(f"{task:02}-{number}", [*path, "The end."], task_id=f"t{task:02}")
+    assert_apart(merged(rows), [f"{row['task_id']} {row['state']}" for row in rows])

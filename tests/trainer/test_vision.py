@@ -18,7 +18,6 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, open_store
 from graphcredit.store.errors import InputError
-from graphcredit.trainer.cloning.examples import read_pairs
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model.loading import load_model
 from graphcredit.trainer.model.source import load_image_reader
@@ -294,12 +293,6 @@ def test_what_would_not_be_seen_is_refused(tmp_path: Path, seer: str):
         train(config.changed(kl_coefficient=0.1, reference=blind))
     with pytest.raises(InputError, match="share no prefixes"):
         train(config.changed(share_prefixes=True))
-
-
-def test_images_are_not_cloned(tmp_path: Path):
-    store = _store(tmp_path / "s")
-    with pytest.raises(InputError, match="steps without images, because cloning"):
-        read_pairs(store, "r0")
 
 
 def test_a_model_without_its_processor_is_refused(tmp_path: Path, seer: str):

@@ -82,16 +82,13 @@ class TrainingPlan:
     `updates`: the same for any number of ranks."""
     epochs: int
     """How often each step is used."""
+    updates_per_epoch: int
+    """Optimizer steps in which each step of the index is used once."""
     max_tokens: int
     """Cap of a micro-batch."""
     aggregation: Aggregation
     hash: str
     """Hash of everything that determines the result."""
-
-    @property
-    def updates_per_epoch(self) -> int:
-        """Optimizer steps in which each step of the index is used once."""
-        return len(self.updates) // self.epochs
 
     def micro_batches(self, update: int, world_size: int) -> list[list[MicroBatch]]:
         """Return the micro-batches of each rank in one optimizer step, the same number for all.
@@ -131,6 +128,14 @@ class TrainingPlan:
             num_tokens=num_tokens,
             fill=num_tokens / (len(costs) * self.max_tokens),
             imbalance=float(loads.max() / loads.mean() - 1),
+        )
+
+    def num_tokens(self) -> int:
+        """Return the tokens that go through the model in all optimizer steps."""
+        return sum(
+            int(runs.new.sum())
+            for number in range(len(self.updates))
+            for runs in self._runs(number)
         )
 
     def sizes(self) -> set[MicroBatchSize]:
@@ -181,6 +186,7 @@ def make_plan(
     aggregation: Aggregation,
     prefixes: PrefixOrder | None = None,
     whole_trajectories: bool = False,
+    max_steps: int | None = None,
 ) -> TrainingPlan:
     """Cut each epoch into optimizer steps of nearly equal size, each step of the index in one.
 
@@ -195,6 +201,7 @@ def make_plan(
             default only whole equal steps do.
         whole_trajectories: Whether the steps of a trajectory are in one optimizer step; these are
             then of about `batch_size` steps.
+        max_steps: Most optimizer steps of all epochs; those beyond are left out.
     """
     num_updates = -(-len(index) // batch_size)
     orders = [_order(index, seed, epoch) for epoch in range(epochs)]
@@ -207,6 +214,8 @@ def make_plan(
             else np.array_split(order, num_updates)
         )
     )
+    updates_per_epoch = len(updates) // epochs
+    updates = updates[:max_steps]
     shares_prefixes = prefixes is not None
     options = [seed, epochs, batch_size, max_tokens, aggregation]
     options += ["whole trajectories"] if whole_trajectories else []
@@ -219,6 +228,7 @@ def make_plan(
         updates=updates,
         bins=tuple(_pack(prefixes, steps, max_tokens) for steps in updates),
         epochs=epochs,
+        updates_per_epoch=updates_per_epoch,
         max_tokens=max_tokens,
         aggregation=aggregation,
         hash=_hash(index, updates, options),

@@ -1,8 +1,8 @@
 """Select the steps to train on, row group by row group, and count why others are left out."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from graphcredit.trainer.data.validation import RECORD, is_truncated, refuse_fau
 
 REASONS = (
     "no_tokens",
+    "truncated",
     "no_credit",
     "zero_advantage",
     "negative_advantage",
@@ -63,6 +64,8 @@ class Filters:
     is_corrected: bool = True
     """The loss takes ratios to the sampler, as a correction or in the objective. Without them steps
     more than one version old are refused; with them those sampled with top-p or top-k."""
+    cut: Mapping[Path, Bools] = field(default_factory=dict[Path, Bools])
+    """Shard to whether each row is left out because of an answer that was cut."""
     drop_zero_advantage: bool = False
     drop_negative_advantage: bool = False
 
@@ -81,6 +84,7 @@ class Filters:
         response = columns.tokens.response.lengths
         conditions = [
             columns.is_without_tokens,
+            self._is_cut(columns),
             np.isnan(advantage),
             (advantage == 0) & self.drop_zero_advantage,
             (advantage < 0) & self.drop_negative_advantage,
@@ -90,6 +94,13 @@ class Filters:
             columns.tokens.prompt.lengths + response > self.max_tokens,
         ]
         return np.select(conditions, np.arange(KEPT), KEPT)
+
+    def _is_cut(self, columns: StepColumns) -> Bools:
+        """Return [n] whether a step is left out because of an answer that was cut."""
+        num, first = columns.keys.num_rows, columns.first_row
+        if columns.path not in self.cut:
+            return np.zeros(num, np.bool_)
+        return self.cut[columns.path][first : first + num]
 
 
 _WITHOUT_SIGNAL = {"zero_advantage", "negative_advantage"}

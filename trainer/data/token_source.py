@@ -27,6 +27,8 @@ class TokenSource:
     nobody may look at it."""
     chat_template: str | None = None
     """The template that made them in place of the model's, if one did."""
+    appends: bool = False
+    """Whether they were made of messages, and some turns continue the ones before."""
     notices: tuple[str, ...] = ()
     """How tokens were made, and which steps have none."""
 

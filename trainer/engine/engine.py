@@ -26,13 +26,6 @@ from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
 from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.options import OptimizerOptions
 
-_LARGEST_NORM = 1.0
-"""Gradients are clipped to this norm, as all frameworks do by default."""
-
-_BETA1 = 0.9
-"""AdamW's decay of the mean. There is no weight decay: at the learning rates of policy training,
-1e-6, a decay of 0.01 changes a weight by 1e-8 of itself in an update."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineState:
@@ -126,7 +119,8 @@ class TrainingEngine(Process):
         Raises:
             TrainingError: The gradient is not finite; the weights are as they were.
         """
-        clipped = nn.utils.clip_grad_norm_([p for _, p in self._trained], _LARGEST_NORM)
+        trained = [parameter for _, parameter in self._trained]
+        clipped = nn.utils.clip_grad_norm_(trained, self._options.clip_norm)
         norm = float(clipped.full_tensor() if isinstance(clipped, DTensor) else clipped)
         if not math.isfinite(norm):
             raise TrainingError(
@@ -233,9 +227,9 @@ class TrainingEngine(Process):
         return torch.optim.AdamW(
             [p for _, p in self._trained],
             lr=options.learning_rate,
-            betas=(_BETA1, options.beta2),
+            betas=(options.beta1, options.beta2),
             eps=options.adam_epsilon,
-            weight_decay=0.0,
+            weight_decay=options.weight_decay,
             fused=self._is_fused,
             foreach=False,
         )

@@ -115,9 +115,8 @@ def _score(
     reader: BatchReader,
     on_progress: Callable[[float], None],
 ) -> pa.Table:
-    mine = [
-        plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(plan.updates_per_epoch)
-    ]
+    num_updates = min(plan.updates_per_epoch, len(plan.updates))
+    mine = [plan.micro_batches(n, engine.world_size)[engine.rank] for n in range(num_updates)]
     micro_batches = [micro for update in mine for micro in update]
     steps: list[NDArray[np.int64]] = []
     lists: list[pa.Array] = []
@@ -140,7 +139,8 @@ def _load(directory: Path, plan: TrainingPlan) -> FrozenLogprobs:
     complete = parse_json((directory / _COMPLETE).read_text(encoding="utf-8"))
     parts = [pq.read_table(directory / name) for name in complete["parts"]]
     table = pa.concat_tables(parts).sort_by("step")
-    lengths = plan.index.response_length
+    lengths = np.zeros_like(plan.index.response_length)  # of steps beyond --max-steps
+    lengths[table["step"].to_numpy()] = plan.index.response_length[table["step"].to_numpy()]
     values = table["logprobs"].combine_chunks().flatten().to_numpy()
     start = np.concatenate([[0], np.cumsum(lengths)])
     return FrozenLogprobs(start=start, values=values)

@@ -45,6 +45,7 @@ class MessageTokens:
     shards: Mapping[Path, _ShardTokens]
     num_steps: int
     """Steps that were tokenised."""
+    num_sequences: int
     chat_template: str | None
     """The template that made them in place of the model's, if one did."""
     notices: tuple[str, ...]
@@ -105,6 +106,7 @@ def open_tokens(
     return TokenSource(
         made=made.of_rows,
         has_logprobs=False,
+        appends=made.num_sequences < made.num_steps,
         chat_template=made.chat_template,
         notices=made.notices,
     )
@@ -142,6 +144,7 @@ def tokens_of_messages(
     num_steps = _num_steps(made)
     num_sequences = sum(len(each.sequences) for each in made.values())
     num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
+    num_cut = counts.pop(_CUT, 0)
     by_columns, lacking = counts.pop(_BY_COLUMNS, 0), counts.pop(_WITHOUT_REASONING, 0)
     faults = [f"{count:,} steps cannot be tokenised: {why}" for why, count in (+counts).items()]
     if not num_steps and (+counts).keys() == {BLIND}:
@@ -162,15 +165,19 @@ def tokens_of_messages(
     of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
     of_columns += "user says, and the action the answer"
     others = [of_columns] if by_columns else []
+    of_cut = f"{num_cut:,} answers were cut by a limit: no end is learnt from them, since none was "
+    of_cut += "sampled; --truncated mask leaves them out, drop their whole trajectories"
+    others += [of_cut] if num_cut else []
     return MessageTokens(
         shards=made,
         num_steps=num_steps,
+        num_sequences=num_sequences,
         chat_template=opened.text,
         notices=(made_by, *changes, *faults, *filter(None, [opened.ends.notice()]), *others),
     )
 
 
-_BY_COLUMNS, _WITHOUT_REASONING = "by columns", "without reasoning"
+_BY_COLUMNS, _WITHOUT_REASONING, _CUT = "by columns", "without reasoning", "cut"
 
 
 def _made(
@@ -200,6 +207,7 @@ def _shard_tokens(shard: Shard, template: ChatTemplate, counts: Counter[str]) ->
         numbers.sort(key=lambda number: rows[number]["step_index"])
         conversation = conversation_of([rows[number] for number in numbers])
         each, faults = sequences_of(conversation, template)
+        counts[_CUT] += sum(turn.is_cut for turn in conversation.turns)
         for sequence in each:
             last = numbers[sequence.spans[-1].step]
             images, where = rows[last]["images"], f"{shard.path}, row {last}"

@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from peft import PeftModel
 from safetensors.torch import save_file
 from torch import Tensor
 from transformers.core_model_loading import revert_weight_conversion
@@ -47,7 +46,7 @@ def save_model(
         chat_template: The one that it was trained with in place of that of its tokenizer.
     """
     with atomic_directory(out) as directory:
-        if isinstance(model, PeftModel):
+        if hasattr(model, "get_base_model"):  # of peft, which is loaded with adapters alone
             adapter: dict[str, Tensor] = {}
             _write(model.get_base_model(), merged(model, weights, adapter), directory)
             model.save_pretrained(str(directory / ADAPTER), state_dict=adapter)

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from secrets import token_hex
-from tempfile import gettempdir
 from threading import Lock
 from types import MappingProxyType
 from typing import TypeAlias
@@ -18,6 +16,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from graphcredit.store.errors import QueryRefusedError
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import Stamp, stamp, unchanged
 from graphcredit.store.sql.catalog import Connection, connect
@@ -103,6 +102,7 @@ def _views(
 class _Open:
     connection: Connection
     summarised: Summarised
+    spill: ScratchFolder
 
 
 @lru_cache(maxsize=MOST_OPEN)
@@ -110,9 +110,8 @@ def _open(root: Path, run_id: str, iteration: int | None, files: Stamp) -> _Open
     store = Store(root)
     connection = connect(store, run_id=run_id, iteration=iteration)
     summarised = create_summary_views(connection, store, run_id=run_id, iteration=iteration)
-    # DuckDB creates the directory on demand, and removes it.
-    spill = Path(gettempdir()) / f"graphcredit-view-{token_hex(4)}"
+    spill = ScratchFolder()
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-    connection.execute("SET temp_directory = ?", [str(spill)])
+    connection.execute("SET temp_directory = ?", [str(spill.path)])
     connection.execute("SET parquet_metadata_cache = true")
-    return _Open(connection=connection, summarised=summarised)
+    return _Open(connection=connection, summarised=summarised, spill=spill)

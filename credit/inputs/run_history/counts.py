@@ -11,9 +11,6 @@ a failure that is nothing else.
 # (pyarrow.compute makes its functions when it is imported)
 
 import json
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -25,6 +22,7 @@ import pyarrow.compute as pc
 
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.options import options_as_json
 from graphcredit.store.parquet.numbers import arrow_of, numpy_of
@@ -81,10 +79,9 @@ class RunHistory:
         """Complete trajectories that are counted."""
         import duckdb
 
-        scratch = tempfile.mkdtemp(prefix="graphcredit-history-")
-        weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        self._scratch = ScratchFolder()
         self._database = duckdb.connect(
-            ":memory:", config={"memory_limit": _MEMORY, "temp_directory": scratch}
+            ":memory:", config={"memory_limit": _MEMORY, "temp_directory": str(self._scratch.path)}
         )
         keys = "task_id VARCHAR, key BLOB, signed BIGINT"
         self._database.execute(f"CREATE TABLE names ({keys}, state VARCHAR, identity VARCHAR)")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import configure
@@ -25,6 +25,7 @@ from graphcredit.store.parquet.export import export_store
 from graphcredit.store.schema import STEP_COLUMNS
 from tests.collector.importers.logs import write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
+from tests.examples import examples
 from tests.worlds import trajectory, worked_example, write_store
 
 ROW = {"task_id": "t", "trajectory_id": "a", "state": "s0", "action": "long", "reward": 0.0}
@@ -83,6 +84,7 @@ def _credited(store: Store) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["trajectory_id"], row["step_index"], repr(row)))
 
 
+@settings(max_examples=examples(40))
 @given(iterations=st.dictionaries(_PLACES, _GROUPS, min_size=1, max_size=2))
 def test_an_export_is_imported_as_the_steps_that_it_has(
     iterations: dict[tuple[str, int], list[tuple[str, list[dict[str, Any]]]]],

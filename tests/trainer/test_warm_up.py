@@ -1,18 +1,27 @@
-"""A tokenizer made of an environment's text: what it learns, and what it is when opened."""
+"""The example that makes a policy from nothing: its tokenizer, its model, what it learns."""
 
 import unicodedata
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoTokenizer, Qwen2Config
+from transformers import AutoConfig, AutoTokenizer, Qwen2Config
 
-from graphcredit.collector.policies.train_tokenizer import (
+from examples.warm_up import (
     NUM_LETTERS,
+    WarmUp,
+    make_model,
     recorded_texts,
     train_tokenizer,
+    warm_up,
 )
+from graphcredit.collector.collection import collect
+from graphcredit.collector.environments.registry import environment_kind
+from graphcredit.collector.options import CollectOptions
+from graphcredit.store import open_store, read_steps
+from graphcredit.trainer.model.loading import load_weights
 from tests.trainer.logs import episode, token_store, turn
 
 TEXTS = [
@@ -48,7 +57,7 @@ def test_any_text_comes_back_as_it_was(tokenizer, text: str):
 
 
 def test_what_is_opened_has_the_ids_of_what_was_trained(tmp_path: Path):
-    num_tokens = train_tokenizer(tmp_path / "plain", TEXTS, num_tokens=300)
+    num_tokens = len(train_tokenizer(tmp_path / "plain", TEXTS, num_tokens=300))
     train_tokenizer(tmp_path / "model", TEXTS, num_tokens=300)
     Qwen2Config().save_pretrained(tmp_path / "model")
     plain, beside = (AutoTokenizer.from_pretrained(tmp_path / n) for n in ("plain", "model"))
@@ -59,7 +68,7 @@ def test_what_is_opened_has_the_ids_of_what_was_trained(tmp_path: Path):
 
 
 def test_without_texts_there_is_a_token_for_each_byte_and_one_for_the_end(tmp_path: Path):
-    assert train_tokenizer(tmp_path / "t", (), num_tokens=NUM_LETTERS) == NUM_LETTERS == 257
+    assert len(train_tokenizer(tmp_path / "t", (), num_tokens=NUM_LETTERS)) == NUM_LETTERS == 257
     letters = AutoTokenizer.from_pretrained(tmp_path / "t")
     assert len(letters("go né")["input_ids"]) == 6
     assert letters.eos_token_id == letters.pad_token_id == 0
@@ -75,5 +84,39 @@ def test_recorded_texts_are_the_different_prompts_and_answers_of_a_run(tmp_path:
 
     trajectory = episode("a", said("here\n", "go"), said("there\n", "go"), said("here\n", "stay"))
     store = token_store(tmp_path / "s", [trajectory], run_id="text")
-    texts = list(recorded_texts(store, "text", tmp_path / "t"))
+    texts = list(recorded_texts(store, tmp_path / "t"))
     assert sorted(texts) == ["go", "here\n", "stay", "there\n"]
+
+
+def test_a_model_has_the_tokens_of_its_texts_and_the_weights_of_its_seed(tmp_path: Path):
+    before = torch.random.get_rng_state()
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        make_model(tmp_path / name, TEXTS, num_tokens=300, seed=seed)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    a, b, c = (load_weights(tmp_path / name).state_dict() for name in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert not torch.equal(a["lm_head.weight"], c["lm_head.weight"])
+    config, words = (kind.from_pretrained(tmp_path / "a") for kind in (AutoConfig, AutoTokenizer))
+    # vLLM on a CPU needs a head size of 32 or more, and keeps an old head where weights are tied.
+    assert config.hidden_size // config.num_attention_heads == 32
+    assert not config.tie_word_embeddings
+    assert (config.vocab_size, config.eos_token_id) == (len(words), words.eos_token_id)
+
+
+@pytest.mark.slow
+def test_a_policy_from_nothing_acts_as_the_environment_allows(tmp_path: Path):
+    plan = WarmUp(
+        directory=tmp_path, env="search", tasks=2, episodes=30, max_steps=6, updates=80, workers=0
+    )
+    model = warm_up(plan)
+    weights = (model / "model.safetensors").read_bytes()
+    assert warm_up(plan) == model
+    assert (model / "model.safetensors").read_bytes() == weights
+    options = CollectOptions(
+        policy=f"hf:{model}", template="tiny", group_size=8, max_steps=6, workers=0, run="own"
+    )
+    tasks = environment_kind("search").list_tasks(None, num_tasks=2, seed=0)
+    collect(tmp_path / "store", tasks, options)
+    steps = read_steps(open_store(tmp_path / "store"), columns=["is_action_valid"], run_id="own")
+    valid = [each for table in steps for each in table["is_action_valid"].to_pylist()]
+    assert sum(valid) > 0.8 * len(valid)

@@ -1,0 +1,210 @@
+"""One decision as an SVG file: the winners' way, and the losers who leave it at one step.
+
+Every rollout that was in the state is a strip of the band, blue if it won. All text is escaped.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+from xml.sax.saxutils import escape
+
+from graphcredit.credit.why.decisions import ComparedDecision, decisions
+from graphcredit.credit.why.sentences import doubt, short
+from graphcredit.store.errors import InputError
+from graphcredit.store.layout import AnyStore, Store, open_store
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.sql.catalog import connect
+
+_BLUE, _ORANGE, _INK, _PALE = "#1f66b0", "#c04f15", "#212529", "#5c636a"
+_WIDTH, _HEIGHT, _MIDDLE = 1120, 520, 215
+_LEFT, _FORK, _END = 40, 400, 930
+_UP, _DOWN = 130, 345
+_BAND, _MOST_OF_ONE = 84, 14
+"""Pixels of the whole band, and the most of one rollout."""
+_LOOKED_THROUGH = 50
+"""Decisions of which the first that lost is drawn."""
+_STEPS = 4
+"""Most steps of the way that are named."""
+
+_WAYS = """
+    SELECT trajectory_id, step_index, action, state = $4 AS is_there, outcome FROM (
+        SELECT steps.trajectory_id, step_index, action, state,
+            if($5, trajectories."return", trajectories.success::INTEGER) AS outcome
+        FROM steps JOIN trajectories USING (run_id, iteration, task_id, trajectory_id)
+        WHERE is_complete AND run_id = $1 AND iteration = $2 AND task_id = $3
+    ) ORDER BY outcome DESC, trajectory_id, step_index
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Side:
+    """The rollouts of one side of a decision."""
+
+    words: str
+    """What they did."""
+    number: int
+    mean: float
+    y: int
+    """Where its strips end."""
+    is_better: bool
+
+    def strips(self, *, is_graded: bool) -> list[str]:
+        """Return the colour of each rollout, those that won first."""
+        if is_graded:
+            return [_BLUE if self.is_better else _ORANGE] * self.number
+        won = round(self.number * self.mean)
+        return [_BLUE] * won + [_ORANGE] * (self.number - won)
+
+    def ended(self, *, is_graded: bool) -> str:
+        """Return how they ended, in words."""
+        if is_graded:
+            return f"earned {self.mean:.3g}"
+        return f"{round(self.number * self.mean)} of {self.number} won"
+
+
+def why_picture(store: AnyStore, *, run_id: str | None = None, iteration: int | None = None) -> str:
+    """Return the SVG of the decision that lost most surely, of those that can be compared.
+
+    Args:
+        store: A store with credit by `reach`, or its path.
+        run_id: Only this run.
+        iteration: Only this iteration.
+
+    Raises:
+        InputError: No decision can be compared.
+        SchemaError: A file cannot be read.
+    """
+    opened = open_store(store)
+    told = decisions(opened, run_id=run_id, iteration=iteration, most=_LOOKED_THROUGH)
+    if not told:
+        raise InputError(
+            f"{opened.root} must have a decision to draw: none can be compared; `graphcredit why` "
+            "says why"
+        )
+    shown = next((each for each in told if each.took < (each.others or 0)), told[0])
+    return decision_picture(opened, shown)
+
+
+def decision_picture(store: Store, decision: ComparedDecision) -> str:
+    """Return the SVG of a decision that others can be compared with."""
+    assert decision.others is not None, "there are others"
+    others, is_loss = decision.others, decision.took < decision.others
+    took = _Side(
+        words=decision.action,
+        number=decision.num_took,
+        mean=decision.took,
+        y=_DOWN if is_loss else _UP,
+        is_better=not is_loss,
+    )
+    rest = _Side(
+        words=decision.instead or "",
+        number=decision.num_others,
+        mean=others,
+        y=_UP if is_loss else _DOWN,
+        is_better=is_loss,
+    )
+    before, after = _ways(store, decision)
+    up, down = (rest, took) if is_loss else (took, rest)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        _text(_LEFT, 36, f"{short(decision.task_id)}: where it was lost", 20, weight="bold"),
+        *_strips(up, down, is_graded=decision.is_graded),
+        *_labels(decision, up, down, is_loss=is_loss),
+        *_listed(f"before, {short(decision.trajectory_id)}:", before, _LEFT, _MIDDLE + 80),
+        *_listed("and then, the best of them:", after, _FORK + 150, _UP + 52),
+        _text(
+            _LEFT, _HEIGHT - 22, f"Difference{doubt(decision)}; ± two standard errors", 12, _PALE
+        ),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _ways(store: Store, decision: ComparedDecision) -> tuple[list[str], list[str]]:
+    """Return the last actions before the step, and those of the best other one after the state."""
+    place = [decision.run_id, decision.iteration, decision.task_id]
+
+    def read() -> list[Any]:
+        with connect(store, run_id=decision.run_id, iteration=decision.iteration) as connection:
+            asked = [*place, decision.state, decision.is_graded]
+            return connection.execute(_WAYS, asked).fetchall()
+
+    rows = unchanged(store, read, run_id=decision.run_id, iteration=decision.iteration)
+    before = [
+        action
+        for name, index, action, _, _ in rows
+        if name == decision.trajectory_id and index < decision.step_index
+    ]
+    did = {name for name, _, action, there, _ in rows if there and action == decision.action}
+    is_loss = decision.took < (decision.others or 0)
+    best = next((name for name, _, _, there, _ in rows if there and (name in did) != is_loss), None)
+    start = next((i for name, i, _, there, _ in rows if there and name == best), 0)
+    after = [action for name, index, action, _, _ in rows if name == best and index > start]
+    return before[-_STEPS:], after[:_STEPS]
+
+
+def _strips(up: _Side, down: _Side, *, is_graded: bool) -> Iterator[str]:
+    """Yield the strips: together up to the fork, then each side by itself."""
+    size = min(_BAND / (up.number + down.number), _MOST_OF_ONE)
+    at = _MIDDLE - size * (up.number + down.number) / 2
+    for side in (up, down):
+        to = side.y - size * side.number / 2
+        for colour in side.strips(is_graded=is_graded):
+            y, end = at + size / 2, to + size / 2
+            yield (
+                f'<path d="M{_LEFT} {y:.1f} H{_FORK} C{_FORK + 80} {y:.1f} {_FORK + 70} {end:.1f} '
+                f'{_FORK + 150} {end:.1f} H{_END}" fill="none" stroke="{colour}" '
+                f'stroke-width="{size * 0.86:.2f}"/>'
+            )
+            at, to = at + size, to + size
+
+
+def _labels(decision: ComparedDecision, up: _Side, down: _Side, *, is_loss: bool) -> Iterator[str]:
+    number = up.number + down.number
+    yield _text(_LEFT, _MIDDLE - 82, f"{number} rollouts were in this state:", 13, _PALE)
+    yield _text(_LEFT, _MIDDLE - 62, _cut(decision.state, 48), 13, mono=True)
+    for side, colour in ((up, _BLUE), (down, _ORANGE)):
+        ended = side.ended(is_graded=decision.is_graded)
+        yield _text(_END + 16, side.y + 7, ended, 20, colour, weight="bold")
+    is_most = " something else, most often" if is_loss else ""
+    yield _text(_FORK + 150, _UP - 62, f"{up.number} did{is_most}", 13, _PALE)
+    yield _text(_FORK + 150, _UP - 42, _cut(up.words, 60), 15, mono=True)
+    is_most = "" if is_loss else " something else, most often"
+    top = _DOWN + 62
+    yield _text(_FORK, top, f"{down.number} did{is_most}", 15, _PALE)
+    for line, words in enumerate(wrap(short(down.words), 44, max_lines=2)):
+        yield _text(_FORK, top + 34 + 32 * line, words, 24, _ORANGE, weight="bold", mono=True)
+
+
+def _listed(title: str, actions: list[str], x: int, y: int) -> Iterator[str]:
+    """Yield actions, one under the other."""
+    if actions:
+        yield _text(x, y, title, 12, _PALE)
+    for number, action in enumerate(actions, start=1):
+        yield _text(x, y + 18 * number, _cut(action, 46), 12, mono=True)
+
+
+def _cut(text: str, length: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def _text(
+    x: float,
+    y: float,
+    words: str,
+    size: int,
+    colour: str = _INK,
+    *,
+    weight: str = "normal",
+    mono: bool = False,
+) -> str:
+    family = ' font-family="DejaVu Sans Mono, Menlo, monospace"' if mono else ""
+    shown = escape("".join(letter if letter.isprintable() else "·" for letter in words))
+    return (
+        f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" font-weight="{weight}" '
+        f'fill="{colour}"{family}>{shown}</text>'
+    )

@@ -1,1 +1,0 @@
-"""Behaviour cloning, and the tiny model that a warm-up starts from."""

@@ -32,7 +32,8 @@ def with_verdicts(log: LogSource) -> LogSource:
     """
     if log.options.verdicts is not None:
         return log
-    found = {path: _judged(path.parent) for path in _candidates(log.source) if _is_plain(path, log)}
+    paths = (path for path in _candidates(log.source) if _is_plain(path, log))
+    found = {path: _judged(path.parent, log.source) for path in paths}
     if not found:
         return log
     files = list(placed([file for file in log.files if file.path not in found]))
@@ -54,18 +55,15 @@ def _judged_files(files: list[LogFile], by_folder: dict[Path, list[Path]]) -> It
 
 def _candidates(source: Path) -> Iterator[Path]:
     """Yield the files of a folder, or beside a file, that may have verdicts by their names."""
-    if source.is_dir():
-        folders = [(Path(folder), names) for folder, _, names in os.walk(source)]
-    else:
-        beside = [
-            source.parent,
-            *(p for p in source.parent.iterdir() if _FOLDERS.fullmatch(p.name)),
-        ]
-        folders = [(p, [each.name for each in p.iterdir()]) for p in beside if p.is_dir()]
-    for folder, names in folders:
+    is_folder = source.is_dir()
+    top = source if is_folder else source.parent
+    for folder, folders, names in os.walk(top):
+        is_of_verdicts = folder != str(top) and _FOLDERS.fullmatch(Path(folder).name)
+        if not is_folder:
+            folders[:] = [name for name in folders if _FOLDERS.fullmatch(name)]
         for name in sorted(names):
-            path = folder / name
-            is_named = _NAMES.fullmatch(stem_of(path)) or _FOLDERS.fullmatch(folder.name)
+            path = Path(folder, name)
+            is_named = is_of_verdicts or _NAMES.fullmatch(stem_of(path))
             is_known = kind_of(path) in SUFFIXES and path != source and path.is_file()
             if is_known and is_named and path.stat().st_size <= _MOST_BYTES:
                 yield path
@@ -86,9 +84,10 @@ def _is_log(path: Path, log: LogSource) -> bool:
     return recognised(read_records(path, log.options.record_bytes), log).format is not None
 
 
-def _judged(folder: Path) -> Path:
+def _judged(folder: Path, source: Path) -> Path:
     """Return the folder whose logs a file judges: that around a folder of verdicts."""
-    return folder.parent if _FOLDERS.fullmatch(folder.name) else folder
+    is_inside = folder not in (source, source.parent)
+    return folder.parent if is_inside and _FOLDERS.fullmatch(folder.name) else folder
 
 
 def _num_logs(folder: Path, files: list[LogFile], log: LogSource) -> int:

@@ -16,6 +16,9 @@ _MOST_VALUES = 1_000
 
 _SHOWN_FIELDS = 3
 
+_TASKS = 1_000
+"""Tasks whose first states are compared."""
+
 _TASK_WORDS = ("task", "scenario", "problem", "question", "case", "env", "seed", "prompt", "goal")
 _SUGGESTION = "--success median, top:0.25 or a threshold such as 'reward>={:g}' decides otherwise"
 
@@ -40,6 +43,12 @@ class Observed:
     )
     """What was seen after the same first act in the same first state, where the prompt groups."""
 
+    _firsts: defaultdict[str, Counter[tuple[bytes, bytes]]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
+    """First states with first acts, by task, where only the name of a field tells."""
+    _state_field: str = ""
+
     def add(self, made: ImportedTrajectory) -> None:
         """Count a trajectory."""
         success = made.verdict.success
@@ -62,6 +71,9 @@ class Observed:
             self._openings.setdefault(begun.action, begun.words)
         if len(self._tasks) < 2:
             self._tasks.add(made.task_id)
+        if begun.field is not None and (made.task_id in self._firsts or len(self._firsts) < _TASKS):
+            self._state_field = begun.field
+            self._firsts[made.task_id][begun.state, begun.action] += 1
         self._numbers["long"] += made.num_steps > 1
         if is_by_prompt and made.num_steps > 1:
             self._begun[made.task_id, begun.state, begun.action][begun.then] += 1
@@ -102,6 +114,13 @@ class Observed:
         yield from self._of_scores()
         if (mixed := self.prompts.sentence()) is not None:
             yield mixed
+        if self._are_effects():
+            name = self._state_field
+            yield (
+                f"the first `{name}` of a task differs by the first action, and is the same after "
+                "the same one: it is what the action led to, and is taken for the state before it. "
+                f"--columns next_state={name} mends that"
+            )
         if self._numbers["promptless"] > 1:
             yield (
                 f"{self._numbers['promptless']:,} trajectories begin without a prompt, and nothing "
@@ -127,6 +146,17 @@ class Observed:
                     "field that tells them apart"
                 )
                 return
+
+    def _are_effects(self) -> bool:
+        """Return whether first states follow from first acts, in most tasks where acts differ."""
+        follow = several = shared = 0
+        for pairs in self._firsts.values():
+            states, acts = ({pair[part] for pair in pairs} for part in (0, 1))
+            if len(acts) > 1:
+                several += 1
+                follow += len(states) == len(acts) == len(pairs)
+                shared += sum(pairs.values()) > len(pairs)
+        return 2 * follow > several and (shared > 0 or several > 2)
 
     def _of_scores(self) -> Iterator[str]:
         numbers, returns = self._numbers, self.returns

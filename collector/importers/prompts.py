@@ -86,6 +86,11 @@ class Prompts:
         by = next(iter(self._grouped_by)) if len(self._grouped_by) == 1 else "task"
         return by if " " not in by else "task"
 
+    @property
+    def are_mixed(self) -> bool:
+        """Whether at least half of the groups have several prompts."""
+        return 2 * len(self._mixed) >= len(self._first)
+
     def remedy(self) -> str | None:
         """Return the `--group` that would make groups of one prompt each; None if none would."""
         by = self.grouped_by

@@ -167,7 +167,7 @@ def refuse_unknown_names(
         prompts = Prompts()
         for each in made:
             prompts.add(each)
-        if (mixed := prompts.sentence()) is not None:
+        if prompts.are_mixed and (mixed := prompts.sentence()) is not None:
             one = f"--group {prompts.grouped_by} takes them for one all the same"
             raise InputError(f"{mixed}; {one}")
     if options.score == "auto" or not made or tally.success_by:

@@ -115,7 +115,7 @@ def trajectory_of(
         total=sum(rewards) if verdict.success is not None else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
-        begun=_begun(columns, turns, is_steps=rollout.is_steps),
+        begun=_begun(columns, turns, rollout),
         counts={
             _outcome(verdict.success, is_truncated=rollout.truncated): 1,
             "reward_of_success": is_reward_of_success,
@@ -147,10 +147,10 @@ def _flags(record: Mapping[str, Any]) -> Iterator[str]:
         yield from (each for each, flag in flags if isinstance(flag, bool))
 
 
-def _begun(columns: Mapping[str, list[Any]], turns: Turns, *, is_steps: bool) -> Begun:
+def _begun(columns: Mapping[str, list[Any]], turns: Turns, rollout: LoggedRollout) -> Begun:
     states, action = columns["state"], columns["action"][0]
     then = digest(states[1]) if len(states) > 1 else b""
-    is_said = not (is_steps or turns.turns[0].message.tool_calls)
+    is_said = not (rollout.is_steps or turns.turns[0].message.tool_calls)
     words = action[:_WORDS] if is_said else ""
     prompt = clean(text_of(turns.turns[0].seen))
     return Begun(
@@ -158,6 +158,7 @@ def _begun(columns: Mapping[str, list[Any]], turns: Turns, *, is_steps: bool) ->
         action=digest(action),
         then=then,
         prompt=digest(prompt) if prompt else b"",
+        field=rollout.state_field,
         words=words,
     )
 

@@ -36,6 +36,8 @@ class Begun:
     """The state after it; empty if there is none."""
     prompt: bytes
     """What was said before the first action; empty if nothing was."""
+    field: str | None
+    """The field of its state, if nothing but the name says that the action was chosen in it."""
     words: str
     """The beginning of the action; empty if it calls a tool."""
 

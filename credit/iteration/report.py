@@ -62,6 +62,8 @@ class CreditReport:
     """The differences of these returns in all."""
     return_difference_alike: float = 0.0
     """That of pairs that both succeeded or both failed: who reads wins alone does not see it."""
+    num_groups_of_several_starts: int = 0
+    """Groups with several rollouts from each of several first states, as of several tasks."""
     num_groups_without_success: int = 0
     """Groups none of whose trajectories accomplished the task."""
     num_groups_without_goal: int = 0
@@ -178,8 +180,18 @@ def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
         *(notice for row in rows if ANALOGIES in row.inputs for notice in _notices(lists, row)),
         *(notice for row in rows if MENTIONS in row.inputs for notice in _notices(entities, row)),
         *_unseen_notices(report, settings),
+        *_start_notices(report),
         *(notice for row in rows if "score" in row.reads for notice in _notices(scores, row)),
     ]
+
+
+def _start_notices(report: CreditReport) -> Iterator[str]:
+    if number := report.num_groups_of_several_starts:
+        yield (
+            f"{_groups_with(number, report)} rollouts from several first states, several from "
+            "each: a group should be of one task. `graphcredit import` names fields that tell "
+            "tasks apart (--group)"
+        )
 
 
 def _unseen_notices(report: CreditReport, settings: CreditSettings) -> Iterator[str]:
@@ -292,6 +304,7 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_return_pairs_alike=alike.number,
         return_difference=pairs.difference,
         return_difference_alike=alike.difference,
+        num_groups_of_several_starts=_num_of_several_starts(batch),
         num_groups_without_success=int((num_successes == 0).sum()),
         num_groups_without_goal=int((batch.goal_of_group < 0).sum()),
         num_states=batch.num_nodes,
@@ -313,6 +326,15 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_groups_with_some_scores=int(((num_scored > 0) & (num_scored < size)).sum()),
         action_lists=analogies.lists.count() if analogies else {},
     )
+
+
+def _num_of_several_starts(batch: StepBatch) -> int:
+    """Return how many groups have several first states with several rollouts each."""
+    first = batch.state_of_step[batch.trajectory_start[:-1]]
+    pairs = np.stack([batch.group_of_trajectory, first])
+    (group, _), size = np.unique(pairs, axis=1, return_counts=True)
+    num_starts = np.bincount(group[size > 1], minlength=batch.num_groups)
+    return int((num_starts > 1).sum())
 
 
 def _scored_trajectories(batch: StepBatch) -> Ints:

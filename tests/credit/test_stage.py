@@ -239,6 +239,16 @@ def test_what_is_counted_in_the_worked_example(tmp_path: Path):
     assert report.num_single_visit_steps == 2  # x1 at B, and the single trajectory
 
 
+def test_a_group_that_begins_in_several_states_that_recur_is_named(tmp_path: Path):
+    steps = [s for n, at in zip("abcd", "AABC", strict=True) for s in trajectory(n, f"{at} a won")]
+    report = run(write_store(tmp_path / "s", steps), "grpo")
+    assert report.num_groups_of_several_starts == 0  # B and C occur once each
+    steps += [s for n in "ef" for s in trajectory(n, "D a won")]
+    report = run(write_store(tmp_path / "t", steps), "grpo")
+    assert report.num_groups_of_several_starts == 1
+    assert any("from several first states" in notice for notice in report.notices)
+
+
 def test_shards_rows_and_batches_change_no_number(tmp_path: Path):
     rows = [step for t in range(7) for step in worked_example(f"task-{t}")]
     rows = step_table(rows).to_pylist()  # so that each step has its own time, wherever it is put

@@ -69,6 +69,8 @@ class Aligned:
     """What the last action led to, where the log has it."""
     rewards: Sequence[float | None]
     notes: tuple[str, ...] = ()
+    state_field: str | None = None
+    """The field taken for what the action was chosen in, where nothing but its name says so."""
 
 
 def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Aligned:
@@ -87,6 +89,7 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
     start = Seen(state=NOTHING_SEEN, text=NOTHING_SEEN)
     if (prompt := first_of(facts, _PROMPTS)) is not None:
         start = _same(text_of_value(prompt))
+    field: str | None = None
     last = _same(following[-1]) if following[-1] is not None else None
     acts = [part(row, "action") is not None for row in rows]
     if not any(has_part(row, name) for row in rows for name in SEEN):
@@ -107,6 +110,9 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
     else:
         before = seen
         notes = (_CHOSEN,) if _is_behind(rows[0]) else ()
+        if not any(following):
+            names = (*fields_for(rows[0], "state"), *fields_for(rows[0], "observation"))
+            field = next(iter(names), None)
         pairs = zip(following, seen[1:], strict=False)
         if any(a is not None and b is not None and a != b.state for a, b in pairs):
             notes = (*notes, _JUMPS)
@@ -114,7 +120,9 @@ def aligned_steps(rows: Sequence[Row], places: Sequence[str], facts: Row) -> Ali
         if part(row, "action") is None or each is None:
             raise RecordError(_lacks(row, "action" if each else "state", place or "a row"))
     states = cast("list[Seen]", before)
-    return Aligned(rows=rows, seen=states, final=last, rewards=rewards, notes=notes)
+    return Aligned(
+        rows=rows, seen=states, final=last, rewards=rewards, notes=notes, state_field=field
+    )
 
 
 def _acted(rows: Sequence[Row]) -> Iterator[Seen]:

@@ -24,6 +24,7 @@ from graphcredit.collector.importers.formats.step_shapes import (
     ENDS,
     NAMES,
     Row,
+    fields_for,
     has_part,
     part,
     shape_of,
@@ -99,8 +100,8 @@ def read(record: Record) -> Rollouts:
     aligned = aligned_steps(rows, record.places, facts)
     rewards, total = _rewards(aligned, said, facts)
     success = success_of(facts)
-    task = as_text(first_of(facts, NAMES["task_id"]))
-    name = first_of(facts, NAMES["trajectory_id"])
+    task = as_text(first_of(facts, fields_for(facts, "task_id")))
+    name = first_of(facts, fields_for(facts, "trajectory_id"))
     has_ends = any(has_part(row, name) for row in rows for name in ENDS)
     is_open = has_ends and not any(map(is_end, rows[-2:]))
     is_export = all(map(is_of_store, rows))
@@ -130,6 +131,7 @@ def read(record: Record) -> Rollouts:
         info=said,
         notes=notes,
         is_steps=True,
+        state_field=aligned.state_field,
         columns=columns,
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
+from graphcredit.collector.importers.formats.arc_recordings import step_of
 from graphcredit.collector.importers.formats.chat_rows import GROUPS
 from graphcredit.collector.importers.formats.row_messages import list_of, pair_of
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
@@ -50,7 +51,8 @@ Row = Mapping[str, Any]
 @lru_cache(maxsize=1024)
 def _present(fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the fields that may have each part, of those that a row has."""
-    return {name: tuple(f for f in names if f in fields) for name, names in NAMES.items()}
+    lower = {field.lower(): field for field in fields} | dict(zip(fields, fields, strict=True))
+    return {name: tuple(lower[n] for n in names if n in lower) for name, names in NAMES.items()}
 
 
 def fields_for(row: Row, name: str) -> tuple[str, ...]:
@@ -90,6 +92,8 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
     if _are_steps(value, {}):
         return Shape(said={}, rows=cast("list[Row]", value))
     row = fields_of(value)
+    if "data" in row and (step := step_of(row)) is not None:
+        return Shape(said={}, rows=[step], is_row=True)
     if any(isinstance(each, list | dict) or name in STEP_LISTS for name, each in row.items()):
         shape = _of_lists(_with_lists(row))
         if shape is not None:

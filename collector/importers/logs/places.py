@@ -17,12 +17,8 @@ TRIES = frozenset(("try", "trial", "attempt", "run", "seed", "rollout", "sample"
 
 _WORDS = "run|try|trial|attempt|seed|rollout|sample|epoch|episode|ep|rep|repeat|iter|k"
 _TRY = re.compile(rf"(?i)(?:^|[^a-z])(?:{_WORDS})[-_. ]?(\d+)(?![a-z])")
+_TRY_WORD = re.compile(rf"(?i)(?<![a-z])((?:{_WORDS})[-_. ]?)\d")
 _NUMBER = re.compile(r"\d+")
-_AROUND_A_TRY = (
-    rf"path:(?i:([^/]*?[^/_. -])[-_. ]+(?:{_WORDS})[-_. ]?\d+)$",
-    rf"path:(?i:(?:^|/)(?:{_WORDS})[-_. ]?\d+[-_. ]+([^/]+))$",
-)
-"""Terms that take a task from a name that has its try, too, behind it or before it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,8 +113,9 @@ def task_term(paths: Sequence[str]) -> str | None:
     have_tries = any(_TRY.search(path) for path in paths)
     for number in range(-1, -min(map(len, split)) - 1, -1):
         parts = [each[number] for each in split]
-        if number == -1:
-            for term in _AROUND_A_TRY:
+        if number == -1 and (found := _TRY_WORD.search(parts[0])):
+            word = found[1]
+            for term in (rf"path:([^/]+?)[-_. ]+{word}\d+$", rf"path:{word}\d+[-_. ]+([^/]+)$"):
                 if _recur([path_rule(term)(path) for path in paths]):
                     return term
         if any(map(_TRY.search, parts)) or (not have_tries and all(map(str.isdigit, parts))):

@@ -43,6 +43,16 @@ _PICKLE = (
 )
 
 
+_BINARY = {
+    b"SQLite format 3": "a database of SQLite. `sqlite3 -json FILE 'select * from TABLE'` writes "
+    "its rows",
+    b"\x93NUMPY": "an array of NumPy: write a row for each step, with state, action and reward",
+    b"PK\x03\x04": "an archive, as NumPy's .npz: unpack it, or write a row for each step",
+    b"\x89HDF": "a file of HDF5: write a row for each step, with state, action and reward",
+}
+"""How files begin that are not read, and what they are."""
+
+
 def read_records(path: Path, limit: int = MAX_RECORD_BYTES) -> Iterator[Record]:
     """Yield the records of a file. One that cannot be read has a RowError as its value.
 
@@ -108,6 +118,11 @@ def _document(path: Path, limit: int) -> Iterator[Record]:
         stream = decompressed(raw, path)
         text = stream.read(WHOLE_BYTES)
         is_short = len(text) < WHOLE_BYTES and len(text) <= limit
+        binary = next((what for sign, what in _BINARY.items() if text.startswith(sign)), None)
+        if binary is not None:
+            reason = f"it must be JSON, CSV, Parquet or Arrow: it is {binary}"
+            yield Record(path=path, place="", value=RowError(reason), share=1.0)
+            return
         value = parsed(text) if is_short else RowError("it must be JSON")
         begin, reader = text.lstrip(BEFORE_JSON), _Reader(text, stream)
         if isinstance(value, list):

@@ -163,6 +163,8 @@ class LoggedRollout:
     is_steps: bool = False
     """Whether the log is one of steps: each has its own reward, and messages after the last one
     show the state that it led to."""
+    state_field: str | None = None
+    """Of steps: the field taken for what each action was chosen in, by its name alone."""
     place: Place = NOWHERE
     """Where it was read."""
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])

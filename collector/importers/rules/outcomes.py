@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+from zlib import crc32
 
 from graphcredit.collector.importers.logs.places import is_path_term, path_rule
 from graphcredit.collector.importers.messages.rollout import (
@@ -138,10 +139,17 @@ def labels_of(record: Mapping[str, Any]) -> dict[str, str]:
     parts += [(f"{name}.", fields_of(record.get(name))) for name in NESTED]
     fields = ((before + name, value) for before, part in parts for name, value in part.items())
     return {
-        name: value if isinstance(value, str) else str(value)
+        name: _label(value)
         for name, value in islice(fields, _MOST_LABELS)
-        if isinstance(value, int) or (isinstance(value, str) and len(value) <= _LABEL_CHARACTERS)
+        if isinstance(value, int | str)
     }
+
+
+def _label(value: int | str) -> str:
+    """Return a value as text; of a long text the beginning, and a sum that tells it from others."""
+    if not isinstance(value, str) or len(value) <= _LABEL_CHARACTERS:
+        return str(value)
+    return f"{value[:40]}…{crc32(value.encode(errors='replace')):08x}"
 
 
 _DEFAULTS = ImportOptions()

@@ -231,3 +231,118 @@ def test_parts_of_a_rollout_are_one(name: str, tmp_path: Path):
         rows = [{"trace_id": "A", "reward": 1, "messages": each} for each in (messages, other)]
     imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store")
     assert brief(tmp_path / "store", "action") == [("east",), ("out",)]
+
+
+HISTORY = [
+    {"role": "assistant", "name": "Planner", "content": "count"},
+    {"role": "assistant", "name": "Coder", "content": "print(2)"},
+    {"role": "user", "name": "terminal", "content": "2"},
+    {"role": "assistant", "name": "Planner", "content": "done"},
+]
+FRAMEWORK = [
+    {key: value for key, value in {**each, "role": each["name"]}.items() if key != "name"}
+    for each in HISTORY
+]
+FRAMEWORK[2] = said("user", "2")
+
+
+@pytest.mark.parametrize("history", [HISTORY, FRAMEWORK], ids=["name", "role"])
+def test_an_agent_has_heard_what_others_said_and_a_system_prompt_is_no_state(
+    history: list[dict[str, Any]], tmp_path: Path
+):
+    row = {"question": "q", "success": True, "system_prompt": {"Planner": "plan"}}
+    log = write_lines(tmp_path / "w.jsonl", {**row, "history": history})
+    imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "action") == [
+        ("(nothing)", "count"),
+        ("Planner: count", "print(2)"),
+        ("Coder: print(2)\n\n2", "done"),
+    ]
+    imported(log, tmp_path / "coder", agent="Coder")
+    assert brief(tmp_path / "coder", "state", "action") == [("Planner: count", "print(2)")]
+    imported(log, tmp_path / "planner", agent="Planner")
+    found = brief(tmp_path / "planner", "state", "action")
+    assert found == [("(nothing)", "count"), ("Coder: print(2)\n\n2", "done")]
+
+
+LS = {"command": "ls"}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [said("assistant", "look", tool_name="Bash", tool_input=LS), said("tool", "a.py")],
+        [said("assistant", "look", tool="Bash", input=LS, output="a.py")],
+        [said("assistant", "look"), said("tool", "a.py", name="Bash", input=LS)],
+        [
+            said("assistant", "look"),
+            {"role": "tool_use", "name": "Bash", "input": LS},
+            said("tool", "a.py"),
+        ],
+    ],
+)
+def test_a_call_in_fields_beside_a_text_is_the_action(
+    messages: list[dict[str, Any]], tmp_path: Path
+):
+    row = {"messages": [said("user", "fix"), *messages, said("assistant", "done")], "reward": 1}
+    report = imported(write_lines(tmp_path / "w.jsonl", row), tmp_path / "store")
+    assert brief(tmp_path / "store", "state", "thought", "action") == [
+        ("fix", "look", 'Bash({"command": "ls"})'),
+        ("a.py", None, "done"),
+    ]
+    assert not any("in no step" in note for note in report.notes)
+
+
+def frames(game: str, *states: str) -> list[dict[str, Any]]:
+    """Return a recording of ARC-AGI-3: the frame of a row is what its action led to."""
+    return [
+        {
+            "timestamp": f"2026-01-01T00:00:0{number}Z",
+            "data": {
+                "game_id": "mz",
+                "guid": game,
+                "frame": [[number]],
+                "state": state,
+                "full_reset": number == 0,
+                "action_input": {"id": number, "data": {"game_id": "mz"}, "reasoning": None},
+                "available_actions": [1, 2],
+            },
+        }
+        for number, state in enumerate(states)
+    ]
+
+
+def test_a_frame_of_a_recording_is_what_its_action_led_to(tmp_path: Path):
+    for game, end in (("g1", "WIN"), ("g2", "GAME_OVER")):
+        rows = frames(game, "NOT_FINISHED", "NOT_FINISHED", end)
+        write_lines(tmp_path / "log" / f"{game}.jsonl", *rows)
+    report = imported(tmp_path / "log", tmp_path / "store")
+    assert (report.num_success, report.num_failed, report.num_groups) == (1, 1, 1)
+    columns = brief(tmp_path / "store", "state", "action", "next_state")
+    assert columns[:2] == [("[[0]]", '{"id": 1}', "[[1]]"), ("[[1]]", '{"id": 2}', "[[2]]")]
+
+
+def test_a_state_that_follows_from_the_action_is_noticed_and_the_remedy_works(tmp_path: Path):
+    for number, act in enumerate(("up", "up", "down", "down")):
+        lines = ["Step,Observation,Action,Reward", f"0,{act}stairs,{act},0", "1,end,stop,1"]
+        path = tmp_path / "log" / f"Maze-A_run_{number}.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines), encoding="utf-8")
+    group = {"group": "path:(.+)_run"}
+    notes = imported(tmp_path / "log", tmp_path / "store", **group).notes
+    assert any("--columns next_state=Observation mends that" in note for note in notes)
+    mended = {**group, "columns": "next_state=Observation"}
+    notes = imported(tmp_path / "log", tmp_path / "mended", **mended).notes
+    assert not any("next_state=Observation" in note for note in notes)
+    found = set(brief(tmp_path / "mended", "state", "action"))
+    assert {("(nothing)", "up"), ("upstairs", "stop")} <= found
+
+
+def test_calls_stand_in_the_order_of_their_instants_whatever_their_zones(tmp_path: Path):
+    turns = [said("user", "a"), said("assistant", "b"), said("user", "c")]
+    late = {"timestamp": "2026-03-29T09:00:00Z", "request": {"messages": turns}}
+    first = {"timestamp": "2026-03-29T10:00:00+02:00", "request": {"messages": turns[:1]}}
+    rows = [{**late, "response": said("assistant", "d")}, {**first, "response": turns[1]}]
+    log = write_lines(tmp_path / "w.jsonl", *({**row, "session_id": "s"} for row in rows))
+    imported(log, tmp_path / "store")
+    assert brief(tmp_path / "store", "action") == [("b",), ("d",)]

@@ -1,5 +1,8 @@
 """Rows of a log of calls in the order in which the calls were made."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 from graphcredit.collector.importers.formats.calls.rows import (
     exchange_of,
     response_before,
@@ -16,7 +19,7 @@ def in_order(records: list[Record]) -> list[Record]:
 
     Without times, the row with the most messages is the last.
     """
-    times = [time_of(fields_of(record.value)) for record in records]
+    times = [_instant(time_of(fields_of(record.value))) for record in records]
     for kind in (int | float, str):
         if all(isinstance(time, kind) for time in times):
             order = sorted(range(len(times)), key=times.__getitem__)
@@ -24,6 +27,17 @@ def in_order(records: list[Record]) -> list[Record]:
     lengths = [len(chat_in(exchange_of(fields_of(r.value))[0], "user")) for r in records]
     is_reversed = lengths[0] > lengths[-1] and lengths == sorted(lengths, reverse=True)
     return records[::-1] if is_reversed else records
+
+
+def _instant(time: Any) -> Any:
+    """Return the seconds of a time with its zone, UTC without one; others as they are."""
+    try:
+        moment = datetime.fromisoformat(time) if isinstance(time, str) else None
+    except ValueError:
+        return time
+    if moment is None:
+        return time
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def path_of(records: list[Record]) -> list[Record]:

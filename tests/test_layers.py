@@ -118,7 +118,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("training_run", "training", "preview"),
     ),
     "viewer": (
-        *("config", "sitemap", "origin", "queries", "browser_fixes", "widgets"),
+        *("config", "sitemap", "origin", "own_pages", "queries", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": (

@@ -41,12 +41,12 @@ WHERE run_id = 'games' AND iteration = 3 AND grpo_advantage < 0 AND reach_advant
 ORDER BY reach_advantage DESC"""
 
 PICTURES = {
-    "runs": ("", PLACE, 820),
-    "over-time": ("over_time", PLACE, 1100),
+    "runs": ("", PLACE, 1120),
     "tasks": ("tasks", PLACE, 820),
     "graph": ("graph", LOST, 1120),
     "play": ("graph", LOST, 1120),
     "trajectory": ("trajectory", LOST | {"step": 5}, 1120),
+    "search": ("search", {"find": "closed"}, 820),
     "compare": ("compare", PLACE | {"estimator": "grpo", "other": "reach"}, 1120),
     "sql": ("sql", {"q": QUERY}, 900),
 }

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from graphcredit.viewer.browser_fixes import apply_browser_fixes
 from graphcredit.viewer.config import STORE_VARIABLE
 from graphcredit.viewer.sitemap import PAGES, page
 from graphcredit.viewer.widgets import missing, selection
+from graphcredit.viewer.widgets.containers import add_style
 from graphcredit.viewer.widgets.text import one_line
 
 
@@ -17,7 +17,7 @@ def main() -> None:
     shown = st.navigation([page(name) for name in PAGES], position="top")
     selection.restore()
     st.set_page_config(page_title=_title(shown.title), page_icon="🎯", layout="wide")
-    apply_browser_fixes()
+    add_style()
     with missing.guarded("This page"):
         selection.name_bad_numbers()
         shown.run()

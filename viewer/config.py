@@ -48,9 +48,14 @@ def server_flags(*, address: str, port: int) -> list[str]:
         "client.toolbarMode": "minimal",
         # Links that would send an error's text to search engines.
         "client.showErrorLinks": False,
-        # The blue of credit, legible on white and on black.
+        # Streamlit mixes its quiet words from the colour of text: of others they are too faint.
+        "theme.light.textColor": "#000000",
+        "theme.dark.textColor": "#ffffff",
+        "theme.paddingTop": "1rem",
+        # The blue of credit: words in it, and white words on it, have a contrast of 4.5 to 1.
         "theme.light.primaryColor": "#1b5ea8",
-        "theme.dark.primaryColor": "#7db4ea",
+        "theme.dark.primaryColor": "#2e78c7",
+        "theme.dark.backgroundColor": "#000000",
         # Bare expressions and docstrings are no output.
         "runner.magicEnabled": False,
     }

@@ -8,10 +8,10 @@ from streamlit.navigation.page import Page
 
 PAGES: dict[str, str] = {
     "runs": "Runs",
-    "over_time": "Over time",
     "tasks": "Tasks",
     "graph": "Graph",
     "trajectory": "Trajectory",
+    "search": "Search",
     "compare": "Compare",
     "sql": "SQL",
 }

@@ -38,8 +38,8 @@ def test_one_action_with_several_outcomes_is_named(store: Store):
     first, several, rank = summary(found, "push")
     assert (
         first
-        == "4 steps of the group start from this state, by 2 different actions, and lead to 3 "
-        "different states."
+        == "4 rollouts did 4 steps from this state: 2 different actions, which led to 3 different "
+        "states."
     )
     assert several.startswith("This step's action led to 2 different states from here:")
     assert rank == (
@@ -57,12 +57,11 @@ def test_a_state_left_once_has_no_others(store: Store):
 def test_an_outcome_is_told_with_what_became_of_it(store: Store):
     row = next(row for row in outcomes(store, 0) if row["next_state"] == OPEN)
     assert label_of(row | {"advantage": -0.25}, is_here=True) == (
-        f"▶ ` push ` → state {row['next_state_id']}: "
-        "2 steps, 1 of 2 trajectories succeeded, mean -0.25"
+        f"▶ ` push ` → state {row['next_state_id']}: 2 rollouts in 2 steps, 1 succeeded, mean -0.25"
     )
     (opened,) = (row for row in outcomes(store, row["next_state_id"]) if row["is_goal"])
     assert label_of(opened | {"advantage": None}, is_here=False) == (
-        "` go ` → the goal: 1 step, 1 of 1 trajectory succeeded"
+        "` go ` → the goal: 1 rollout in 1 step, 1 succeeded"
     )
 
 

@@ -17,6 +17,7 @@ from graphcredit.viewer.graph.task_graph import (
     parse_key,
     read_task_graph,
 )
+from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.widgets.colours import SignedScale, diverging, sequential
 from tests.viewer.stores import HOSTILE, Shared, hostile
 from tests.worlds import worked_example
@@ -80,15 +81,20 @@ def test_the_scale_is_that_of_the_whole_graph_and_its_ends_are_the_data(graph: T
     assert SignedScale.of([]).ends() == ["0", "0"]
 
 
-def test_the_picture_opens_at_the_most_credited_transition(graph: TaskGraph):
-    best = max(graph.edges, key=lambda edge: edge.advantage or 0.0)
-    assert _draw(graph).focus == edge_key(best.ends)
-    without = replace(graph, edges=tuple(replace(e, advantage=None) for e in graph.edges))
-    assert _draw(without).focus == "n0"
-    one, other = [edge for edge in graph.edges if edge is not best][:2]
-    steps = {one.ends: -0.5, other.ends: 0.25}
-    laid = {e: [OwnStep(index=0, action="go", value=value)] for e, value in steps.items()}
-    assert _draw(graph, own=laid).focus == edge_key(one.ends)
+def test_the_picture_opens_at_the_start_and_the_fork(shared: Shared, graph: TaskGraph):
+    store = shared(worked_example, "graphgpo", "rewardflow")
+    steps = task_steps(store, run_id="r0", iteration=0, task_id="t0")
+
+    def sights(*own: tuple[int, int]) -> list[str]:
+        laid = {ends: [OwnStep(index=0, action="go", value=1.0)] for ends in own}
+        shading = Shading(advantage="graphgpo", own=laid)
+        return [*draw_part(graph, graph, shading, steps=steps).sights]
+
+    # z left the way of x from A to B, y from C to D.
+    assert sights() == ["n0", "n1"]
+    assert sights((0, 2), (2, 3)) == ["n0", "n2", "n3"]
+    assert sights((2, 4)) == ["n0"]
+    assert _draw(graph).sights == ["n0"]
 
 
 def test_a_way_is_dotted_and_has_its_length(graph: TaskGraph):

@@ -10,7 +10,7 @@ from tests.viewer.stores import HOSTILE, Shared, hostile
 from tests.worlds import worked_example, write_store
 
 
-@pytest.mark.parametrize("page", ["runs", "over_time", "tasks", "graph", "trajectory", "compare"])
+@pytest.mark.parametrize("page", ["runs", "tasks", "graph", "trajectory", "search", "compare"])
 def test_an_empty_store_says_how_to_fill_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ):

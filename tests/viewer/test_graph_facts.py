@@ -11,14 +11,16 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.facts import (
+    Rollout,
     choices,
     edge_steps,
     names_on,
     states_on,
     step_ends,
+    telling_ends,
     trajectories,
 )
-from graphcredit.viewer.graph.importance import disputed, important, partings, remarkable
+from graphcredit.viewer.graph.importance import disputed, forks, important, remarkable
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, state_texts, task_steps
@@ -54,7 +56,8 @@ def test_actions_are_ranked_by_the_mean_advantage_of_their_steps(store: Store):
     ]
     assert [c.advantage for c in found] == pytest.approx([[*row.values()][3] for row in expected])
     # x and z took a at A, and only x won; x and y took c.
-    assert {c.action: c.success_rate for c in found} == {"a": 0.5, "c": 0.5, "q": 0.0}
+    told = {c.action: (c.num_succeeded, c.num_trajectories) for c in found}
+    assert told == {"a": (1, 2), "c": (1, 2), "q": (0, 1)}
 
 
 def test_a_transition_has_its_steps_with_every_part_of_every_estimator(store: Store):
@@ -77,7 +80,11 @@ def test_an_incomplete_trajectory_has_no_place_in_the_graph(tmp_path: Path):
 
 def test_lost_trajectories_come_first_with_their_length(store: Store):
     found = trajectories(task_steps(store, **HERE, task_id="t0"))
-    assert list(found.items()) == [("y", (2, False)), ("z", (2, False)), ("x", (4, True))]
+    assert list(found.items()) == [
+        ("y", Rollout(num_steps=2, ending="ended")),
+        ("z", Rollout(num_steps=2, ending="ended")),
+        ("x", Rollout(num_steps=4, ending="succeeded")),
+    ]
 
 
 def test_a_trajectory_goes_through_its_states_and_transitions(store: Store):
@@ -101,12 +108,19 @@ def test_the_texts_of_a_state_are_counted(tmp_path: Path):
     assert list(goal) == ["won"]
 
 
-def test_the_most_credited_and_the_most_blamed_transitions_are_remarkable(store: Store):
-    graph = _graph(store)
-    first, *_, last = remarkable(graph, Shading(advantage="a"), most=4)
-    values = [edge.advantage for edge in graph.edges if edge.advantage is not None]
-    assert first.advantage == max(values)
-    assert last.advantage == min(values)
+def test_the_most_credited_and_the_most_blamed_transitions_that_tell_are_remarkable(store: Store):
+    graph, steps = _graph(store), task_steps(store, **HERE, task_id="t0")
+    told = telling_ends(steps)
+    # x alone did a step from B.
+    assert told == {edge.ends for edge in graph.edges} - {(1, 0)}
+    ranked = remarkable(graph, Shading(advantage="a"), told, most=20)
+    values = [edge.advantage for edge in ranked if edge.advantage is not None]
+    credited, blamed = ([v for v in values if (v > 0) == sign] for sign in (True, False))
+    assert values == credited + blamed
+    assert [edge.ends for edge in ranked if edge.ends not in told] == [(1, 0)]
+    told_of = [edge.advantage or 0.0 for edge in ranked if edge.ends in told]
+    assert [v for v in told_of if v > 0] == sorted((v for v in told_of if v > 0), reverse=True)
+    assert [v for v in told_of if v < 0] == sorted(v for v in told_of if v < 0)
 
 
 def test_changed_signs_come_first_however_small(store: Store):
@@ -117,17 +131,15 @@ def test_changed_signs_come_first_however_small(store: Store):
     assert flipped.advantage is not None
     assert flipped.advantage > 0
     blamed = {e.ends for e in graph.edges if e.advantage is not None and e.advantage < 0}
-    ranked = remarkable(graph, Shading(advantage="a", others=others), most=20)
+    ranked = remarkable(graph, Shading(advantage="a", others=others), set(), most=20)
     assert {edge.ends for edge in ranked[: len(blamed) + 1]} == {*blamed, (2, 4)}
 
 
-def test_won_and_failed_rollouts_part_where_their_steps_differ(store: Store):
-    # At C, x won with d and y failed with e: 1 - 0 each. At A, c was taken by x, which won, and y,
-    # not by z: 1/2 - 0; so with a (x and z, not y); q was taken by z alone: 0 - 1/2.
-    steps = task_steps(store, **HERE, task_id="t0")
-    assert partings(steps) == [(2, 3), (2, 4), (0, 0), (0, 1), (0, 2)]
-    # Nobody won.
-    assert partings(task_steps(store, **HERE, task_id="t1")) == []
+def test_failed_rollouts_leave_the_way_of_those_that_won_for_good(store: Store):
+    # x went A B A C won. y left it at C with e, z at A with a.
+    assert forks(task_steps(store, **HERE, task_id="t0")) == {(0, 1): 1, (2, 3): 1}
+    # Nobody won, and all have one return.
+    assert forks(task_steps(store, **HERE, task_id="t1")) == {}
 
 
 def test_estimators_dispute_what_one_credits_and_another_blames(store: Store):
@@ -152,8 +164,10 @@ def test_estimators_dispute_what_one_credits_and_another_blames(store: Store):
 
 def test_reasons_to_look_take_turns(store: Store):
     graph, steps = _graph(store), task_steps(store, **HERE, task_id="t0")
-    ends = [edge.ends for edge in important(graph, Shading(advantage="a"), steps)]
-    best, *_, worst = (e.ends for e in remarkable(graph, Shading(advantage="a"), most=12))
-    assert ends[:2] == [best, worst]
-    assert {partings(steps)[0], disputed(steps)[0]} <= {*ends[:4]}
+    shading = Shading(advantage="a")
+    ends = [edge.ends for edge in important(graph, shading, steps)]
+    ranked = remarkable(graph, shading, telling_ends(steps), most=12)
+    worst = next(edge.ends for edge in ranked if (edge.advantage or 0.0) < 0)
+    assert ends[:3] == [*[*forks(steps)][:1], worst, ranked[0].ends]
+    assert disputed(steps)[0] in ends
     assert len({*ends}) == len(ends)

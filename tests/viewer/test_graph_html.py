@@ -42,7 +42,7 @@ def test_it_holds_the_drawing_and_what_stands_behind_it(shared: Shared):
         shared(worked_example),
         f"SELECT avg({COLUMN}) AS a FROM enriched WHERE state_id = 0 AND action = 'c'",
     ).table.to_pylist()
-    assert f"{best['a']:+.2f}  c → 2  C  (2×, 50% succeeded)" in text
+    assert f"{best['a']:+.2f}  c → 2  C  (2 rollouts in 2 steps, 1 succeeded)" in text
     assert "trajectory_id: x" in data["details"]["e0-2"][1]
 
 

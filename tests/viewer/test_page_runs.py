@@ -1,11 +1,16 @@
 """The Runs page."""
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store import Store, create_store
-from graphcredit.viewer.queries.iterations import iteration_facts
+from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
+from graphcredit.store.sql.catalog import run_trusted_query
+from graphcredit.viewer.queries.iterations import iteration_facts, silent_shares
 from tests.credit.evidence.test_judge import rooms
 from tests.viewer.browser import click_row, go, markdown_of, open_page, page_of
 from tests.viewer.stores import HOSTILE, credited, hostile, two_tasks
@@ -40,6 +45,34 @@ def test_a_row_leads_to_its_tasks(store: Store, monkeypatch: pytest.MonkeyPatch)
     app = click_row(open_page(monkeypatch, store, "runs"), "runs_table", 0)
     assert page_of(app) == "tasks"
     assert app.query_params["iteration"] == "0"
+
+
+def test_the_same_is_drawn_as_curves_whose_points_lead_to_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for iteration in (0, 1):
+        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
+    path = store.training_path("r0", 0, "first")
+    path.parent.mkdir(parents=True)
+    row = {"training": "out", "update": 0, "epoch": 0, "loss": 1.0, "seconds": 2.0}
+    pq.write_table(pa.Table.from_pylist([row], arrow_schema(TRAINING_COLUMNS)), path)
+    app = open_page(monkeypatch, store, "runs")
+    assert not app.exception
+    charts = [json.loads(chart.proto.spec)["title"] for chart in app.get("vega_lite_chart")]
+    assert charts == [
+        *("success", "return", "length in steps", "refused actions", "groups with one return"),
+        *("steps without signal by graphgpo", "action entropy", "training: loss"),
+    ]
+    sql = "SELECT avg((graphgpo_advantage = 0)::INT) AS share FROM credit GROUP BY iteration"
+    shares = run_trusted_query(store, sql).table["share"].to_pylist()
+    told = silent_shares(store, run_id="r0", estimator="graphgpo")
+    assert told["silent_share"].to_pylist() == shares
+    assert silent_shares(store, run_id="r0", estimator="reach").num_rows == 0
+    point = {"run": "r0", "iteration": 1}
+    app.session_state["curve_success"] = {"selection": {"point": [point]}}
+    app.run()
+    assert page_of(app) == "tasks"
+    assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "1")
 
 
 def test_a_store_whose_first_steps_are_in_a_spool_says_so(
@@ -92,7 +125,7 @@ def test_the_audit_is_done_on_request_and_links_the_tasks(
     assert not app.exception
     assert app.expander[0].label == "🟦 info: equal short trajectories"
     assert any("␛[2J" in line.value for line in app.text)
-    _, *links = app.get("page_link")
+    links = app.get("page_link")
     assert links
     assert all("run=r0&iteration=0&task=" in link.proto.query_string for link in links)
     assert HOSTILE[:30] not in markdown_of(app)

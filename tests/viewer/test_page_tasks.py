@@ -77,7 +77,7 @@ def test_credit_of_whole_trajectories_has_nothing_against_the_outcome(
     app = open_page(monkeypatch, store, "tasks", estimator="grpo")
     assert not app.exception
     assert len(app.dataframe) == 1
-    assert app.caption[-1].value == "grpo gives no credit in failures."
+    assert app.caption[-1].value == "grpo gives no credit without success."
 
 
 def test_credit_that_is_out_of_date_is_said_and_found(

@@ -15,8 +15,9 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import trajectory as queries
+from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.queries.outcomes import are_graded, outcome
 from graphcredit.viewer.steps.charts import course, distances
-from graphcredit.viewer.steps.facts import are_graded, has_scores, outcome
 from graphcredit.viewer.steps.html_export import trajectory_page
 from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
 from tests.viewer.stores import Shared, credited, two_tasks
@@ -62,14 +63,62 @@ def code(app: AppTest) -> list[str]:
     return [element.value for element in app.code]
 
 
-def test_a_failed_trajectory_is_shown_first(shared: Shared, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, shared(two_tasks), "trajectory")
+def test_a_failure_opens_at_its_most_blamed_step_a_win_at_its_most_credited(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+):
+    store = shared(two_tasks)
+    app = open_page(monkeypatch, store, "trajectory")
     assert not app.exception
-    assert app.query_params["task"] == "t0"
-    assert app.query_params["trajectory"] == "y"
+    address = [app.query_params[name] for name in ("task", "trajectory", "step")]
+    # y: c was good, e lost; x: its last step, d, got the reward, but c came first to its state.
+    assert address == ["t0", "y", "1"]
     assert "**ended, cut off** after 2 steps with return 0." in markdown_of(app)
-    assert "Of its group of 3, 1 succeeded." in markdown_of(app)
+    assert "Of its group of 3 rollouts, 1 succeeded." in markdown_of(app)
     assert said(app) == ["A", "c", "C", "e", "D"]
+    app = open_page(monkeypatch, store, "trajectory", trajectory="x")
+    sql = "SELECT arg_max(step_index, graphgpo_advantage) FROM credit WHERE trajectory_id = 'x'"
+    best = run_trusted_query(store, sql).table[0][0].as_py()
+    assert app.query_params["step"] == str(best)
+    assert app.button(key="go_Most credit").disabled
+    # Two equal failures tell nothing.
+    app = open_page(monkeypatch, store, "trajectory", task="t1")
+    assert app.query_params["step"] == "0"
+
+
+def test_no_last_message_and_no_step_alone_heads_a_trajectory(tmp_path: Path):
+    """What a rollout says at its end is no decision; where nobody else was, nothing compares."""
+    look, ask = 'look({"at": "A"})', "ask({})"
+    rows = [
+        *trajectory(
+            "won",
+            ["A", look, "B", ask, "C", "All is done.", "end"],
+            rewards=[0, 0, 1],
+            success=True,
+        ),
+        *trajectory("lost", ["A", look, "B", "I give up.", "end"]),
+        *trajectory("lone", ["A", "jump({})", "X", ask, "C", "All is done.", "end"]),
+    ]
+    store = credited(tmp_path / "s", rows, names=("grpo",))
+    steps = task_steps(store, run_id="r0", iteration=0, task_id="t0").to_pylist()
+    told = [(row["trajectory_id"], row["step_index"]) for row in steps if row["is_telling"]]
+    assert told == [("lone", 0), ("lost", 0), ("won", 0), ("won", 1)]
+
+
+def test_buttons_bars_and_rows_lead_to_steps(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x", step=0)
+    buttons = {button.label: button for button in app.button}
+    assert [buttons[name].proto.shortcut.lower() for name in ("Previous", "Next")] == ["k", "j"]
+    assert buttons["Previous"].disabled
+    app.session_state["course_x_0"] = {"selection": {"click": [{"step": 3}]}}
+    app.run()
+    assert (app.query_params["step"], acted(app)) == ("3", "d")
+    assert app.button(key="go_Next").disabled
+    app.button(key="go_Previous").click().run()
+    assert (app.query_params["step"], acted(app)) == ("2", "c")
+    click_row(opened(app, "all_steps"), "all_steps_x_2", 2)
+    assert not app.exception, "it is the step that is shown"
+    click_row(app, "all_steps_x_2", 1)
+    assert (app.query_params["step"], acted(app)) == ("1", "b")
 
 
 def test_the_bars_are_the_numbers_of_the_store(shared: Shared, monkeypatch: pytest.MonkeyPatch):
@@ -91,53 +140,6 @@ def test_the_bars_are_the_numbers_of_the_store(shared: Shared, monkeypatch: pyte
         )
     }
     assert next(iter(shown)) == "graphgpo"
-
-
-def test_keys_and_buttons_walk_through_the_steps(shared: Shared, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x")
-    buttons = {button.label: button for button in app.button}
-    assert [buttons[name].proto.shortcut.lower() for name in ("Previous", "Next")] == ["k", "j"]
-    assert buttons["Previous"].disabled
-    actions = [acted(app)]
-    for _ in range(3):
-        app.button(key="go_Next").click().run()
-        actions.append(acted(app))
-    assert actions == ["a", "b", "c", "d"]
-    assert app.button(key="go_Next").disabled
-    assert app.query_params["step"] == "3"
-    app.button(key="go_Previous").click().run()
-    assert app.query_params["step"] == "2"
-
-
-def test_the_step_with_the_most_credit_is_a_click_away(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-):
-    store = shared(two_tasks)
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x")
-    sql = "FROM credit SELECT arg_{}(step_index, graphgpo_advantage) WHERE trajectory_id = 'x'"
-    for button, extreme in (("go_Most credit", "max"), ("go_Least credit", "min")):
-        expected = run_trusted_query(store, sql.format(extreme)).table[0][0].as_py()
-        app.button(key=button).click().run()
-        assert app.query_params["step"] == str(expected)
-
-
-def test_a_click_on_a_bar_shows_its_step(shared: Shared, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x")
-    app.session_state["course_x_0"] = {"selection": {"click": [{"step": 3}]}}
-    app.run()
-    assert app.query_params["step"] == "3"
-    assert acted(app) == "d"
-
-
-def test_a_click_on_the_step_that_is_shown_changes_nothing(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-):
-    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x", step=1)
-    click_row(opened(app, "all_steps"), "all_steps_x_1", 1)
-    assert not app.exception
-    assert app.query_params["step"] == "1"
-    click_row(app, "all_steps_x_1", 2)
-    assert app.query_params["step"] == "2"
 
 
 def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
@@ -164,18 +166,6 @@ def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
     (store.root / "images" / "a.jpg").unlink()
     app = open_page(monkeypatch, store, "trajectory", step=1)
     assert any("every image of a step must be there" in element.value for element in app.text)
-
-
-def test_of_many_pictures_the_last_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    png = bytes.fromhex("89504e470d0a1a0a")
-    steps = trajectory("x", "A a B b won", success=True)
-    steps[1]["images"] = [{"bytes": png + bytes([n]), "path": None} for n in range(14)]
-    app = open_page(monkeypatch, write_store(tmp_path / "s", steps), "trajectory", step=1)
-    about = [picture.proto.imgs[0].alt for picture in app.get("image")]
-    assert "2 earlier pictures, not shown" in markdown_of(app)
-    assert about[0].startswith("picture 3,")
-    assert about[-1].startswith("picture 14,")
-    assert len(about) == 12
 
 
 def test_a_step_beyond_the_end_is_the_last_one(shared: Shared, monkeypatch: pytest.MonkeyPatch):
@@ -283,23 +273,7 @@ def test_the_scores_of_states_are_shown_where_somebody_judged(
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=0)
     assert not any("score" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="x")
-    assert has_scores(table)
     assert "<p>Reward 0, cost 1, score 0.25.</p>" in trajectory_page(table, title="r0")
-    assert not has_scores(queries.steps(store, run_id="r0", iteration=0, trajectory_id="y"))
-
-
-def test_a_trajectory_without_any_reward_can_be_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    store = write_store(tmp_path / "s", worked_example())
-    table = step_table(
-        row | {"trajectory_id": f"bad-{row['trajectory_id']}"} for row in worked_example()
-    )
-    index = table.schema.get_field_index("reward")
-    nulls = table.set_column(index, "reward", pa.nulls(len(table), pa.float64()))
-    pq.write_table(nulls, store.steps_dir("r0", 0) / "foreign.parquet")
-    app = open_page(monkeypatch, store, "trajectory", trajectory="bad-x", step=1)
-    assert not app.exception
 
 
 def test_the_truth_is_marked_at_every_step_with_a_sign(
@@ -343,17 +317,6 @@ def test_the_page_calls_no_score_a_failure(tmp_path: Path, monkeypatch: pytest.M
     assert "**ended, cut off** after 1 step with return 0.1." in markdown_of(app)
     (titles,) = (box.options for box in app.selectbox if box.label == "Trajectory")
     assert titles[1] == "ended, return 0.1, 1 step: p1"
-
-
-def test_the_most_of_a_trajectory_that_gets_only_blame_is_no_credit(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-):
-    store = shared(two_tasks, "gigpo")
-    app = open_page(monkeypatch, store, "trajectory", trajectory="z")
-    sql = "SELECT max(gigpo_advantage) FROM credit WHERE trajectory_id = 'z'"
-    assert run_trusted_query(store, sql).table[0][0].as_py() < 0
-    names = [button.label.partition(":")[0] for button in app.button]
-    assert names[2:4] == ["Least blame", "Most blame"]
 
 
 def test_charts_of_a_trajectory_share_one_axis_and_gaps_are_gaps():

@@ -8,6 +8,7 @@ import pytest
 
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries import compare, trajectory
+from graphcredit.viewer.queries.graphs import task_steps
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory as steps_of
 from tests.worlds import worked_example, write_store
@@ -85,8 +86,17 @@ def test_agreement_counts_the_steps_of_opposite_sign(shared: Shared):
 def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(shared: Shared):
     store = shared(two_tasks, "grpo", "graphgpo")
     every = compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=20)
-    differences = every["difference"].to_pylist()
-    assert differences == sorted(differences, reverse=True)
+    told = {
+        (row["trajectory_id"], row["step_index"])
+        for row in task_steps(store, **ONE, task_id="t0").to_pylist()
+        if row["is_telling"]
+    }
+    ranks = [
+        ((row["trajectory_id"], row["step_index"]) not in told, -row["difference"])
+        for row in every.to_pylist()
+    ]
+    assert ranks == sorted(ranks)
+    assert ranks[0][0] < ranks[-1][0]
     flips = compare.differing_steps(store, **ONE, **TWO, only_flips=True, num_rows=20).to_pylist()
     expected = [row for row in every.to_pylist() if row["left"] * row["right"] < 0]
     assert flips == expected != []

@@ -42,6 +42,8 @@ def test_each_trajectory_is_told_by_its_most_surprising_step(store: Store, succe
     """
     expected = run_trusted_query(store, sql).table.to_pylist()
     assert expected
+    # Only x did a step from B.
+    assert all((row["trajectory_id"], row["step_index"]) != ("x", 1) for row in expected)
     assert surprises(store, success=success) == expected
     assert surprises(store, success=success, num_rows=1) == expected[:1]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from graphcredit.store import Store
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.steps.side_by_side import aligned, fork_of, nearest_winner, steps_of
-from tests.viewer.browser import boxes, click_row, markdown_of, open_page, page_of
+from tests.viewer.browser import boxes, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, Shared, credited, hostile, two_tasks
 from tests.worlds import trajectory
 
@@ -107,21 +107,9 @@ def test_the_page_shows_the_fork_and_what_each_did_there(
     assert not app.exception
     assert app.query_params["other"] == "quick"
     assert boxes(app) == ["x", "X", "c", "E"]
-    rows, narrow = (table.value.to_dict("list") for table in app.dataframe)
+    rows = app.dataframe[0].value.to_dict("list")
     assert list(rows["together"]) == ["≠ A", "", "fork: C", ""]
     assert list(rows["left_action"]) == ["a", "b", "x", "y"]
-    sides = [("left", row) for row in range(4)] + [("right", row) for row in range(4)]
-    told = {
-        f"{side} {rows[f'{side}_step'][row]}": (rows[f"{side}_action"][row], rows["together"][row])
-        for side, row in sides
-        if rows[f"{side}_step"][row]
-    }
-    listed = zip(narrow["action"], narrow["together"], strict=True)
-    assert dict(zip(narrow["step"], listed, strict=True)) == told
-    assert list(narrow["step"][:2]) == ["left 0", "right 0"]
-    app = click_row(app, "one_by_one", 1)
-    assert page_of(app) == "trajectory"
-    assert (app.query_params["trajectory"], app.query_params["step"]) == ("quick", "0")
     app = open_page(
         monkeypatch, store, "compare", compare="Two rollouts", trajectory="lost", other="gone"
     )

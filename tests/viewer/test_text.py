@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.widgets.text import code_label, label, one_line, visible, visible_cells
+from graphcredit.viewer.widgets.text import (
+    code_label,
+    isolated,
+    label,
+    one_line,
+    visible,
+    visible_cells,
+)
 from tests.viewer.stores import HOSTILE
 
 
@@ -20,6 +27,7 @@ from tests.viewer.stores import HOSTILE
         ("a\u200bb\u2028c\x9bd\x7f", "a⟨U+200B⟩b⟨U+2028⟩c⟨U+009B⟩d␡"),
         ("carriage\rreturn", "carriage␍return"),
         ("half \ud800 pair", "half \ufffd pair"),
+        ("an isolate \u2068without end", "an isolate ⟨U+2068⟩without end"),
         ("naïve 日本 👩\u200d🚀", "naïve 日本 👩\u200d🚀"),
     ],
 )
@@ -35,7 +43,8 @@ def test_visible_text_stays_as_it_is(text: str):
 @given(st.text(), st.integers(1, 50))
 def test_one_line_is_one_short_line(text: str, length: int):
     line = one_line(text, length)
-    assert len(line) <= length
+    assert len(line.strip("\u2068\u2069")) <= length
+    assert visible(line) == line
     assert line.splitlines() in ([line], [])
 
 
@@ -60,3 +69,12 @@ def test_code_in_a_label_ends_where_the_text_ends():
     assert code_label("a `b` ``c``") == "``` a `b` ``c`` ```"
     assert code_label("") == "` - `"
     assert len(code_label("x" * 200)) == 84
+
+
+def test_text_from_right_to_left_does_not_turn_the_numbers_beside_it():
+    said = f"step 3: {one_line('افتح الباب')}  (2 → 1)"
+    assert said == "step 3: \u2068افتح الباب\u2069  (2 → 1)"
+    assert label(said).replace("\\", "") == isolated(" ".join(said.split())) != said
+    cut = one_line(f"{one_line('افتح الباب')} and more", 9)
+    assert (cut.count("\u2068"), cut.count("\u2069")) == (1, 1)
+    assert one_line("go → 1") == "go → 1"

@@ -93,7 +93,8 @@ def _row(
 
 
 def _surprises(steps: Sequence[Mapping[str, Any]], addresses: Mapping[str, str]) -> Iterator[str]:
-    yield "<h2>Credit in failures</h2><p>The most credited step of each failure.</p>"
+    yield "<h2>Credit without success</h2>"
+    yield "<p>The most credited step of each rollout that did not succeed.</p>"
     rows = [
         [
             number(row["advantage"], "+.3f"),

@@ -36,6 +36,7 @@ from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.graph.words import what_is_shown
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
+from graphcredit.viewer.queries.outcomes import are_graded, outcome
 from graphcredit.viewer.queries.trajectory import steps_of_task
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.html_export import trajectory_page
@@ -121,22 +122,22 @@ def _task_page(
     """
     title = f"{task_id} · {chapter.name}"
     above = navigation([("../index.html", "All tasks")])
-    below = _trajectories(chapter.files[task_id], trajectories, estimator)
+    here: Any = {"run_id": chapter.run_id, "iteration": chapter.iteration, "task_id": task_id}
+    steps = task_steps(store, **here)
+    below = _trajectories(chapter.files[task_id], trajectories, estimator, steps)
     if estimator is None:
         note = "<p>No credit was assigned to it, so there is no graph.</p>"
         return document(title, f"{above}<h1>{text(one_line(title, 400))}</h1>{note}{below}")
-    here: Any = {"run_id": chapter.run_id, "iteration": chapter.iteration, "task_id": task_id}
     column = f"{estimator}_advantage"
     graph = read_task_graph(store, **here, column=column)
-    steps = task_steps(store, **here).select([*_LISTED, column])
     shading = Shading(advantage=f"{estimator} advantage")
     shown = readable_part(graph, shading, steps)
     if len(shown.nodes) < len(graph.nodes):
         below = f"<p>{text(what_is_shown(graph, shown, shading))}</p>{below}"
     return graph_html(
-        draw_part(shown, graph, shading, title=title),
+        draw_part(shown, graph, shading, title=title, steps=steps),
         shown,
-        with_shown(steps, column, None),
+        with_shown(steps.select([*_LISTED, column]), column, None),
         path=[],
         ranked_by=shading.advantage,
         title=title,
@@ -150,26 +151,34 @@ def _task_page(
     )
 
 
-def _trajectories(task: int, trajectories: Mapping[str, pa.Table], estimator: str | None) -> str:
+def _trajectories(
+    task: int, trajectories: Mapping[str, pa.Table], estimator: str | None, group: pa.Table
+) -> str:
+    wins = {name: steps["success"][-1].as_py() for name, steps in trajectories.items()}
+    returns = [facts.total(steps) for steps in trajectories.values()]
+    is_graded = are_graded(pa.table({"return": returns, "success": [*wins.values()]}))
     rows = [
         [
             link(trajectory_file(task, index), name),
-            facts.outcome(steps["success"][-1].as_py()),
+            outcome(wins[name], is_graded=is_graded),
             counted(steps.num_rows, "step"),
             facts.total(steps),
-            *_extremes(trajectory_file(task, index), steps, estimator),
+            *_extremes(trajectory_file(task, index), steps, estimator, facts.telling(group, name)),
         ]
         for index, (name, steps) in enumerate(trajectories.items())
     ]
-    heads = ("trajectory", "outcome", "length", "return", "highest advantage", "lowest advantage")
+    heads = ("trajectory", "outcome", "length", "return", "most credit", "most blame")
     return "<h2>Trajectories</h2>" + table(heads, rows)
 
 
-def _extremes(file: str, steps: pa.Table, estimator: str | None) -> Sequence[str]:
-    if estimator not in facts.estimators(steps):
+def _extremes(
+    file: str, steps: pa.Table, estimator: str | None, telling: Sequence[int]
+) -> Sequence[str]:
+    """Return the cells of the most credited and of the most blamed step."""
+    if estimator is None or estimator not in facts.estimators(steps):
         return ("", "")
-    return [
-        link(f"{file}#step-{steps['step_index'][row].as_py()}", steps["action"][row].as_py(), 40)
-        + f" {number(value, '+.2f')}"
-        for _, row, value in facts.extreme_steps(steps, estimator)
-    ]
+    cells = {"Most credit": "", "Most blame": ""}
+    for name, row, value in facts.extreme_steps(steps, estimator, telling):
+        place = f"{file}#step-{steps['step_index'][row].as_py()}"
+        cells[name] = link(place, steps["action"][row].as_py(), 40) + f" {number(value, '+.2f')}"
+    return [cells["Most credit"], cells["Most blame"]]

@@ -1,4 +1,4 @@
-"""The ASGI application for `streamlit run`: the viewer behind `viewer/origin.py`."""
+"""The ASGI application for `streamlit run`: the viewer behind its middleware."""
 
 from pathlib import Path
 
@@ -6,5 +6,8 @@ from starlette.middleware import Middleware
 from streamlit.starlette import App
 
 from graphcredit.viewer.origin import OwnOrigin
+from graphcredit.viewer.own_pages import OwnPages
 
-app = App(Path(__file__).with_name("script.py"), middleware=[Middleware(OwnOrigin)])
+app = App(
+    Path(__file__).with_name("script.py"), middleware=[Middleware(OwnOrigin), Middleware(OwnPages)]
+)

@@ -1,10 +1,13 @@
 """Draw a part of a task's graph: places, colours, widths, words and marks, as Cytoscape's data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
+
 from graphcredit.store.plural import counted
+from graphcredit.viewer.graph.importance import forks
 from graphcredit.viewer.graph.layout import (
     Layout,
     Point,
@@ -16,7 +19,7 @@ from graphcredit.viewer.graph.layout import (
 from graphcredit.viewer.graph.scales import SEEN, Scales
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, state_names
-from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph, edge_key, node_key
+from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.visible_part import READABLE
 from graphcredit.viewer.graph.words import (
     box_label,
@@ -50,9 +53,9 @@ class Drawing:
     legend: Mapping[str, Any]
     names: Mapping[int, str]
     """Number and name of each state of the whole graph."""
-    focus: str
-    """Key of what the picture opens at where it cannot be read as a whole: the transition with the
-    most credit (of a laid trajectory, with the most credit or blame), or the start."""
+    sights: Sequence[str]
+    """Keys of the states that are in sight at first where the whole cannot be read: the start, and
+    both ends of the transition with which most rollouts left the way of those that ended well."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the data of the component."""
@@ -60,12 +63,19 @@ class Drawing:
             "nodes": self.nodes,
             "edges": self.edges,
             "legend": self.legend,
-            "focus": self.focus,
+            "sights": self.sights,
         }
 
 
-def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: str = "") -> Drawing:
-    """Return the drawing of a graph."""
+def draw_part(
+    graph: TaskGraph,
+    whole: TaskGraph,
+    shading: Shading,
+    *,
+    title: str = "",
+    steps: pa.Table | None = None,
+) -> Drawing:
+    """Return the drawing of a graph; with the steps of its task, its fork is in sight at first."""
     layers = layers_of(whole)
     are_boxes = len(graph.nodes) <= READABLE
     scales = Scales.of(whole, shading)
@@ -108,17 +118,17 @@ def draw_part(graph: TaskGraph, whole: TaskGraph, shading: Shading, *, title: st
             for index, edge in enumerate(graph.edges)
         ],
         legend={"title": one_line(title, 120)} | _legend(shading, scales, notes),
-        focus=_focus(graph, shading, start),
+        sights=_sights(graph, shading, start, () if steps is None else forks(steps)),
         names=lines,
     )
 
 
-def _focus(graph: TaskGraph, shading: Shading, start: int) -> str:
-    """Return what is most credited; of a laid trajectory, what is most credited or blamed."""
-    worth = {edge.ends: shading.drawn_value(edge) or 0.0 for edge in graph.edges}
-    of_own = {ends: abs(value) for ends, value in worth.items() if ends in shading.own}
-    worth = {ends: value for ends, value in (of_own or worth).items() if value > 0}
-    return edge_key(max(worth, key=worth.__getitem__)) if worth else node_key(start)
+def _sights(graph: TaskGraph, shading: Shading, start: int, parting: Iterable[Ends]) -> list[str]:
+    """Return the start and the greatest fork: of a laid trajectory, its own."""
+    drawn = {edge.ends for edge in graph.edges}
+    drawn = drawn & {*shading.own} or drawn
+    fork = next((ends for ends in parting if ends in drawn), (start,))
+    return [node_key(state) for state in dict.fromkeys((start, *fork))]
 
 
 def _sizes(graph: TaskGraph, *, are_boxes: bool) -> dict[int, tuple[int, int]]:

@@ -15,7 +15,7 @@ from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph, edge_key, node_key
-from graphcredit.viewer.widgets.text import visible
+from graphcredit.viewer.widgets.text import isolated, visible
 
 _MOST_STEPS = 20
 
@@ -102,9 +102,9 @@ def _details(
     """Yield, for each state and transition, its key, its title and its texts."""
     for node in graph.nodes:
         actions = (
-            f"{signed(choice.advantage)}  {visible(choice.action)} → "
-            f"{names[choice.target]}  ({choice.visits}×, "
-            f"{choice.success_rate:.0%} succeeded)"
+            f"{signed(choice.advantage)}  {isolated(visible(choice.action))} → "
+            f"{names[choice.target]}  ({counted(choice.num_trajectories, 'rollout')} in "
+            f"{counted(choice.visits, 'step')}, {choice.num_succeeded} succeeded)"
             for choice in choices(steps, node.state_id, SHOWN)
         )
         text = "\n".join([f"Actions by {ranked_by}:", *actions])

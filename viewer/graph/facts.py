@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from graphcredit.viewer.graph.shading import OwnStep
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key
+from graphcredit.viewer.queries.outcomes import are_graded, outcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,8 +22,10 @@ class Choice:
     action: str
     target: int
     visits: int
-    success_rate: float
-    """Share of its steps whose trajectory succeeded."""
+    """Its steps."""
+    num_trajectories: int
+    num_succeeded: int
+    """Of these trajectories."""
     advantage: float | None
     """Mean advantage of its steps."""
 
@@ -49,18 +52,17 @@ def own_steps(steps: pa.Table, trajectory_id: str) -> dict[Ends, list[OwnStep]]:
 def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
     """Return the actions taken in a state, the most advantageous first."""
     here = steps.filter(pc.field("state_id") == state_id)
-    here = here.set_column(
-        here.column_names.index("succeeded"), "succeeded", here["succeeded"].cast(pa.int8())
-    )
-    grouped = here.group_by(["action", "next_state_id"]).aggregate(
-        [("step_index", "count"), ("succeeded", "mean"), (column, "mean")]
-    )
+    winner = pc.if_else(here["succeeded"], here["trajectory_id"], pa.scalar(None, pa.string()))
+    grouped = here.append_column("winner", winner).group_by(["action", "next_state_id"])
+    distinct = [("trajectory_id", "count_distinct"), ("winner", "count_distinct")]
+    grouped = grouped.aggregate([("step_index", "count"), *distinct, (column, "mean")])
     taken = [
         Choice(
             action=row["action"],
             target=row["next_state_id"],
             visits=row["step_index_count"],
-            success_rate=row["succeeded_mean"],
+            num_trajectories=row["trajectory_id_count_distinct"],
+            num_succeeded=row["winner_count_distinct"],
             advantage=row[f"{column}_mean"],
         )
         for row in grouped.to_pylist()
@@ -73,20 +75,37 @@ def edge_steps(steps: pa.Table, ends: Ends) -> pa.Table:
     source, target = ends
     taken = steps.filter((pc.field("state_id") == source) & (pc.field("next_state_id") == target))
     empty = [name for name in taken.column_names if taken[name].null_count == len(taken)]
-    unwanted = {"state_id", "next_state_id", SHOWN, *empty} & {*taken.column_names}
+    unwanted = {"state_id", "next_state_id", "is_telling", SHOWN, *empty} & {*taken.column_names}
     return taken.drop_columns(sorted(unwanted))
 
 
-def trajectories(steps: pa.Table) -> dict[str, tuple[int, bool]]:
-    """Return {trajectory: (number of steps, whether it succeeded)}, failed ones first."""
-    grouped = steps.group_by("trajectory_id").aggregate(
-        [("step_index", "count"), ("succeeded", "max")]
-    )
-    lengths = {
-        row["trajectory_id"]: (row["step_index_count"], bool(row["succeeded_max"]))
-        for row in grouped.to_pylist()
+def telling_ends(steps: pa.Table) -> set[Ends]:
+    """Return the transitions with a step that may head a list, see `queries.telling`."""
+    told = steps.filter(steps["is_telling"])
+    return {*zip(told["state_id"].to_pylist(), told["next_state_id"].to_pylist(), strict=True)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rollout:
+    """One trajectory of a task."""
+
+    num_steps: int
+    ending: str
+    """How it ended; of scores, none is a failure."""
+
+
+def trajectories(steps: pa.Table) -> dict[str, Rollout]:
+    """Return the trajectories by name, those that did not succeed first."""
+    totals = [("step_index", "count"), ("succeeded", "max"), ("reward", "sum")]
+    ended = steps.group_by("trajectory_id").aggregate(totals)
+    ended = ended.rename_columns(["name", "num_steps", "success", "return"])
+    is_graded = are_graded(ended)
+    return {
+        row["name"]: Rollout(
+            num_steps=row["num_steps"], ending=outcome(row["success"], is_graded=is_graded)
+        )
+        for row in ended.sort_by([("success", "ascending"), ("name", "ascending")]).to_pylist()
     }
-    return dict(sorted(lengths.items(), key=lambda item: (item[1][1], item[0])))
 
 
 def states_on(steps: pa.Table, trajectory_id: str) -> list[int]:
@@ -103,9 +122,13 @@ def names_on(steps: pa.Table, trajectory_id: str) -> list[str]:
 
 
 def ranked_steps(steps: pa.Table, trajectory_id: str, column: str) -> list[dict[str, Any]]:
-    """Return the steps of a trajectory that have an advantage, the greatest first."""
+    """Return the steps of a trajectory that have an advantage, the greatest first.
+
+    Those with nothing to compare them with come last.
+    """
     mine = steps.filter((pc.field("trajectory_id") == trajectory_id) & pc.field(column).is_valid())
-    return mine.sort_by([(column, "descending"), ("step_index", "ascending")]).to_pylist()
+    keys = [("is_telling", "descending"), (column, "descending"), ("step_index", "ascending")]
+    return mine.sort_by(keys).to_pylist()
 
 
 def step_ends(steps: pa.Table, trajectory_id: str, step_index: int) -> Ends | None:

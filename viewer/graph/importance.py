@@ -3,14 +3,17 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
+from collections import Counter
+from collections.abc import Container
 from itertools import zip_longest
-from typing import Any
 
 import pyarrow as pa
 
 from graphcredit.store.schema import split_estimator_column
+from graphcredit.viewer.graph.facts import telling_ends
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import Edge, Ends, TaskGraph
+from graphcredit.viewer.queries.outcomes import well_ended
 
 _OF_EACH = 6
 """Most transitions for each reason to look at one."""
@@ -21,57 +24,57 @@ _PAIR = ["state_id", "next_state_id"]
 def important(graph: TaskGraph, shading: Shading, steps: pa.Table) -> list[Edge]:
     """Return the transitions that matter, by turns for each reason, the most important first.
 
-    The reasons: much credit, much blame, that won rollouts part there from failed ones, and that
-    estimators disagree. In a comparison, only where the two sides differ most.
+    The reasons: that rollouts left the way of those that ended well, much blame, much credit, and
+    that estimators disagree. In a comparison, only where the two sides differ most.
     """
+    marked = remarkable(graph, shading, telling_ends(steps), most=2 * _OF_EACH)
     if shading.others is not None:
-        return remarkable(graph, shading, most=2 * _OF_EACH)
+        return marked
     of_ends = {edge.ends: edge for edge in graph.edges}
-    marked = remarkable(graph, shading, most=2 * _OF_EACH)
-    blamed = [edge for edge in marked if (shading.value(edge) or 0.0) < 0][::-1]
+    blamed = [edge.ends for edge in marked if _value(edge, shading) < 0]
     reasons = [
-        [edge.ends for edge in marked if edge not in blamed],
-        [edge.ends for edge in blamed],
-        partings(steps)[:_OF_EACH],
+        [*forks(steps)][:_OF_EACH],
+        blamed,
+        [edge.ends for edge in marked if edge.ends not in blamed],
         disputed(steps)[:_OF_EACH],
     ]
     turns = (ends for turn in zip_longest(*reasons) for ends in turn if ends in of_ends)
     return [of_ends[ends] for ends in dict.fromkeys(turns)]
 
 
-def remarkable(graph: TaskGraph, shading: Shading, *, most: int) -> list[Edge]:
+def remarkable(
+    graph: TaskGraph, shading: Shading, telling: Container[Ends], *, most: int
+) -> list[Edge]:
     """Return the most credited transitions and the most blamed ones, half of each.
 
-    In a comparison: those with opposite signs, then those with the greatest differences.
+    In a comparison: those with opposite signs, then those with the greatest differences. Those that
+    are not `telling` come last: there is nothing to compare them with.
     """
     valued = [edge for edge in graph.edges if shading.value(edge) is not None]
+    valued.sort(key=lambda edge: (edge.ends not in telling, -abs(_value(edge, shading))))
     if shading.others is not None:
-        valued.sort(key=lambda edge: (not shading.is_flipped(edge), -abs(_value(edge, shading))))
-        return valued[:most]
-    valued.sort(key=lambda edge: _value(edge, shading), reverse=True)
+        return sorted(valued, key=lambda edge: not shading.is_flipped(edge))[:most]
     credited = [edge for edge in valued if _value(edge, shading) > 0][: most // 2]
-    blamed = [edge for edge in valued if _value(edge, shading) < 0][-(most - most // 2) :]
+    blamed = [edge for edge in valued if _value(edge, shading) < 0][: most - most // 2]
     return [*credited, *blamed]
 
 
-def partings(steps: pa.Table) -> list[Ends]:
-    """Return the transitions after which rollouts end otherwise than those that left otherwise.
+def forks(steps: pa.Table) -> dict[Ends, int]:
+    """Return the transitions with which rollouts left the way of those that ended well for good.
 
-    The greatest come first: the difference of the shares of wins, times the rollouts of the smaller
-    side. States that only won or only failed rollouts visited are left out.
+    The most frequent come first, each with the number of rollouts. Of each rollout it is the last
+    step from a state in which one was that ended well; only steps count that may head a list, see
+    `queries.telling`.
     """
-    won = steps["succeeded"].cast(pa.int32())
-    rows = steps.select([*_PAIR, "trajectory_id"]).append_column("won", won)
-    taken = _ended(rows, _PAIR)
-    visited = {row["state_id"]: row for row in _ended(rows, ["state_id"])}
-    weights: dict[Ends, float] = {}
-    for row in taken:
-        here = visited[row["state_id"]]
-        num_others = here["num"] - row["num"]
-        if num_others and 0 < here["won"] < here["num"]:
-            gap = row["won"] / row["num"] - (here["won"] - row["won"]) / num_others
-            weights[row["state_id"], row["next_state_id"]] = abs(gap) * min(row["num"], num_others)
-    return sorted((ends for ends in weights if weights[ends]), key=lambda e: (-weights[e], e))
+    well = well_ended(steps)
+    rows = steps.select([*_PAIR, "trajectory_id", "is_telling"]).to_pylist()
+    way = {row["state_id"] for row in rows if row["trajectory_id"] in well}
+    left: dict[str, Ends] = {}
+    for row in rows:
+        name, ends = row["trajectory_id"], (row["state_id"], row["next_state_id"])
+        if name not in well and row["is_telling"] and row["state_id"] in way:
+            left[name] = ends
+    return dict(sorted(Counter(left.values()).items(), key=lambda each: (-each[1], each[0])))
 
 
 def disputed(steps: pa.Table) -> list[Ends]:
@@ -92,13 +95,6 @@ def disputed(steps: pa.Table) -> list[Ends]:
     ends = zip(*(means[name].to_pylist() for name in _PAIR), strict=True)
     weights = {pair: min(max(said), -min(said)) for pair, *said in zip(ends, *shares, strict=True)}
     return sorted((pair for pair in weights if weights[pair] > 0), key=lambda e: (-weights[e], e))
-
-
-def _ended(rows: pa.Table, keys: list[str]) -> list[dict[str, Any]]:
-    """Return for each key how many rollouts were there, and how many of them won."""
-    each = rows.group_by([*keys, "trajectory_id"]).aggregate([("won", "max")])
-    ended = each.group_by(keys).aggregate([("won_max", "count"), ("won_max", "sum")])
-    return ended.rename_columns([*keys, "num", "won"]).to_pylist()
 
 
 def _is_advantage(name: str) -> bool:

@@ -12,6 +12,7 @@ from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.truth import MARKS, Verdict, progress_of, true_change, verdict
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.tables import choose_row, signed_number
 from graphcredit.viewer.widgets.text import one_line, show_text
 
@@ -25,7 +26,7 @@ def show() -> None:
     """Show the page."""
     st.header("Compare")
     store = viewed_store()
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with choices("compare"):
         place = selection.choose_place(store)
         if place is None:
             return
@@ -114,7 +115,7 @@ def _against_truth(where: dict[str, Any], left: str, right: str) -> None:
 
 
 def _tasks(agreement: pa.Table) -> None:
-    st.caption("Tasks with the most sign flips first. Click a row to see its graph.")
+    st.caption("Tasks with the most sign flips first. Tick a row to see its graph.")
     columns = ("task_id", "num_steps", "correlation", "flip_share")
     row = choose_row(agreement, columns, key="compared_tasks", title="Agreement by task")
     if row is not None:
@@ -125,7 +126,7 @@ def _differing() -> bool:
     """Show the title of the last table; return whether only sign flips are wanted."""
     st.subheader("The steps that differ most")
     st.caption(
-        "Differences count in standard deviations of each side. Click a row to see the step in its "
+        "Differences count in standard deviations of each side. Tick a row to see the step in its "
         "trajectory."
     )
     return st.toggle("Only sign flips", key="flips", bind="query-params")

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 import streamlit as st
 
-from graphcredit.viewer.browser_fixes import folded
+from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
 from graphcredit.viewer.graph.drawing import draw_part
-from graphcredit.viewer.graph.importance import important
+from graphcredit.viewer.graph.importance import forks, important
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.matters import what_matters
 from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Shading, TrueDistances, true_distances
-from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, node_key, parse_key
+from graphcredit.viewer.graph.state_names import action_words
+from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key, parse_key
 from graphcredit.viewer.graph.words import WHAT_MATTERS, what_is_shown
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.pages.parts.graph_export import offer_export, title_of
@@ -28,12 +29,14 @@ from graphcredit.viewer.pages.parts.graph_place import (
     read_graph,
 )
 from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.queries.outcomes import well_ended
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.task_names import task_names
-from graphcredit.viewer.widgets.text import one_line, show_text
+from graphcredit.viewer.widgets.text import label, one_line, show_text
 
 _HOPS = 2
 """Steps from the selected state to those that are shown around it."""
@@ -58,7 +61,7 @@ def show() -> None:
     st.header("Graph")
     store = viewed_store()
     complete_address(store)
-    boxes = folded("graph")
+    boxes = choices("graph")
     with boxes:
         place = choose_place(store)
     if place is None:
@@ -76,6 +79,7 @@ def show() -> None:
     shown = _part(chosen, steps, selected, shading)
     picture, panel = st.columns([7, 3])
     with picture:
+        _fork(chosen, steps)
         names = _picture(place, chosen, steps, shading, selected, shown)
     lists = Panel(
         run_id=place.run_id,
@@ -95,14 +99,13 @@ def show() -> None:
 
 def _choose(place: GraphPlace, steps: pa.Table) -> _Choices:
     """Show the boxes of what of the graph is shown, and how."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        trajectory = choose_trajectory(steps)
-        graph = read_graph(place, f"{place.estimator}_advantage")
-        return _Choices(
-            trajectory=trajectory,
-            graph=graph,
-            view=controls.choose_view(graph, has_trajectory=trajectory is not None),
-        )
+    trajectory = choose_trajectory(steps)
+    graph = read_graph(place, f"{place.estimator}_advantage")
+    return _Choices(
+        trajectory=trajectory,
+        graph=graph,
+        view=controls.choose_view(graph, has_trajectory=trajectory is not None),
+    )
 
 
 def _shaded(
@@ -119,6 +122,24 @@ def _shaded(
     )
 
 
+def _fork(chosen: _Choices, steps: pa.Table) -> None:
+    """Say where most rollouts left the way of those that ended well; a click selects it."""
+    ends, number = next(iter(forks(steps).items()), (None, 0))
+    edge = next((edge for edge in chosen.graph.edges if edge.ends == ends), None)
+    if edge is None:
+        return
+    others = {*steps["trajectory_id"].to_pylist()} - well_ended(steps)
+    endings = {each.ending for name, each in facts.trajectories(steps).items() if name in others}
+    who = "failed" if endings == {"failed"} else "earned less than the mean"
+    st.button(
+        f"{number} of the {counted(len(others), 'rollout')} that {who} left the way of the others "
+        f"with {label(action_words(edge.actions[0], 60))}, from state {edge.source}",
+        type="tertiary",
+        on_click=controls.pick,
+        args=(edge_key(edge.ends),),
+    )
+
+
 def _picture(
     place: GraphPlace,
     chosen: _Choices,
@@ -129,7 +150,7 @@ def _picture(
 ) -> Mapping[int, str]:
     """Show the drawing, what it has of the whole graph, and its export; return names of states."""
     drawn = visible_part.thinned(shown, layers_of(chosen.graph), {*shading.own, selected})
-    drawing = draw_part(drawn, chosen.graph, shading, title=title_of(place))
+    drawing = draw_part(drawn, chosen.graph, shading, title=title_of(place), steps=steps)
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
     play = _play(place, steps, chosen.trajectory)
     show_graph(

@@ -1,4 +1,4 @@
-"""The Runs page: a table of the iterations of each run, the audit, and which states tell."""
+"""The Runs page: the iterations of each run as a table and as curves, the audit, the states."""
 
 import json
 import subprocess
@@ -10,6 +10,7 @@ import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import Stamp, stamp
+from graphcredit.viewer.pages.parts.curves import show_curves
 from graphcredit.viewer.queries.iterations import iteration_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import viewed_store
@@ -22,6 +23,9 @@ _COLUMNS = (
     *("degenerate_share", "num_groups", "num_trajectories", "num_credited", "num_incomplete"),
     "num_steps",
 )
+_EVERY = 5
+"""Seconds between two looks for new iterations. A look without any only lists the files."""
+
 _SIGNS = {"error": "🟥", "warning": "🟨", "info": "🟦"}
 
 
@@ -29,19 +33,27 @@ def show() -> None:
     """Show the page."""
     st.header("Runs")
     store = viewed_store()
-    runs = store.runs()
-    if not runs:
+    if not store.runs():
         missing.no_steps(store)
+    # A fragment looks again by itself, so it also finds the first run of an empty store.
+    st.fragment(_iterations, run_every=_EVERY)()
+    if store.runs():
+        _choose_audit(store)
+
+
+def _iterations() -> None:
+    """Show what there is by now."""
+    store = viewed_store()
+    facts = per_run(store, store.runs(), iteration_facts, "Some iterations")
+    if facts is None:
         return
-    facts = per_run(store, runs, iteration_facts, "Some iterations")
-    if facts is not None:
-        st.caption("Select a row to see its tasks; a click on a column's name sorts.")
-        row = choose_row(facts, _COLUMNS, key="runs_table", title="Iterations")
-        if row is not None:
-            picked = facts.slice(row, 1).to_pylist()[0]
-            selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
-        selection.link("over_time", "The same as curves, with the metrics of training")
-    _choose_audit(store)
+    st.caption("Tick a row to see its tasks; a click on a column's name sorts.")
+    row = choose_row(facts, _COLUMNS, key="runs_table", title="Iterations")
+    if row is not None:
+        picked = facts.slice(row, 1).to_pylist()[0]
+        selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
+    if facts.num_rows > 1:
+        show_curves(store, facts)
 
 
 def _choose_audit(store: Store) -> None:

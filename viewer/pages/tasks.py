@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.browser_fixes import folded
-from graphcredit.viewer.pages.parts.first import in_numbers, show_first, show_recurring
+from graphcredit.viewer.pages.parts.first import in_numbers, show_first
 from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import choose_tag, notes_of, tagged
@@ -46,13 +46,15 @@ _ORDERS = {
     "name": ("task_id", "ascending"),
 }
 """Orders of the rows: column and direction."""
+_OF_CREDIT = ("advantage_spread", "disagreement", "singleton_share")
+"""Orders in which groups come last whose rollouts all have one return."""
 
 
 def show() -> None:
     """Show the page."""
     st.header("Tasks")
     store = viewed_store()
-    with st.container(horizontal=True):
+    with choices("tasks"):
         place = selection.choose_place(store)
         if place is None:
             return
@@ -75,10 +77,7 @@ def show() -> None:
     if _is_list_of_trajectories():
         show_trajectories(run, iteration, estimator, tuple(names))
         return
-    if "reach" in names:
-        show_first(run, iteration, facts)
-    if names:
-        show_recurring(run, iteration)
+    show_first(run, iteration, facts, has_reach="reach" in names)
     notes = notes_of(run, iteration)
     _table(_wanted(facts, notes))
     if estimator is not None:
@@ -100,7 +99,7 @@ def _is_list_of_trajectories() -> bool:
 
 def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     """Return the rows in the user's filter and order."""
-    with folded("filters"), st.container(horizontal=True):
+    with choices("filters"):
         text = st.text_input("Find in names and instructions", key="find", bind="query-params")
         kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
         order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
@@ -110,6 +109,8 @@ def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
     rows = tasks_of_kind(facts, kind, text)
     column, direction = _ORDERS[order]
     keys = [(column, direction, "at_end"), ("task_id", "ascending", "at_end")]
+    if column in _OF_CREDIT:
+        keys.insert(0, ("is_degenerate", "ascending", "at_end"))
     return rows.sort_by(keys)
 
 
@@ -117,7 +118,7 @@ def _table(rows: pa.Table) -> None:
     st.caption(
         counted(rows.num_rows, "task")
         + (f", the first {_MAX_ROWS:,} of them shown" if rows.num_rows > _MAX_ROWS else "")
-        + ". Select a row to see its graph; a click on a column's name sorts."
+        + ". Tick a row to see its graph; a click on a column's name sorts."
     )
     shown = rows.slice(0, _MAX_ROWS)
     shown = shown.append_column("doubts", pa.array(doubts_of_facts(shown), pa.string()))

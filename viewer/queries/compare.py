@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.telling import TELLING
 from graphcredit.viewer.queries.truth import PROGRESS
 from graphcredit.viewer.queries.views import answer
 
@@ -18,7 +19,7 @@ def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: st
     Returns:
         `task_id, num_steps, correlation, flip_share`; the last is the share of steps with opposite
         signs. The first row is about all tasks; its task_id is null. Then tasks by flip_share,
-        descending.
+        descending, and last those without a step that tells something, see `queries.telling`.
     """
     sql = f"""
         {_scaled(left, right)}
@@ -28,9 +29,10 @@ def agreement(store: Store, *, run_id: str, iteration: int, left: str, right: st
             avg((a * b < 0)::INTEGER) AS flip_share
         FROM scaled GROUP BY GROUPING SETS ((), (task_id))
         HAVING count(*) > 0
-        ORDER BY task_id IS NOT NULL, flip_share DESC, correlation, task_id
+        ORDER BY task_id IS NOT NULL, count(*) FILTER (is_telling) = 0, flip_share DESC,
+            correlation, task_id
     """
-    return answer(store, sql, run_id=run_id, iteration=iteration)
+    return answer(store, sql, run_id=run_id, iteration=iteration, tables=TELLING)
 
 
 def truth_agreement(
@@ -69,6 +71,8 @@ def differing_steps(
 ) -> pa.Table:
     """Return the steps on which two estimators differ most, in standard deviations of each.
 
+    Those that tell something come first, see `queries.telling`.
+
     Returns:
         `task_id, trajectory_id, step_index, action, left, right, is_flip, difference,
         oracle_distance, next_oracle_distance`.
@@ -78,16 +82,16 @@ def differing_steps(
         {_scaled(left, right)},
         most AS (
             SELECT *, abs(x - y) AS difference FROM scaled WHERE {wanted} AND x <> y
-            ORDER BY difference DESC, trajectory_id, step_index LIMIT {num_rows}
+            ORDER BY is_telling DESC, difference DESC, trajectory_id, step_index LIMIT {num_rows}
         )
         SELECT
             most.task_id, trajectory_id, step_index, action,
             a AS "left", b AS "right", a * b < 0 AS is_flip, difference,
             oracle_distance, next_oracle_distance
         FROM most JOIN steps USING (trajectory_id, step_index)
-        ORDER BY difference DESC, trajectory_id, step_index
+        ORDER BY is_telling DESC, difference DESC, trajectory_id, step_index
     """
-    return answer(store, sql, run_id=run_id, iteration=iteration)
+    return answer(store, sql, run_id=run_id, iteration=iteration, tables=TELLING)
 
 
 def _scaled(left: str, right: str) -> str:
@@ -106,7 +110,8 @@ def _scaled(left: str, right: str) -> str:
             FROM pair
         ),
         scaled AS (
-            SELECT task_id, trajectory_id, step_index, a, b, a / scale_a AS x, b / scale_b AS y
+            SELECT task_id, trajectory_id, step_index, a, b, a / scale_a AS x, b / scale_b AS y,
+                (trajectory_id, step_index) IN (FROM telling) AS is_telling
             FROM pair JOIN owner USING (trajectory_id), scale
         )
     """

@@ -5,6 +5,7 @@ import pyarrow as pa
 from graphcredit.store.layout import Store
 from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer.queries.estimators import column
+from graphcredit.viewer.queries.telling import telling
 from graphcredit.viewer.queries.views import answer, columns
 
 
@@ -18,8 +19,8 @@ def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa
     """Return the credited steps of a task in order, without their texts.
 
     Columns: `trajectory_id, step_index, state_id, next_state_id, action, is_action_valid, reward,
-    succeeded` (of the trajectory), `oracle_distance, next_oracle_distance`, then every
-    `<estimator>_<part>` there is.
+    succeeded` (of the trajectory), `oracle_distance, next_oracle_distance, is_telling` (whether it
+    may head a list, see `queries.telling`), then every `<estimator>_<part>` there is.
     """
     credit_columns = columns(store, "credit", run_id=run_id, iteration=iteration)
     credit = "".join(
@@ -29,14 +30,16 @@ def task_steps(store: Store, *, run_id: str, iteration: int, task_id: str) -> pa
         WITH step AS (
             SELECT trajectory_id, step_index, action, is_action_valid, reward, success,
                 oracle_distance, next_oracle_distance
-            FROM steps WHERE task_id = ?
+            FROM steps WHERE task_id = $1
         ),
+        told AS MATERIALIZED ({telling("task_id = $1")}),
         ended AS (
             SELECT trajectory_id, bool_or(success) AS succeeded FROM step GROUP BY trajectory_id
         )
         SELECT
             trajectory_id, step_index, state_id, next_state_id, action, is_action_valid,
-            reward, succeeded, oracle_distance, next_oracle_distance{credit}
+            reward, succeeded, oracle_distance, next_oracle_distance,
+            (trajectory_id, step_index) IN (FROM told) AS is_telling{credit}
         FROM step JOIN credit USING (trajectory_id, step_index) JOIN ended USING (trajectory_id)
         WHERE state_id IS NOT NULL
         ORDER BY trajectory_id, step_index

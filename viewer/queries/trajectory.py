@@ -100,23 +100,25 @@ def outcomes_here(
 
     Returns:
         `action, next_state_id, num_steps, num_trajectories, num_succeeded, advantage, next_state,
-        is_goal`: success is counted by trajectories, the advantage is the mean, null if no step has
-        one, and the text is that of the first such step. The best advantage is first.
+        is_goal, num_here`: success is counted by trajectories, the advantage is the mean, null if
+        no step has one, the text is that of the first such step, and `num_here` are all
+        trajectories with a step from the state. The best advantage is first.
     """
     sql = f"""
         WITH own AS (
             SELECT *, bool_or(success) OVER (PARTITION BY trajectory_id) AS has_succeeded
             FROM steps WHERE task_id = $1
-        )
+        ),
+        here AS (FROM own JOIN credit USING (trajectory_id, step_index) WHERE state_id = $2)
         SELECT
             action, next_state_id, count(*) AS num_steps,
             count(DISTINCT trajectory_id) AS num_trajectories,
             count(DISTINCT trajectory_id) FILTER (has_succeeded) AS num_succeeded,
             avg({column(estimator, "advantage")}::DOUBLE) AS advantage,
             arg_min(next_state, struct_pack(trajectory_id, step_index)) AS next_state,
-            bool_or(coalesce(success, false)) AS is_goal
-        FROM own JOIN credit USING (trajectory_id, step_index)
-        WHERE state_id = $2
+            bool_or(coalesce(success, false)) AS is_goal,
+            (SELECT count(DISTINCT trajectory_id) FROM here) AS num_here
+        FROM here
         GROUP BY action, next_state_id
         ORDER BY advantage DESC NULLS LAST, action, next_state_id
     """

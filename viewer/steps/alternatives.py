@@ -15,9 +15,11 @@ def summary(outcomes: Sequence[dict[str, Any]], action: str) -> list[str]:
         return ["No other step of the group starts from this state."]
     actions = {row["action"] for row in outcomes}
     targets = {row["next_state_id"] for row in outcomes}
+    num_rollouts = outcomes[0]["num_here"]
+    again = "; some came back to it" if num_rollouts < num_steps else ""
     said = [
-        f"{counted(num_steps, 'step')} of the group start from this state, by "
-        f"{counted(len(actions), 'different action')}, and lead to "
+        f"{counted(num_rollouts, 'rollout')} did {counted(num_steps, 'step')} from this state"
+        f"{again}: {counted(len(actions), 'different action')}, which led to "
         f"{counted(len(targets), 'different state')}."
     ]
     several = sum(row["action"] == action for row in outcomes)
@@ -36,8 +38,8 @@ def label_of(row: dict[str, Any], *, is_here: bool) -> str:
     credit = "" if row["advantage"] is None else f", mean {row['advantage']:+.2f}"
     return (
         f"{'▶ ' if is_here else ''}{code_label(row['action'])} → {target}: "
-        f"{counted(row['num_steps'], 'step')}, {row['num_succeeded']} of "
-        f"{counted(row['num_trajectories'], 'trajectory')} succeeded{credit}"
+        f"{counted(row['num_trajectories'], 'rollout')} in {counted(row['num_steps'], 'step')}, "
+        f"{row['num_succeeded']} succeeded{credit}"
     )
 
 

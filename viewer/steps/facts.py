@@ -1,11 +1,15 @@
 """Numbers and words about a trajectory's steps, for the page and the exported file."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.schema import (
     ESTIMATOR_PARTS,
@@ -15,6 +19,7 @@ from graphcredit.store.schema import (
     split_estimator_column,
 )
 from graphcredit.viewer.queries.estimators import most_telling_first
+from graphcredit.viewer.queries.outcomes import outcome
 from graphcredit.viewer.widgets.text import label
 
 PART_NAMES: dict[str, str] = {
@@ -82,9 +87,9 @@ def has_values(table: pa.Table) -> bool:
     )
 
 
-def has_scores(table: pa.Table) -> bool:
-    """Return whether somebody judged the state after some step."""
-    return table["score"].null_count < table.num_rows
+def has_any(table: pa.Table, *columns: str) -> bool:
+    """Return whether some step has a value in one of some columns."""
+    return any(table[name].null_count < table.num_rows for name in columns)
 
 
 def has_all_steps(table: pa.Table) -> bool:
@@ -134,22 +139,35 @@ def largest(table: pa.Table, names: list[str]) -> float:
     return max((abs(value) for value in values if value is not None), default=0.0)
 
 
-def extreme_steps(table: pa.Table, estimator: str) -> list[tuple[str, int, float]]:
+def telling(group: pa.Table, trajectory_id: str) -> list[int]:
+    """Return the steps of a trajectory that may head a list, see `queries.telling`."""
+    rows = group.filter((pc.field("trajectory_id") == trajectory_id) & pc.field("is_telling"))
+    return rows["step_index"].to_pylist()
+
+
+def extreme_steps(
+    table: pa.Table, estimator: str, rows: Sequence[int]
+) -> list[tuple[str, int, float]]:
     """Return the steps with the most and the least advantage: what they are, step and advantage.
 
     Empty if all are about equal. The most of a trajectory that gets only blame is no credit.
+
+    Args:
+        table: The steps.
+        estimator: Whose advantages.
+        rows: Those that are looked at.
     """
     values = table[f"{estimator}_advantage"].to_pylist()
-    known = [index for index, value in enumerate(values) if value is not None]
-    if not known:
+    known = [value for value in values if value is not None]
+    ranked = sorted((row for row in rows if values[row] is not None), key=values.__getitem__)
+    if not ranked or max(known) - min(known) < 0.005:
         return []
-    most, least = max(known, key=values.__getitem__), min(known, key=values.__getitem__)
-    if values[most] - values[least] < 0.005:
-        return []
-    return [
+    least, most = ranked[0], ranked[-1]
+    found = [
         ("Most credit" if values[most] > 0 else "Least blame", most, values[most]),
         ("Most blame" if values[least] < 0 else "Least credit", least, values[least]),
     ]
+    return [each for each in found if most != least or each[0].startswith("Most")]
 
 
 def total(table: pa.Table) -> str:
@@ -162,21 +180,7 @@ def number(value: float | None) -> str:
     return "null" if value is None else f"{value:g}"
 
 
-def are_graded(trajectories: pa.Table) -> bool:
-    """Return whether returns of a task are scores, as `why` has it: no threshold makes failures."""
-    ended = [row for row in trajectories.to_pylist() if row["success"] is not None]
-    num_returns, num_outcomes = (len({row[key] for row in ended}) for key in ("return", "success"))
-    return num_returns > (1 if num_outcomes == 1 else 2)
-
-
 def ending(table: pa.Table, *, is_graded: bool = False) -> str:
     """Return how a trajectory ended; one that was cut off did not lose by its last step."""
     word = outcome(table["success"][-1].as_py(), is_graded=is_graded)
     return f"{word}, cut off" if table["truncated"][-1].as_py() else word
-
-
-def outcome(success: bool | None, *, is_graded: bool = False) -> str:
-    """Return the word for how a trajectory ended; of scores, none is a failure."""
-    return {True: "succeeded", False: "ended" if is_graded else "failed", None: "unfinished"}[
-        success
-    ]

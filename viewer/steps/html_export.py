@@ -17,7 +17,8 @@ from graphcredit.viewer.widgets.text import one_line, visible
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; padding: .5rem .7rem;
+pre { unicode-bidi: plaintext; white-space: pre-wrap; overflow-wrap: anywhere;
+      margin: .3rem 0; padding: .5rem .7rem;
       border-radius: .3rem; background: #7f879220; max-height: 24rem; overflow: auto }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere }
 h2 { font-size: 1.05rem; margin: 2rem 0 .3rem; overflow-wrap: anywhere }

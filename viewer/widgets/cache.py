@@ -18,12 +18,14 @@ def viewed_store() -> Store:
     return open_store(os.environ[STORE_VARIABLE])
 
 
-def ask(query: Callable[..., _T], *, run_id: str, iteration: int | None, **arguments: Any) -> _T:
-    """Return the cached result of a query about an iteration or a run.
+def ask(
+    query: Callable[..., _T], *, run_id: str | None, iteration: int | None, **arguments: Any
+) -> _T:
+    """Return the cached result of a query about an iteration, a run or all runs.
 
     Args:
         query: A function of `viewer/queries`: `query(store, run_id=…, iteration=…, …)`.
-        run_id: The run.
+        run_id: The run; None for all, if the query allows it.
         iteration: The iteration; None for all, if the query allows it.
         arguments: More arguments of the query, all hashable.
 

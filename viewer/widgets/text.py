@@ -10,7 +10,6 @@ Streamlit is imported at its first use: the HTML exports need the functions that
 import re
 import unicodedata
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -19,24 +18,54 @@ import pyarrow as pa
 _CONTROL_PICTURES = 0x2400
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+    "\u2028-\u202e\u2060-\u2067\u206a-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_ISOLATE, _END = "\u2068", "\u2069"
+_ISOLATES = re.compile(f"[{_ISOLATE}{_END}]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]")
+_QUOTED = re.compile("(?<!`)(`+)(?!`).+?(?<!`)\\1(?!`)")
 
 
 def visible(text: str | None) -> str:
     """Return text with visible substitutes for control and invisible characters.
 
-    Line ends and tabs stay. ESC becomes ␛, a character that reorders text becomes ⟨U+202E⟩. Null,
-    which an unchecked log may have in place of text, becomes ⟨null⟩.
+    Line ends and tabs stay, and so do isolates in pairs: see `isolated`. ESC becomes ␛, a character
+    that reorders text becomes ⟨U+202E⟩. Null, which an unchecked log may have in place of text,
+    becomes ⟨null⟩.
     """
-    return "⟨null⟩" if text is None else _HIDDEN.sub(_picture, text.replace("\r\n", "\n"))
+    if text is None:
+        return "⟨null⟩"
+    shown = _HIDDEN.sub(_picture, text.replace("\r\n", "\n"))
+    return shown if _num_open(shown) == 0 else _ISOLATES.sub(_picture, shown)
 
 
 def one_line(text: str | None, max_length: int = 80) -> str:
-    """Return visible text on one line, cut with an ellipsis."""
+    """Return visible text on one line, cut with an ellipsis, isolated from what is beside it."""
     line = " ".join(visible(text).split())
-    return line if len(line) <= max_length else line[: max_length - 1] + "…"
+    if len(line) > max_length:
+        line = line[: max_length - 1] + "…"
+        line += _END * (_num_open(line) or 0)
+    return isolated(line)
+
+
+def isolated(text: str) -> str:
+    """Return text that does not turn what stands beside it, such as "2 → 1", from right to left.
+
+    Text without letters of a script from right to left is left as it is.
+    """
+    is_done = text.startswith(_ISOLATE) and text.endswith(_END)
+    return text if is_done or not _RIGHT_TO_LEFT.search(text) else f"{_ISOLATE}{text}{_END}"
+
+
+def _num_open(text: str) -> int | None:
+    """Return the number of isolates that do not end in a text; None if one ends without a start."""
+    depth = 0
+    for mark in _ISOLATES.findall(text):
+        depth += 1 if mark == _ISOLATE else -1
+        if depth < 0:
+            return None
+    return depth
 
 
 def label(text: str, max_length: int = 80) -> str:
@@ -62,6 +91,11 @@ def show_text(text: str) -> None:
     st.text(visible(text))
 
 
+def show_said(sentence: str) -> None:
+    """Show a sentence of ours that quotes a log between backticks."""
+    show_text(_QUOTED.sub(lambda quoted: isolated(quoted[0]), visible(sentence)))
+
+
 def show_code(text: str | None) -> None:
     """Show text without Markdown, in a box with a copy button; long lines wrap."""
     import streamlit as st
@@ -73,10 +107,7 @@ def show_table(table: pa.Table, **options: Any) -> Any:
     """Show a table whose cells may have text from a log; return what `st.dataframe` does."""
     import streamlit as st
 
-    # The key tells the script of `viewer/browser_fixes` that rows can be chosen.
-    has_choice = "on_select" in options
-    with st.container(key=f"rows_{options['key']}") if has_choice else nullcontext():
-        return st.dataframe(visible_cells(table), hide_index=True, **options)
+    return st.dataframe(visible_cells(table), hide_index=True, **options)
 
 
 def visible_cells(table: pa.Table) -> pa.Table:
@@ -102,6 +133,7 @@ def _picture(match: re.Match[str]) -> str:
 _STYLE = """
 pre {
   margin: 0; max-height: 300px; overflow: auto; padding: 8px 11px; border-radius: 6px;
+  unicode-bidi: plaintext;
   font-family: var(--st-code-font, monospace); font-size: 12.8px; line-height: 1.45;
   white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4;
   color: var(--st-text-color, #212529); background: #7f87921f;

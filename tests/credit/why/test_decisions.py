@@ -20,7 +20,7 @@ from graphcredit.credit.why.decisions import (
 )
 from graphcredit.credit.why.sentences import coded, link, sentence, trust
 from graphcredit.store.layout import Store
-from graphcredit.viewer.steps.facts import are_graded
+from graphcredit.viewer.queries.outcomes import are_graded
 from tests.cli.in_process import run
 
 WALKS: tuple[tuple[str, bool], ...] = (

@@ -9,7 +9,14 @@ from tests.viewer.flows.screen import expect_at, open_page
 
 pytestmark = pytest.mark.browser
 
-_HERE = {"run": "r0", "iteration": 1, "task": "t0", "trajectory": "x", "estimator": "graphgpo"}
+_HERE = {
+    "run": "r0",
+    "iteration": 1,
+    "task": "t0",
+    "trajectory": "x",
+    "step": 0,
+    "estimator": "graphgpo",
+}
 
 
 def test_a_step_of_the_conversation_opens_by_click_and_by_key(page: Page):

@@ -14,7 +14,7 @@ from tests.viewer.flows.screen import (
 
 pytestmark = pytest.mark.browser
 
-_HERE = {"run": "r0", "iteration": 1, "task": "t0", "trajectory": "x"}
+_HERE = {"run": "r0", "iteration": 1, "task": "t0", "trajectory": "x", "step": 0}
 
 
 @pytest.mark.slow

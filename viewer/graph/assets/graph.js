@@ -14,7 +14,7 @@ const SETTLED_MS = 500;
 const NOTHING = { words: "", keys: [], total: 0 };
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {nodes, edges, legend, focus, signature}. What is marked comes by an event of its own, so that a
+ *  data: {nodes, edges, legend, sights, signature}. What is marked comes by an event of its own, so that a
  *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
  *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
 export default function drawGraph(component) {
@@ -72,7 +72,7 @@ function build(root, data) {
   const onRoom = () => {
     cy.resize();
     const now = { zoom: cy.zoom(), pan: cy.pan() };
-    if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data);
+    if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data, root);
   };
   const play = player(root, cy, { onMove: showMap, onRoom });
   const find = finder(root, cy, (words) => root[DRAWN].ask(words));

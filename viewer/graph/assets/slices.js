@@ -28,9 +28,26 @@ async function addInSlices(cy, elements, numFirst, afterEach) {
   }
 }
 
-/** Show all of a drawing, of which only some may be there by now. If its words could not be read
- *  then, open at its focus: the small map and the goal's sign have the rest. Returns what is in view. */
-function fitTo(cy, { nodes, edges, focus }) {
+/** Show all of a drawing, of which only some may be there by now, above its legend. If its words could
+ *  not be read then, show its sights; the small map and the goal's sign have the rest. Returns what is in view. */
+function fitTo(cy, { nodes, sights }, root) {
+  const below = root.querySelector(".legend").offsetHeight;
+  const room = { x: cy.width() - 2 * PADDING, y: cy.height() - 2 * PADDING - below };
+  const all = boxOf(nodes);
+  const seen = boxOf(nodes.filter(({ data }) => sights.includes(data.id)));
+  const whole = Math.min(zoomOf(all, room), LARGEST_AT_FIRST);
+  const isLegible = whole * LETTERS >= LEAST_LETTERS;
+  const zoom = isLegible ? whole : Math.min(zoomOf(seen, room), WORDS_AT_FIRST / LETTERS);
+  const middle = {
+    x: between((seen.left + seen.right) / 2, all.left, all.right, room.x / zoom),
+    y: between((seen.top + seen.bottom) / 2, all.top, all.bottom, room.y / zoom),
+  };
+  const pan = { x: cy.width() / 2 - zoom * middle.x, y: (cy.height() - below) / 2 - zoom * middle.y };
+  cy.viewport({ zoom, pan });
+  return { zoom, pan };
+}
+
+function boxOf(nodes) {
   const box = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
   for (const { position, data } of nodes) {
     box.left = Math.min(box.left, position.x - data.width / 2);
@@ -38,31 +55,16 @@ function fitTo(cy, { nodes, edges, focus }) {
     box.top = Math.min(box.top, position.y - data.height / 2);
     box.bottom = Math.max(box.bottom, position.y + data.height / 2);
   }
-  const room = { x: cy.width() - 2 * PADDING, y: cy.height() - 2 * PADDING };
-  const whole = Math.min(room.x / (box.right - box.left), room.y / (box.bottom - box.top), LARGEST_AT_FIRST);
-  const zoom = whole * LETTERS >= LEAST_LETTERS ? whole : WORDS_AT_FIRST / LETTERS;
-  const at = focusOf(nodes, edges, focus, { x: room.x / zoom, y: room.y / zoom });
-  const middle = {
-    x: between(at.x, box.left, box.right, room.x / zoom),
-    y: between(at.y, box.top, box.bottom, room.y / zoom),
-  };
-  const pan = { x: cy.width() / 2 - zoom * middle.x, y: cy.height() / 2 - zoom * middle.y };
-  cy.viewport({ zoom, pan });
-  return { zoom, pan };
+  return box;
+}
+
+/** The zoom at which a box fills a room. */
+function zoomOf({ left, right, top, bottom }, room) {
+  return Math.min(room.x / (right - left), room.y / (bottom - top));
 }
 
 /** The middle of a window that shows a place and nothing beyond the ends. */
 function between(place, low, high, size) {
   if (high - low <= size) return (low + high) / 2;
   return Math.min(Math.max(place, low + size / 2), high - size / 2);
-}
-
-/** The middle of a transition; its end, if it is longer than the window. */
-function focusOf(nodes, edges, focus, window) {
-  const place = (id) => nodes.find(({ data }) => data.id === id)?.position;
-  const edge = edges.find(({ data }) => data.id === focus)?.data;
-  const end = place(edge?.target ?? focus) ?? nodes[0].position;
-  const start = place(edge?.source) ?? end;
-  const isLong = Math.abs(start.x - end.x) > window.x || Math.abs(start.y - end.y) > window.y;
-  return isLong ? end : { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 };
 }

@@ -1,9 +1,9 @@
-"""What to read first, on the Tasks page: decisions that mattered, what recurs in failures."""
+"""What to read first, on the Tasks page: what goes with failures, decisions that mattered."""
 
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,30 +11,29 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.credit.why.decisions import ComparedDecision, decisions
-from graphcredit.credit.why.recurring import recurring
+from graphcredit.credit.why.finding_words import finding_sentence
+from graphcredit.credit.why.findings import Findings, findings
 from graphcredit.credit.why.sentences import outcome, sentence, trust
 from graphcredit.store.plural import counted
-from graphcredit.viewer.browser_fixes import opened
 from graphcredit.viewer.graph.facts import step_ends
 from graphcredit.viewer.graph.shading import OwnStep, Shading
 from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.svg import draw_step
 from graphcredit.viewer.graph.task_graph import read_task_graph
-from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.containers import opened
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
-from graphcredit.viewer.widgets.text import one_line, show_text
+from graphcredit.viewer.widgets.text import one_line, show_said, show_text
 
 _SHOWN = 5
-_CLUSTERS, _EXAMPLES = 8, 3
 _AT_ONCE = 200_000
 """Steps up to which they are looked for without being asked to."""
 
 
-def show_first(run: str, iteration: int, facts: pa.Table) -> None:
-    """Show the decisions that mattered in an iteration with credit by `reach`, each on a card.
+def show_first(run: str, iteration: int, facts: pa.Table, *, has_reach: bool) -> None:
+    """Show what goes with failures over all tasks, then the decisions that mattered, by `reach`.
 
     Of very many steps, nothing is shown before it is asked for.
     """
@@ -47,22 +46,51 @@ def show_first(run: str, iteration: int, facts: pa.Table) -> None:
         st.subheader(title)
         inside = st.container()
     here: dict[str, Any] = {"run_id": run, "iteration": iteration}
-    of_task = {row["task_id"]: row for row in facts.to_pylist()}
     with inside:
-        shown = ask(decisions, **here, most=_SHOWN)
-        for each in shown:
-            row = of_task[each.task_id]
-            with st.container(border=True):
-                words, picture = st.columns([11, 9], vertical_alignment="center")
-                with words:
-                    _words(each, row, doubt=doubts_of_facts(pa.Table.from_pylist([row]))[0])
-                with picture:
-                    _picture(each, here)
-        if not shown:
-            st.caption(
-                "In no group did several rollouts visit a state, do different things there, and "
-                "end differently."
+        _findings(ask(findings, **here))
+        if has_reach:
+            _decisions(ask(decisions, **here, most=_SHOWN), facts, here)
+
+
+def _findings(found: Findings) -> None:
+    """Show each finding with a link to the rollout that shows it."""
+    if found.reason:
+        st.info(f"{found.reason[0].upper()}{found.reason[1:]}.")
+        return
+    if not found.findings:
+        st.caption(
+            f"Nothing that rollouts did, or left out, goes with worse ends beyond chance: "
+            f"{counted(found.num_patterns, 'pattern')} were compared over all tasks."
+        )
+    for each in found.findings:
+        with st.container(border=True):
+            show_said(finding_sentence(each))
+            selection.link(
+                "trajectory",
+                f"{one_line(each.task_id, 40)} · step {each.step_index}: "
+                f"{action_words(each.action, 34)}",
+                task=each.task_id,
+                trajectory=each.trajectory_id,
+                step=each.step_index,
             )
+
+
+def _decisions(shown: Sequence[ComparedDecision], facts: pa.Table, here: Mapping[str, Any]) -> None:
+    """Show single decisions, each on a card."""
+    of_task = {row["task_id"]: row for row in facts.to_pylist()}
+    for each in shown:
+        row = of_task[each.task_id]
+        with st.container(border=True):
+            words, picture = st.columns([11, 9], vertical_alignment="center")
+            with words:
+                _words(each, row, doubt=doubts_of_facts(pa.Table.from_pylist([row]))[0])
+            with picture:
+                _picture(each, here)
+    if not shown:
+        st.caption(
+            "In no group did several rollouts visit a state, do different things there, and end "
+            "differently."
+        )
 
 
 def _words(each: ComparedDecision, task: Mapping[str, Any], *, doubt: str | None) -> None:
@@ -85,7 +113,7 @@ def _words(each: ComparedDecision, task: Mapping[str, Any], *, doubt: str | None
         *([f"⚠ {doubt}"] if doubt else []),
     ]
     st.caption(" · ".join(marks))
-    show_text(sentence(each))
+    show_said(sentence(each))
 
 
 def _picture(each: ComparedDecision, here: Mapping[str, Any]) -> None:
@@ -112,25 +140,3 @@ def in_numbers(facts: pa.Table) -> str:
     if num_alike:
         words.append(f"{counted(num_alike, 'task')} in which all have one return")
     return " · ".join(words)
-
-
-def show_recurring(run: str, iteration: int) -> None:
-    """Show what recurs in the failures of an iteration, when it is asked for."""
-    inside = opened("What recurs in failures", key="recurring")
-    if inside is None:
-        return
-    with inside:
-        shown = ask(recurring, run_id=run, iteration=iteration)
-        for cluster in shown.clusters[:_CLUSTERS]:
-            show_text(cluster.sentence)
-            with st.container(horizontal=True):
-                for each in cluster.members[:_EXAMPLES]:
-                    beside_link(
-                        f"{one_line(each.trajectory_id, 30)}, step {each.step_index}",
-                        task=each.task_id,
-                        trajectory=each.trajectory_id,
-                        step=each.step_index,
-                    )
-        left_out = len(shown.clusters) - _CLUSTERS
-        more = f" Not listed: {counted(left_out, 'smaller cluster')}." if left_out > 0 else ""
-        st.caption(f"{shown.summary or 'No complete rollout failed.'}{more}")

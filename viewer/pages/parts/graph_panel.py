@@ -15,6 +15,8 @@ from graphcredit.viewer.graph.facts import (
     choices,
     edge_steps,
     ranked_steps,
+    telling_ends,
+    trajectories,
 )
 from graphcredit.viewer.graph.importance import remarkable
 from graphcredit.viewer.graph.shading import Shading, signed
@@ -25,7 +27,6 @@ from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
-from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.steps.side_by_side import winners
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
@@ -109,7 +110,7 @@ class Panel:
     def _overview(self) -> None:
         compared = self.shading.others is not None
         _title("Where they differ most" if compared else "Most credited, most blamed")
-        edges = remarkable(self.shown, self.shading, most=_MOST_EDGES)
+        edges = remarkable(self.shown, self.shading, telling_ends(self.steps), most=_MOST_EDGES)
         if not edges:
             st.caption("All shown transitions have the advantage 0.")
         with st.container(gap=None):
@@ -120,7 +121,7 @@ class Panel:
         node = next(node for node in self.graph.nodes if node.state_id == state_id)
         show_text(
             f"{distance_words(node, self.shading.truth)} · {counted(node.visits, 'visit')} by "
-            f"{counted(node.num_trajectories, 'trajectory')}, {node.success_rate:.0%} succeeded"
+            f"{counted(node.num_trajectories, 'rollout')}, {node.success_rate:.0%} succeeded"
             + "".join(f" · {value}" for value in _values(node))
         )
         show_box(node.state, key="state")
@@ -164,19 +165,21 @@ class Panel:
                 self._button(f"{title} {self.names[state_id]}", node_key(state_id), title)
         show_text(self._edge_facts(edge))
         steps = edge_steps(self.steps, ends)
+        endings = {name: each.ending for name, each in trajectories(self.steps).items()}
         st.caption("Open a step in its trajectory:")
         with st.container(gap=None):
             for step in steps.slice(0, _MOST_LINKS).to_pylist():
-                self._step_link(step)
+                self._step_link(step, endings[step["trajectory_id"]])
         if len(steps) > _MOST_LINKS:
             st.caption(f"{counted(len(steps) - _MOST_LINKS, 'more step')} took it.")
 
-    def _step_link(self, step: Mapping[str, Any]) -> None:
-        facts = f"{outcome(step['succeeded'])}, {signed(step.get(self.column))}"
+    def _step_link(self, step: Mapping[str, Any], ending: str) -> None:
+        facts = f"{ending}, {signed(step.get(self.column))}"
         mark = _mark(step.get(self.column), step)
         selection.link(
             "trajectory",
-            f"{mark}{step['trajectory_id']}, step {step['step_index']}: {step['action']} ({facts})",
+            f"{mark}{step['trajectory_id']}, step {step['step_index']}: "
+            f"{action_words(step['action'], 90)} ({facts})",
             trajectory=step["trajectory_id"],
             step=step["step_index"],
         )
@@ -211,7 +214,8 @@ class Panel:
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
         self._button(
             f"{action_words(choice.action, 70)} → {self._target(choice.target)}  "
-            f"({choice.visits}×, {choice.success_rate:.0%} succeeded)",
+            f"({counted(choice.num_trajectories, 'rollout')} in {counted(choice.visits, 'step')}, "
+            f"{choice.num_succeeded} succeeded)",
             edge_key((state_id, choice.target)),
             f"action{number}",
             credit=tinted(choice.advantage),

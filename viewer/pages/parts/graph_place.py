@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import streamlit as st
 
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
@@ -13,7 +12,6 @@ from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, read_task_graph
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import graph_tasks
-from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask
 
@@ -55,23 +53,22 @@ def other_side(place: GraphPlace) -> Other:
 
 def choose_place(store: Store) -> GraphPlace | None:
     """Show boxes of run, iteration, task, estimator and the other side of a comparison."""
-    with st.container(horizontal=True):
-        where = selection.choose_place(store)
-        if where is None:
-            return None
-        run_id, iteration = where
-        names = ask(estimators, run_id=run_id, iteration=iteration)
-        tasks = ask(graph_tasks, run_id=run_id, iteration=iteration)
-        if not names or not tasks:
-            missing.no_credit(store, run_id, iteration)
-            return None
-        task_id = selection.choose_task(tasks)
-        estimator = selection.choose_estimator(names)
-        if task_id is None or estimator is None:
-            return None
-        controls.forget_when_changed((run_id, iteration, task_id))
-        place = GraphPlace(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
-        return replace(place, other=_choose_other(place, names))
+    where = selection.choose_place(store)
+    if where is None:
+        return None
+    run_id, iteration = where
+    names = ask(estimators, run_id=run_id, iteration=iteration)
+    tasks = ask(graph_tasks, run_id=run_id, iteration=iteration)
+    if not names or not tasks:
+        missing.no_credit(store, run_id, iteration)
+        return None
+    task_id = selection.choose_task(tasks)
+    estimator = selection.choose_estimator(names)
+    if task_id is None or estimator is None:
+        return None
+    controls.forget_when_changed((run_id, iteration, task_id))
+    place = GraphPlace(run_id=run_id, iteration=iteration, task_id=task_id, estimator=estimator)
+    return replace(place, other=_choose_other(place, names))
 
 
 def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
@@ -86,14 +83,13 @@ def _choose_other(place: GraphPlace, names: Sequence[str]) -> str | None:
 
 def choose_trajectory(steps: pa.Table) -> str | None:
     """Show a box of the trajectories that can be laid over the graph."""
-    lengths = facts.trajectories(steps)
+    there = facts.trajectories(steps)
 
-    def show(trajectory: str) -> str:
-        length, succeeded = lengths[trajectory]
-        return f"{outcome(succeeded)} · {counted(length, 'step')} · {trajectory}"
+    def show(name: str) -> str:
+        return f"{there[name].ending} · {counted(there[name].num_steps, 'step')} · {name}"
 
     return selection.choose(
-        "trajectory", "Trajectory laid over it", list(lengths), nothing="none", show=show, width=230
+        "trajectory", "Trajectory laid over it", list(there), nothing="none", show=show, width=230
     )
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.browser_fixes import folded
+from graphcredit.viewer.queries.outcomes import outcome
 from graphcredit.viewer.queries.trajectories import (
     ORDERS,
     OUTCOMES,
@@ -20,9 +20,9 @@ from graphcredit.viewer.queries.truth import (
     true_change,
     verdict,
 )
-from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.note_words import NoteRows
 from graphcredit.viewer.widgets.notes import all_tags, choose_tag, notes_of, tagged
 from graphcredit.viewer.widgets.tables import choose_row
@@ -36,7 +36,7 @@ _STEPS = (
     *("action", "advantage", "truth", "seen", "true"),
     *("task_id", "trajectory_id", "step_index"),
 )
-_OUTCOMES = {"credit in failures": False, "blame in successes": True}
+_OUTCOMES = {"credit without success": False, "blame in successes": True}
 """Kinds of steps against the outcome: title to whether the trajectory succeeded."""
 _MOST_SURPRISES = 500
 
@@ -46,8 +46,8 @@ def show_trajectories(
 ) -> None:
     """Show the filters, and the trajectories that they leave."""
     notes = notes_of(run, iteration)
-    with folded("filters"), st.container(horizontal=True):
-        text = st.text_input("Find in names, texts and notes", key="text", bind="query-params")
+    with choices("filters"):
+        text = st.text_input("Find in names and notes", key="text", bind="query-params")
         ending = st.selectbox("Outcome", list(OUTCOMES), key="outcome", bind="query-params")
         order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
         tag = choose_tag(notes)
@@ -83,14 +83,17 @@ def _table(trajectories: pa.Table, notes: NoteRows) -> None:
             if trajectories.num_rows < total
             else ""
         )
-        + ". Select a row to see its steps."
+        + ". Tick a row to see its steps."
     )
     names = trajectories["trajectory_id"].to_pylist()
     noted: dict[str, list[dict[str, Any]]] = {}
     for row in notes:
         noted.setdefault(row["trajectory_id"], []).append(row)
     columns = {
-        "outcome": [outcome(success) for success in trajectories["success"].to_pylist()],
+        "outcome": [
+            outcome(row["success"], is_graded=row["is_graded"])
+            for row in trajectories.select(["success", "is_graded"]).to_pylist()
+        ],
         "tags": [", ".join(all_tags(noted.get(name, []))) or None for name in names],
     }
     shown = trajectories
@@ -125,9 +128,12 @@ def show_against_outcome(run: str, iteration: int, estimator: str) -> None:
     if not steps.num_rows:
         st.caption(f"{label(estimator)} gives no {kind}.")
         return
-    which = "most blamed step of each success" if success else "most credited step of each failure"
+    which = "most blamed step with" if success else "most credited step without"
     shown = _with_truth(steps)
-    st.caption(f"The {which}, in all tasks.{_judged(shown)} Select a row to see the step, and why.")
+    st.caption(
+        f"The {which} success of each rollout, in all tasks.{_judged(shown)} Tick a row to see the "
+        "step, and why."
+    )
     title = "Steps whose credit goes against the outcome"
     row = choose_row(shown, _STEPS, key="against_outcome", title=title)
     if row is not None:

@@ -1,13 +1,12 @@
 """The actions of a group in the state of a step, and their outcomes, on the Trajectory page."""
 
-from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
 import streamlit as st
 
 from graphcredit.viewer.queries import trajectory as queries
 from graphcredit.viewer.steps import alternatives
+from graphcredit.viewer.steps.shown import Shown
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import show_box, show_text
 
@@ -15,10 +14,15 @@ _MOST_OUTCOMES = 8
 """Most actions and outcomes to list one by one."""
 
 
-def show_others(here: Mapping[str, Any], table: pa.Table, step: int) -> None:
+def show_others(shown: Shown) -> None:
     """Show what the group did in the state of a step, and where it led."""
-    outcomes = ask(queries.outcomes_here, **here).to_pylist()
-    row = table.slice(step, 1).to_pylist()[0]
+    row = shown.step
+    here: dict[str, Any] = {
+        "task_id": shown.task,
+        "state_id": row["state_id"],
+        "estimator": shown.estimator,
+    }
+    outcomes = ask(queries.outcomes_here, **shown.where, **here).to_pylist()
     st.subheader("What others did in this state")
     show_text(" ".join(alternatives.summary(outcomes, row["action"])))
     if sum(other["num_steps"] for other in outcomes) == 1:

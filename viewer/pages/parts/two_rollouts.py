@@ -7,12 +7,11 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.facts import trajectories
+from graphcredit.viewer.graph.facts import Rollout, trajectories
 from graphcredit.viewer.graph.state_names import action_words, state_names
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
 from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
-from graphcredit.viewer.steps.facts import outcome
 from graphcredit.viewer.steps.side_by_side import (
     Pair,
     Step,
@@ -44,7 +43,8 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
         st.info("No task of this iteration has a graph.")
         return
     steps = ask(task_steps, **here, task_id=task)
-    chosen = _choose(steps)
+    there = trajectories(steps)
+    chosen = _choose(steps, there)
     if chosen is None:
         st.info("This task has one complete rollout: there is none to stand beside it.")
         return
@@ -59,36 +59,37 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
     if fork is None:
         st.caption(f"They never part for good; {counted(num_shared, 'step')} start in one state.")
     else:
-        _fork(pairs[fork], (left, right), here, names, column)
+        endings = there[left].ending, there[right].ending
+        _fork(pairs[fork], (left, right), endings, here, names, column)
     _all_steps(pairs, fork, (left, right), names, column)
 
 
-def _choose(steps: pa.Table) -> tuple[str, str, tuple[int, int] | None] | None:
+def _choose(
+    steps: pa.Table, there: Mapping[str, Rollout]
+) -> tuple[str, str, tuple[int, int] | None] | None:
     """Show boxes of two rollouts: a failed one, and the nearest one that won from its step.
 
     The third that it returns are the step of each in the state from where that one won.
     """
-    lengths = trajectories(steps)
 
     def show(name: str) -> str:
-        length, succeeded = lengths[name]
-        return f"{outcome(succeeded)} · {counted(length, 'step')} · {name}"
+        return f"{there[name].ending} · {counted(there[name].num_steps, 'step')} · {name}"
 
     with st.container(horizontal=True):
-        left = selection.choose("trajectory", "Rollout", list(lengths), show=show)
-        others = [name for name in lengths if name != left]
+        left = selection.choose("trajectory", "Rollout", list(there), show=show)
+        others = [name for name in there if name != left]
         if selection.current().other not in others:
             selection.select(other=None)
         if left is None or not others:
             return None
         at = selection.current().step
-        winner = nearest_winner(steps, left, lengths[left][0] - 1 if at is None else at)
+        winner = nearest_winner(steps, left, there[left].num_steps - 1 if at is None else at)
         near = others[-1] if winner is None else winner.trajectory_id
         right = selection.choose("other", "Beside it", others, default=near, show=show)
     if winner is None:
         st.caption("No other rollout won from a state of this one.")
     else:
-        further = counted(lengths[winner.trajectory_id][0] - winner.step_index, "step")
+        further = counted(there[winner.trajectory_id].num_steps - winner.step_index, "step")
         show_text(
             f"From its step {winner.from_step}, {winner.trajectory_id} won soonest: in {further}."
         )
@@ -102,6 +103,7 @@ def _choose(steps: pa.Table) -> tuple[str, str, tuple[int, int] | None] | None:
 def _fork(
     pair: Pair,
     chosen: tuple[str, str],
+    endings: tuple[str, str],
     here: Mapping[str, Any],
     names: Mapping[int, str],
     column: str,
@@ -110,11 +112,11 @@ def _fork(
     assert pair.left is not None
     st.subheader("Where they part")
     show_text(f"State {pair.left['state_id']}: {names[pair.left['state_id']]}")
-    for place, side, name in zip(st.columns(2), _SIDES, chosen, strict=True):
+    for place, side, name, ending in zip(st.columns(2), _SIDES, chosen, endings, strict=True):
         step = getattr(pair, side)
         with place:
             texts = ask(trajectory_steps, **here, trajectory_id=name).to_pylist()
-            told = f"{outcome(step['succeeded'])} · step {step['step_index']}"
+            told = f"{ending} · step {step['step_index']}"
             credit = "–" if step[column] is None else f"{step[column]:+.3f}"
             selection.link(
                 "trajectory", f"{name} · {told}", trajectory=name, step=step["step_index"]
@@ -139,7 +141,7 @@ def _all_steps(
 ) -> None:
     st.subheader("Step by step")
     st.caption(
-        "Steps from one state stand together; ≠ where they go different ways. Click a row to see "
+        "Steps from one state stand together; ≠ where they go different ways. Tick a row to see "
         "its step."
     )
     cells = [_cells(pair, names, column, is_fork=row == fork) for row, pair in enumerate(pairs)]
@@ -160,26 +162,10 @@ def _all_steps(
         title="Two rollouts, aligned by state",
         config=config,
     )
-    places = [(at, s) for at, pair in enumerate(pairs) for s in (0, 1) if getattr(pair, _SIDES[s])]
-    one = _one_by_one([(cells[row], _SIDES[side]) for row, side in places])
-    if row is not None or one is not None:
-        row, side = next(p for p in places if p[0] == row) if one is None else places[one]
+    if row is not None:
+        side = 0 if pairs[row].left else 1
         step = int(cells[row][f"{_SIDES[side]}_step"])
         selection.open_page("trajectory", trajectory=chosen[side], step=step)
-
-
-def _one_by_one(listed: Sequence[tuple[Mapping[str, str], str]]) -> int | None:
-    """Show the steps of both in one column; `browser_fixes/fixes.css` shows this or the other."""
-    table = pa.Table.from_pylist(
-        [
-            {"step": f"{side} {cells[f'{side}_step']}", "together": cells["together"]}
-            | {part: cells[f"{side}_{part}"] for part in ("action", "credit")}
-            for cells, side in listed
-        ]
-    )
-    widths = {"step": 66, "action": 190, "credit": 66, "together": 230}
-    config = {name: st.column_config.TextColumn(width=width) for name, width in widths.items()}
-    return choose_row(table, [*widths], key="one_by_one", title="In one column", config=config)
 
 
 def _cells(pair: Pair, names: Mapping[int, str], column: str, *, is_fork: bool) -> dict[str, str]:

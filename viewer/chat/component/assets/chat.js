@@ -9,12 +9,13 @@ const TAGS = new Set(
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
  *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?, note?}], row,
- *  signature}; `row` is the step that is shown; a message that is a step has its index. Of a part,
+ *  wanted, signature}; `wanted` are words that are marked at first; `row` is the step that is shown; a message that is a step has its index. Of a part,
  *  `runs` are the lengths and colours of its text, `tree` is its Markdown. */
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".chat");
   const shown = (root[SHOWN] ??= {});
   shown.go = (row) => setTriggerValue("step", row);
+  if (shown.wanted === undefined) shown.wanted = data.wanted;
   if (shown.signature !== data.signature) {
     root.replaceChildren(...data.messages.map((message) => article(message, shown)));
     parentElement.querySelector(".tools").replaceChildren(outline(data, shown), ...search(root, shown));
@@ -136,7 +137,7 @@ function search(root, shown) {
   box.type = "search";
   box.placeholder = "Search in this trajectory";
   box.setAttribute("aria-label", box.placeholder);
-  box.value = shown.wanted ?? "";
+  box.value = shown.wanted;
   const count = element("span", "count");
   count.setAttribute("role", "status");
   let [ranges, place] = [[], -1];

@@ -1,0 +1,48 @@
+"""Words for how rollouts ended; of scores, none is a failure."""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def are_graded(trajectories: pa.Table) -> bool:
+    """Return whether returns of a task are scores, as `why` has it: no threshold makes failures.
+
+    Args:
+        trajectories: With `return, success`, a row each.
+    """
+    ended = [row for row in trajectories.to_pylist() if row["success"] is not None]
+    num_returns, num_outcomes = (len({row[key] for row in ended}) for key in ("return", "success"))
+    return num_returns > (1 if num_outcomes == 1 else 2)
+
+
+IS_GRADED = """(
+    task_id IN (
+        SELECT task_id FROM trajectory WHERE success IS NOT NULL GROUP BY task_id
+        HAVING count(DISTINCT "return") > if(count(DISTINCT success) = 1, 1, 2)
+    )
+)"""
+"""The same as SQL, of an iteration's table `trajectory`."""
+
+
+def well_ended(steps: pa.Table) -> set[str]:
+    """Return the trajectories of a task that won; of scores, those above the mean.
+
+    Args:
+        steps: From `queries.graphs.task_steps`.
+    """
+    ended = steps.group_by("trajectory_id").aggregate([("succeeded", "max"), ("reward", "sum")])
+    ended = ended.rename_columns(["trajectory_id", "success", "return"])
+    well = ended["success"]
+    if are_graded(ended):
+        well = pc.greater(ended["return"], pc.mean(ended["return"]))
+    return {*ended.filter(well)["trajectory_id"].to_pylist()}
+
+
+def outcome(success: bool | None, *, is_graded: bool = False) -> str:
+    """Return the word for how a trajectory ended; of scores, none is a failure."""
+    return {True: "succeeded", False: "ended" if is_graded else "failed", None: "unfinished"}[
+        success
+    ]

@@ -1,10 +1,11 @@
-"""Slow reach: the recursion written as a recursion, networkx for distances."""
+"""Slow reach: one equation for each state, sums as they are written, networkx for distances."""
 
 import math
-from functools import cache
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from tests.credit.reference import GOAL, Group
 from tests.credit.reference_untried import imagined, novelty
@@ -144,14 +145,85 @@ def progress(group: Group, earlier: Group | None = None) -> dict[Key, float]:
     return bold if known and same >= 0.7 * len(known) else found
 
 
-def reach(
-    group: Group,
-    *,
-    doubt: float = 0.7,
-    normalize: str = "std",
-    earlier: Group | None = None,
-) -> dict[Key, float]:
-    """Return the advantage of every step.
+def values(
+    whole: Group, worth: dict[Key, float], sure: set[Any], unknown: dict[Any, float], doubt: float
+) -> dict[Any, float]:
+    """Return V of every state that a step left, by one equation for each.
+
+    Args:
+        whole: The group and earlier iterations.
+        worth: r' of each step.
+        sure: States without doubt.
+        unknown: e(s).
+        doubt: κ elsewhere.
+    """
+    place = {state: number for number, state in enumerate(unknown)}
+    matrix, right = np.zeros((len(place), len(place))), np.zeros(len(place))
+    for state, row in place.items():
+        if state not in sure:
+            matrix[row, row] += doubt
+            right[row] += doubt * unknown[state]
+    for name, index, step in whole.steps():
+        row = place[step["state"]]
+        matrix[row, row] += 1
+        right[row] += worth[name, index]
+        if index < len(whole.trajectories[name]) - 1:
+            matrix[row, place[step["next_state"]]] -= 1
+    return dict(zip(unknown, np.linalg.solve(matrix, right).tolist(), strict=True))
+
+
+def mean_of(numbers: Iterable[float]) -> float:
+    """Return the mean; 0 of nothing."""
+    found = list(numbers)
+    return math.fsum(found) / len(found) if found else 0.0
+
+
+def by(kind: Callable[[Key], Any], keys: Iterable[Key]) -> dict[Any, list[Key]]:
+    """Return the steps of each kind."""
+    found: dict[Any, list[Key]] = {}
+    for key in keys:
+        found.setdefault(kind(key), []).append(key)
+    return found
+
+
+def weights(
+    group: Group, beyond: dict[Key, float], variance: float, share: float
+) -> dict[Any, float]:
+    """Return w(s); `beyond` is what followed each step beyond the graph's expectation."""
+    steps = {(name, index): step for name, index, step in group.steps()}
+    visits: dict[Any, dict[str, list[float]]] = {}
+    for (state, action, _), keys in by(
+        lambda key: (steps[key]["state"], steps[key]["action"], key[0]), steps
+    ).items():
+        visit = mean_of(beyond[key] for key in keys)
+        visits.setdefault(state, {}).setdefault(action, []).append(visit)
+    choices = {state: actions for state, actions in visits.items() if len(actions) > 1}
+    within = freedom = 0.0
+    between = dict.fromkeys(choices, 0.0)
+    for state, actions in choices.items():
+        middle = mean_of(visit for own in actions.values() for visit in own)
+        for own in actions.values():
+            between[state] += len(own) * (mean_of(own) - middle) ** 2
+            within += math.fsum((visit - mean_of(own)) ** 2 for visit in own)
+            freedom += len(own) - 1
+    prior = variance + 1 / 4 / (len(group.trajectories) + 1)
+    noise = (within + 2 * prior) / (freedom + 2)
+    found: dict[Any, float] = {}
+    for state, actions in visits.items():
+        ratio = (between.get(state, 0.0) / noise + 4) / (len(actions) - 1 + 4)
+        found[state] = max(ratio**2 / (ratio**2 + 5), share)
+    return found
+
+
+def reach(group: Group, **options: Any) -> dict[Key, float]:
+    """Return the advantage of every step."""
+    return reach_parts(group, **options)["advantage"]
+
+
+def reach_parts(
+    group: Group, *, doubt: float = 1.0, normalize: str = "std", earlier: Group | None = None
+) -> dict[str, dict[Key, float]]:
+    """Return what the advantage of every step is made of, too.
 
     Args:
         group: Its trajectories.
@@ -160,66 +232,94 @@ def reach(
         earlier: Those of its task in earlier iterations of the graph's window.
     """
     whole = _joined(group, earlier)
-    worth, number = earned(whole, group), len(group.trajectories) + 1
-    returns = [
-        math.fsum(worth[name, index] for index in range(len(steps)))
-        for name, steps in group.trajectories.items()
+    worth = earned(whole, group)
+    steps = {(name, index): step for name, index, step in group.steps()}
+    total = [
+        math.fsum(worth[name, index] for index in range(len(own)))
+        for name, own in group.trajectories.items()
     ]
-    middle = (math.fsum(returns) + 0.5) / number
-    variance = (math.fsum(each**2 for each in returns) + 0.5) / number - middle**2
-    horizon = max(map(len, group.trajectories.values()))
-    is_hopeful = not any(map(whole.ok, whole.trajectories)) and max(returns) <= 0
-    new = novelty(whole) if is_hopeful else {}
-    failed = [name for name in group.trajectories if not group.ok(name)]
-    failures = failed if max(returns) > 0 else []
-    end = way = 0.0
-    if failures:
-        lasts = [worth[name, len(group.trajectories[name]) - 1] for name in failures]
-        end = math.fsum(lasts) / len(failures)
-        sums = [worth[name, i] for name in failures for i in range(len(group.trajectories[name]))]
-        way = math.fsum(sums) / len(failures) - end
-    leaving: dict[Any, list[Any]] = {}
-    for name, index, step in whole.steps():
-        led = (worth[name, index], whole.target(name, index))
-        leaving.setdefault(step["state"], []).append(led)
+    mean = mean_of(total)
+    variance = mean_of((each - mean) ** 2 for each in total)
+    is_new = max(total) == 0
 
-    def total(state: Any, left: int) -> float:
-        """Return what the steps from a state earned from there, and the unknown beside them."""
-        unknown = 0.5 / number * new.get(state, 0.0) / (1 + new.get(state, 0.0))
-        if state not in leaving:
-            return doubt * unknown * left / horizon
-        reached = math.fsum(reward + value(target, left - 1) for reward, target in leaving[state])
-        return reached + doubt * ((way + unknown) * left / horizon + end)
+    def state_of(key: Key) -> Any:
+        return whole.trajectories[key[0]][key[1]]["state"]
 
-    @cache
-    def value(state: Any, left: int) -> float:
-        if state == GOAL or left == 0:
-            return 0.0
-        return total(state, left) / (len(leaving.get(state, [])) + doubt)
+    leaving = by(state_of, [(name, index) for name, index, _ in whole.steps()])
+    own_leaving = by(state_of, steps)
+    corridors: set[Any] = set()
+    for state, keys in leaving.items():
+        ends = any(index == len(whole.trajectories[name]) - 1 for name, index in keys)
+        led = {whole.target(*key) for key in keys}
+        if len(led) == 1 and state not in led and not ends:
+            corridors.add(state)
+    alone = {state for state, keys in leaving.items() if len({name for name, _ in keys}) == 1}
+    before = {(n, i): math.fsum(worth[n, j] for j in range(i)) for n, i in steps}
+    after_all = {
+        (n, i): math.fsum(worth[n, j] for j in range(i, len(group.trajectories[n])))
+        for n, i in steps
+    }
+    rest = {
+        state: mean - mean_of(before[key] for key in own_leaving.get(state, []))
+        for state in leaving
+    }
+    new = novelty(whole) if is_new else {}
+    hope = 1 / 2 / (len(total) + 1)
+    learnt = {
+        state: value - variance + hope * new.get(state, 0.0) / (1 + new.get(state, 0.0))
+        for state, value in rest.items()
+    }
+    sure = corridors | (set() if is_new else alone)
+    shown = values(whole, worth, sure, rest, doubt)
+    value = values(whole, worth, sure, learnt, doubt)
 
-    def of_action(state: Any, action: str, left: int) -> float:
-        values = [
-            worth[name, index] + value(group.target(name, index), left - 1)
-            for name, index, step in group.steps()
-            if step["state"] == state and step["action"] == action
-        ]
-        return math.fsum(values) / len(values)
+    def after(key: Key, of: dict[Any, float]) -> float:
+        is_last = key[1] == len(group.trajectories[key[0]]) - 1
+        return worth[key] + (0.0 if is_last else of[steps[key]["next_state"]])
 
-    share = min(1.0, max(hidden(group), surprise(group, worth)))
-    scale = math.sqrt(variance / horizon) if normalize == "std" else 1.0
-    found: dict[Key, float] = {}
-    for name, steps in group.trajectories.items():
-        gains: list[float] = []
-        for index in reversed(range(len(steps))):
-            state, left = steps[index]["state"], horizon - index
-            target = group.target(name, index)
-            tail = math.fsum(
-                ((1 - share**2) * share ** (later / 5) + share**2) * gain
-                for later, gain in enumerate(reversed(gains), start=1)
-            )
-            worth_here = of_action(state, steps[index]["action"], left)
-            others = total(state, left) - worth_here
-            before = others / (len(leaving[state]) - 1 + doubt)
-            found[name, index] = (worth_here - before + tail) / scale
-            gains.append(worth[name, index] + value(target, left - 1) - value(state, left))
+    def of_actions(of: dict[Any, float]) -> dict[Key, float]:
+        same = by(lambda key: (state_of(key), steps[key]["action"]), steps)
+        return {
+            key: mean_of(after(other, of) for other in keys)
+            for keys in same.values()
+            for key in keys
+        }
+
+    q, gain = of_actions(value), {key: after(key, value) - value[state_of(key)] for key in steps}
+    share = mean_of(state_of(key) in alone for key in steps) ** 2
+    beyond = {key: after_all[key] - after(key, value) for key in steps}
+    weight = weights(group, beyond, variance, share)
+    fade = min(1.0, max(hidden(group), surprise(group, worth))) ** (1 / 5)
+    middle = (math.fsum(total) + 0.5) / (len(total) + 1)
+    spread = (math.fsum(each**2 for each in total) + 0.5) / (len(total) + 1) - middle**2
+    returns = group.returns().values()
+    is_even = max(returns) - min(returns) <= 1e-12 * group.size()
+    least, span = (0.0, 1.0) if is_even else (min(returns), max(returns) - min(returns))
+    found: dict[str, dict[Key, float]] = {
+        "value": {key: least + span * shown[state_of(key)] for key in steps},
+        "q": {key: least + span * each for key, each in of_actions(shown).items()},
+        "outcome": {},
+        "baseline": {},
+        "progress": progress(group, earlier),
+        "advantage": {},
+    }
+    for key in steps:
+        name, index = key
+        state, near, counts = state_of(key), 0.0, 1.0
+        for later in range(index + 1, len(group.trajectories[name])):
+            counts *= 1.0 if state_of((name, later)) in corridors else fade
+            near += counts * gain[name, later]
+        outcome = (1 - weight[state]) * (q[key] + near) + weight[state] * after_all[key]
+        number = len(leaving[state]) + (0.0 if state in sure else doubt)
+        baseline = value[state]
+        if state in alone and not is_new:
+            baseline = mean - before[key] - (1 - share) * variance
+        elif state not in corridors and number > 1:
+            baseline = (value[state] * number - q[key]) / (number - 1)
+        visitors = len({other for other, _ in own_leaving[state]})
+        reliability = 1.0 if is_new else visitors / (visitors + 3 * share)
+        found["outcome"][key] = q[key] if is_new else outcome
+        found["baseline"][key] = baseline
+        credit = reliability * (found["outcome"][key] - baseline)
+        found["advantage"][key] = credit / (math.sqrt(spread) if normalize == "std" else 1.0)
     return found

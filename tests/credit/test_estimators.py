@@ -142,11 +142,14 @@ REACH = next(row for row in ESTIMATORS if row.name == "reach")
 
 @settings(max_examples=examples(100), deadline=None)
 @given(rows=logs())
-def test_the_progress_of_reach_agrees_with_the_slow_one(rows: list[dict[str, Any]]):
-    fast = compute(rows, REACH, {}, "progress")
+def test_each_part_of_reach_agrees_with_the_slow_one(rows: list[dict[str, Any]]):
+    keys, parts = compute_parts(rows, REACH, {})
     for task, group in reference.groups_of(rows).items():
-        for (name, index), value in reference_reach.progress(group).items():
-            assert fast[task, name, index] == pytest.approx(value, rel=1e-6, abs=1e-9)
+        for part, slow in reference_reach.reach_parts(group).items():
+            fast = dict(zip(keys, parts[part].tolist(), strict=True))
+            for (name, index), value in slow.items():
+                expected = pytest.approx(value, rel=1e-6, abs=1e-9)
+                assert fast[task, name, index] == expected, (part, name, index)
 
 
 @pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)

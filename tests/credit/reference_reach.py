@@ -253,7 +253,7 @@ def reach_parts(
         led = {whole.target(*key) for key in keys}
         if len(led) == 1 and state not in led and not ends:
             corridors.add(state)
-    alone = {state for state, keys in leaving.items() if len({name for name, _ in keys}) == 1}
+    alone = {state for state in own_leaving if len({name for name, _ in leaving[state]}) == 1}
     before = {(n, i): math.fsum(worth[n, j] for j in range(i)) for n, i in steps}
     after_all = {
         (n, i): math.fsum(worth[n, j] for j in range(i, len(group.trajectories[n])))
@@ -263,7 +263,7 @@ def reach_parts(
         state: mean - mean_of(before[key] for key in own_leaving.get(state, []))
         for state in leaving
     }
-    new = novelty(whole) if is_new else {}
+    new = novelty(whole) if is_new and not any(map(whole.ok, whole.trajectories)) else {}
     hope = 1 / 2 / (len(total) + 1)
     learnt = {
         state: value - variance + hope * new.get(state, 0.0) / (1 + new.get(state, 0.0))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from graphcredit.credit import compute
+from graphcredit.credit.estimators import outlook
 from graphcredit.credit.estimators.hidden_state import hidden_share
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.table import configure
@@ -46,142 +47,173 @@ def steps_of(rows: list[Row]) -> list[float]:
     return parts(rows)["progress"]
 
 
-def after(hidden: float) -> float:
-    """Return what the next step counts, η being the share of what is hidden."""
-    return (1 - hidden**2) * hidden ** (1 / 5) + hidden**2
+def play(name: str, walk: str, score: float = 0.0, **columns: Any) -> list[Row]:
+    """Return one trajectory that earns its score by the last step; 1 is a success."""
+    rewards = [0.0] * (len(walk.split()) // 2 - 1) + [score]
+    return trajectory(name, walk, rewards=rewards, success=score == 1, **columns)
 
 
-def test_the_chances_around_a_fork():
-    """κ = 1, H = 2. S is left three times, M twice, N once; M is won once.
+def plays(*walks: tuple[str, float]) -> list[Row]:
+    return [row for number, walk in enumerate(walks) for row in play(f"t{number}", *walk)]
 
-    V_1(M) = 1/(2 + 1) = 1/3, V_1(N) = 0, V_2(S) = (1/3 + 1/3 + 0)/(3 + 1) = 1/6. a leads to M.
-    Without one a, S has (1/3 + 0)/(2 + 1) = 1/9, without d 2/9; M has 0 without b, 1/2 without c.
-    p = (1 + 1/2) / (3 + 1) = 3/8, so √(H / (p (1 - p))) = 8 √(2/15). Nothing is contradicted,
-    and a agreed with itself once: η = 2/(4 + 1).
+
+def grpo(rows: list[Row]) -> list[float]:
+    """Return the advantage of GRPO."""
+    (estimator,) = configure(["grpo"]).values()
+    return estimator.assign(assembled(rows).batch)["advantage"].tolist()
+
+
+FORK = (("S a M b won", 1.0), ("S a M c X", 0.0), ("S d N c X", 0.0))
+
+
+def test_a_fork_by_hand():
+    """Returns 1, 0, 0: mean 1/3, var 2/9, sd² = 3/8 - (3/8)²; N alone is without doubt.
+
+    e = 1/9: V(M) = (1 + 0 + e)/3 = 10/27, V(N) = 0, V(S) = (2 · 10/27 + 0 + e)/4 = 23/108. Read,
+    e = 1/3: V(M) = 4/9, V(S) = 11/36. One of six steps has a state of its own: α = 1/36.
+    Choice a was made twice and led to M: η = 2/(4 + 1).
+    Beyond V(M), 17/27 and -10/27 followed a, 0 followed d: of S, B = 49/4374, and W = 1/2.
     """
-    rows = [
-        *trajectory("p", "S a M b won", success=True),
-        *trajectory("q", "S a M c X"),
-        *trajectory("r", "S d N c X"),
-    ]
-    found = parts(rows, doubt=1.0)
-    gain = np.array([1 / 3 - 1 / 6, 1 - 1 / 3, 1 / 6, -1 / 3, -1 / 6, 0])
-    assert found["step_reward"] == pytest.approx(gain)
-    value, q = np.array([1 / 9, 0, 1 / 9, 1 / 2, 2 / 9, 0]), np.array([1 / 3, 1, 1 / 3, 0, 0, 0])
-    assert found["value"] == pytest.approx(value)
-    assert found["q"] == pytest.approx(q)
-    weight = after(2 / 5)
-    assert found["tail"] == pytest.approx([weight * 2 / 3, 0, -weight / 3, 0, 0, 0])
+    v = (1 / 2 + 2 * (2 / 9 + 1 / 16)) / (1 + 2)
+    f_s, f_m = (49 / 4374 / v + 4) / (1 + 4), 4 / (1 + 4)
+    w_s, w_m, w_n = (f**2 / (f**2 + 5) for f in (f_s, f_m, 1.0))
+    fade = (2 / 5) ** (1 / 5)
+    up, down = 10 / 27 + fade * 17 / 27, 10 / 27 - fade * 10 / 27
+    outcome = [(1 - w_s) * up + w_s, 1, (1 - w_s) * down, 0, 0, 0]
+    without_a, without_d = (23 / 27 - 10 / 27) / 3, 23 / 27 / 3
+    baseline = [without_a, 1 / 18, without_a, 5 / 9, without_d, 1 / 3 - 35 / 36 * 2 / 9]
+    rho = np.array([36 / 37, 24 / 25, 36 / 37, 24 / 25, 36 / 37, 12 / 13])
+    assert (w_m, w_n) == pytest.approx((16 / 141, 1 / 6))
+    found = parts(plays(*FORK))
+    assert found["outcome"] == pytest.approx(outcome)
+    assert found["baseline"] == pytest.approx(baseline)
+    assert found["value"] == pytest.approx([11 / 36, 4 / 9, 11 / 36, 4 / 9, 11 / 36, 0])
+    assert found["q"] == pytest.approx([4 / 9, 1, 4 / 9, 0, 0, 0])
     # From S the goal is 2 steps away, by M; N and X lead nowhere.
     assert found["progress"] == [1, 1, 1, -1, -1, 0]
-    credit = q - value
-    credit[::2] += weight * gain[1::2]
-    assert found["advantage"] == pytest.approx(credit * 8 * np.sqrt(2 / 15))
-    assert parts(rows, doubt=1.0, normalize="none")["advantage"] == pytest.approx(credit)
+    credit = (np.array(outcome) - baseline) * rho
+    assert found["advantage"] == pytest.approx(credit * 8 / np.sqrt(15))
+    assert parts(plays(*FORK), normalize="none")["advantage"] == pytest.approx(credit)
+
+
+def test_the_value_of_each_node_is_that_of_its_steps():
+    batch = assembled(plays(*FORK)).batch
+    # S, M, X, N, and the goal.
+    assert Reach().value(batch).tolist() == pytest.approx([11 / 36, 4 / 9, 0, 0, 0])
+
+
+def choice(length: int, worth: float) -> list[Row]:
+    """Return a group whose first action decides what all earn, many equal steps later."""
+    shared = " ".join(f"R{number} go" for number in range(length))
+    return plays(*((f"S {way} {shared} Z", worth * (way == "a")) for way in "aabb"))
+
+
+@pytest.mark.parametrize("worth", [1.0, 0.5])
+@pytest.mark.parametrize("length", [50, 500])
+def test_a_choice_is_credited_however_late_its_outcome_comes(length: int, worth: float):
+    rows = choice(length, worth)
+    credit, whole = parts(rows)["advantage"], grpo(rows)
+    for first in range(0, len(rows), length + 1):
+        assert credit[first] / whole[first] >= 0.5
+    if worth < 1:  # without a success, equal steps earn what no state foretells: η is 1
+        assert credit[:: length + 1] == pytest.approx(parts(choice(3, worth))["advantage"][::4])
+
+
+@pytest.mark.parametrize(
+    "walks",
+    [
+        [("S a M b won", 1.0), ("S a won", 1.0), ("S c T a won", 1.0)],
+        [("S a M b won", 1.0)],
+        [("S a M b S a won", 1.0), ("S a won", 1.0)],
+    ],
+)
+def test_where_all_won_there_is_nothing_to_tell(walks: list[tuple[str, float]]):
+    found = parts(plays(*walks))
+    assert set(found["advantage"]) == {0.0}
+    assert found["value"] == pytest.approx([1.0] * len(found["value"]))
+
+
+def test_where_all_lost_only_the_new_is_credited():
+    rows = plays(("hall a hall a hall", 0), ("hall a hall a hall", 0), ("hall b cellar a hall", 0))
+    credit = np.array(parts(rows)["advantage"])
+    assert credit.argmax() == 4
+    assert credit[4] > 0 > credit[0] == credit[2]
+    assert abs(credit.mean()) <= 0.1
+    assert abs(credit).max() <= 0.5
+    assert set(parts(plays(("A a B a C", 0), ("A a B a C", 0)))["value"]) == {0.0}
+
+
+SCORES = (1, 0, 0, 1, 0, 0, 0, 1)
+
+
+def test_trajectories_that_never_meet_have_the_credit_of_grpo_scaled():
+    rows = plays(
+        *(
+            (" ".join(f"{own}.{n} go" for n in range(2 + own)) + " end", score)
+            for own, score in enumerate(SCORES)
+        )
+    )
+    credit, whole = np.array(parts(rows)["advantage"]), np.array(grpo(rows))
+    assert credit / whole == pytest.approx([credit[0] / whole[0]] * len(rows))
+    assert credit[0] / whole[0] > 0.2
+
+
+def test_trajectories_that_meet_at_the_start_alone_have_nearly_that():
+    rows = plays(
+        *(
+            ("S " + " ".join(f"go {own}.{n}" for n in range(4 + own)), score)
+            for own, score in enumerate(SCORES)
+        )
+    )
+    found = parts(rows)
+    assert found["value"][0] == pytest.approx(3 / 8)  # the share of successes
+    assert np.corrcoef(found["advantage"], grpo(rows))[0, 1] >= 0.95
+    assert abs(np.mean(found["advantage"])) <= 0.1
+
+
+def test_an_action_that_lost_at_once_is_worth_nothing_where_others_pass_through():
+    rows = plays(("S a M b won", 1), ("S a M c X", 0), ("S d X e M b won", 1))
+    rows[3] |= {"terminated": True}
+    found = parts(rows)
+    # X is worth what M is, 2/3; the trajectory that ended there had nothing more to come.
+    assert found["q"] == pytest.approx([2 / 3, 1, 2 / 3, 0, 2 / 3, 2 / 3, 1])
+    assert min(found["advantage"]) == found["advantage"][3] < -1
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(10.0, 0.0), (1.0, -7.0), (0.01, 3.0)])
+def test_scores_multiplied_and_shifted_are_the_same_credit(factor: float, shift: float):
+    def group(*scores: float) -> list[Row]:
+        walks = ("S a M b X", "S a M c Y", "S d N c Z")
+        return [
+            row
+            for name, walk, score in zip("pqr", walks, scores, strict=True)
+            for row in trajectory(name, walk, rewards=[0.0, score])
+        ]
+
+    plain = parts(group(1.0, 0.5, 0.0))
+    moved = parts(group(*(factor * score + shift for score in (1.0, 0.5, 0.0))))
+    assert moved["advantage"] == pytest.approx(plain["advantage"])
+    for name in ("value", "q"):
+        assert moved[name] == pytest.approx(factor * np.array(plain[name]) + shift)
+    # S and M have the doubt, which is worth the mean: V(M) = 2/3, V(S) = (4/3 + 0 + 1/2)/4.
+    assert plain["value"] == pytest.approx([11 / 24, 2 / 3, 11 / 24, 2 / 3, 11 / 24, 0])
 
 
 @settings(max_examples=examples(60), deadline=None)
 @given(rows=logs())
-def test_the_advantage_is_q_less_value_plus_tail_times_one_number_for_each_group(rows: list[Row]):
-    batch = assembled(rows).batch
-    plain, scaled = Reach(normalize="none").assign(batch), Reach().assign(batch)
-    total = plain["q"] - plain["value"] + plain["tail"]
-    assert plain["advantage"] == pytest.approx(total, abs=1e-9)
-    for name in ("q", "value", "tail"):
-        assert (plain[name] == scaled[name]).all()
-    for group in range(batch.num_groups):
-        own = batch.group_of_step == group
-        product = np.outer(scaled["advantage"][own], total[own])
-        assert product == pytest.approx(product.T, abs=1e-9)
-        assert np.trace(product) >= 0
+def test_groups_that_are_swept_are_solved(rows: list[Row]):
+    solved = parts(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outlook, "_DIRECT", 0)
+        swept = parts(rows)
+    for name, values in solved.items():
+        assert swept[name] == pytest.approx(values, rel=1e-6, abs=1e-8), name
 
 
-def test_a_state_has_a_chance_and_a_share_of_it_in_doubt():
-    """H = 2: without doubt V(M) = V(S) = 1/2. With κ = 1, V_2(M) = (1 + 0)/(1 + 1 + 1) = 1/3, and
-    V_2(S) = 2 · 1/3 / (2 + 1) = 2/9. X was never left."""
-    rows = [*trajectory("p", "S a M b won", success=True), *trajectory("q", "S a M c X")]
-    batch = assembled(rows).batch
-    reach = Reach(doubt=1.0)
-    # S, M, X, and the goal.
-    assert reach.value(batch).tolist() == pytest.approx([1 / 2, 1 / 2, 0, 1])
-    expected = [1 - 4 / 9, 1 - 2 / 3, np.nan, 0]
-    assert reach.share_of_doubt(batch).tolist() == pytest.approx(expected, nan_ok=True)
-
-
-def test_a_step_of_chance_has_the_mean_of_its_outcomes():
-    """Action a leads from S to M, where the goal is, and to X: Q = V_1(M) / 2 = 1/4 with κ = 1.
-
-    V_2(S) = (1/2 + 0) / (2 + 1) = 1/6, and without one a (1/2 - 1/4) / 2 = 1/8; M and X have 0
-    without their step. Nothing is contradicted that a history tells, which has resolved 2 of 4 and
-    one contradiction each of two steps: η = 2/(4 + 2).
-    """
-    rows = [*trajectory("p", "S a M b won", success=True), *trajectory("q", "S a X b Y")]
-    found = parts(rows, doubt=1.0, normalize="none")
-    assert found["step_reward"] == pytest.approx([1 / 2 - 1 / 6, 1 - 1 / 2, 0 - 1 / 6, 0])
-    expected = [1 / 4 - 1 / 8 + after(2 / 6) / 2, 1, 1 / 4 - 1 / 8, 0]
-    assert found["advantage"] == pytest.approx(expected)
-
-
-def scored(score: float) -> list[Row]:
-    """Return a group: M led to `score` and to 1, N to nothing; nobody won."""
-    return [
-        step
-        for name, walk, reward in (
-            ("p", "S a M b X", 1.0),
-            ("q", "S a M c Y", score),
-            ("r", "S d N c Z", 0),
-        )
-        for step in trajectory(name, walk, rewards=[0.0, reward])
-    ]
-
-
-def test_scores_are_earned_where_nobody_wins():
-    """κ = 1, H = 2, scores 1, 1/2 and 0: failures score e = 1/2, and so does the unknown.
-
-    V_1(M) = (3/2 + e) / 3 = 2/3, V_1(N) = e / 2 = 1/4, V_2(S) = (2/3 + 2/3 + 1/4 + e) / 4 = 25/48.
-    sd² = (1 + 1/4 + 1/2) / 4 - ((3/2 + 1/2) / 4)² = 3/16. η = 2/(4 + 1): a agreed with itself.
-    Without one a, S has (2/3 + 1/4 + e) / 3 = 17/36, without d 11/18; M has (1/2 + e) / 2 = 1/2
-    without b and 3/4 without c, N has e.
-    """
-    found = parts(scored(0.5), doubt=1.0)
-    gain = np.array([7 / 48, 1 / 3, 7 / 48, -1 / 6, -13 / 48, -1 / 4])
-    assert found["step_reward"] == pytest.approx(gain)
-    value = np.array([17 / 36, 1 / 2, 17 / 36, 3 / 4, 11 / 18, 1 / 2])
-    credit = np.array([2 / 3, 1, 2 / 3, 1 / 2, 1 / 4, 0]) - value
-    credit[::2] += after(2 / 5) * gain[1::2]
-    assert found["advantage"] == pytest.approx(credit * np.sqrt(2 * 16 / 3))
-
-
-def test_what_no_state_foretells_is_told_by_the_outcome():
-    """Equal ways end with other scores: nothing in the graph tells which was better."""
-    rows = [
-        step
-        for name, first in zip("pqrs", "bbcc", strict=True)
-        for step in trajectory(name, f"S {first} M go X", rewards=[0.0, float(first == "b")])
-    ]
-    credit = parts(rows)["advantage"]
-    assert min(credit[0], credit[2]) > 0.1 > -0.1 > max(credit[4], credit[6])
-    assert credit[1::2] == pytest.approx([0, 0, 0, 0])
-
-
-def test_who_found_something_rare_is_credited_where_nobody_won():
-    rows = [
-        *trajectory("p", "hall a hall a hall"),
-        *trajectory("q", "hall a hall a hall"),
-        *trajectory("r", "hall a cellar a hall"),
-    ]
-    found = parts(rows)["step_reward"]
-    assert max(found) == found[4] > 0
-    assert found[0] == found[2] < 0
-
-
-def test_a_lost_episode_ends_without_a_chance():
-    rows = trajectory("p", "A a trap")
-    lost = [rows[0] | {"terminated": True, "truncated": False}]
-    # No step remains where it was cut either; but there, it might be searched on.
-    assert parts(lost)["step_reward"] == parts(rows)["step_reward"]
-    assert parts(lost)["step_reward"][0] < 0
-    assert (steps_of(lost), steps_of(rows)) == ([-1], [0])
+def test_a_very_long_corridor_is_passed_over():
+    way = " go ".join(map(str, range(10_000)))
+    found = parts(plays((f"S a {way}", 1), (f"S b {way}", 0)))
+    assert all(np.isfinite(values).all() for values in found.values())
 
 
 def hidden_of(*walks: str) -> float:

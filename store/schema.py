@@ -201,7 +201,8 @@ ESTIMATOR_PARTS: tuple[str, ...] = (
     "advantage",
     "value",
     "q",
-    "tail",
+    "outcome",
+    "baseline",
     "progress",
 )
 """`<estimator>_<part>` is a float column; an estimator writes the parts that it defines."""
@@ -224,7 +225,6 @@ NODE_COLUMNS: tuple[Column, ...] = (
     _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
     _nullable("rewardflow_value", _FLOAT, "RewardFlow's potential, where it was computed"),
     _nullable("reach_expected", _FLOAT, "still earned from here, by the group's own steps"),
-    _nullable("reach_doubt", _FLOAT, "share of it that doubt takes; null where it is 0"),
     _column("num_merged", _INT, "distinct texts merged into this node"),
 )
 

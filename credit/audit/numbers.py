@@ -109,6 +109,7 @@ TOTALS: dict[str, Sql] = {
     "advantage columns of groups": lambda scope: (
         f"SELECT {len(scope.balanced)} * count(*) FROM groups"
     ),
+    "advantages of groups": lambda scope: f"SELECT {len(scope.advantages)} * count(*) FROM groups",
     "episode advantages of trajectories": lambda scope: (
         f"SELECT {len(scope.balanced_over('trajectories'))} * "
         "count(DISTINCT (run_id, iteration, trajectory_id)) FROM credited"

@@ -28,5 +28,9 @@ class AuditThresholds(Options):
     """Trajectories that sampled equal tokens are copies if the policy gave them less than this."""
     min_merge_precision: Share = 0.97
     """Least estimated share of the pairs of visits on one node that are of one state."""
+    min_early_credit: Share = 0.1
+    """Least share of all credit that the first half of long rollouts has; equal shares are 0.5."""
+    min_long_steps: Count = 20
+    """Steps of a rollout that is long."""
     max_mean_advantage: Share = 1e-4
     """Largest |mean| / largest |value| that counts as a mean of 0: room for 32-bit rounding."""

@@ -192,18 +192,19 @@ def milegpo(options: Any) -> Explanation:
 
 
 def reach(options: Any) -> Explanation:
-    """Return where the step was, what the action is worth, what followed, and the progress."""
+    """Return what the step led to, what was to be expected there, and the progress."""
     parts = {
-        "q": "what its action earns here, by the group's own steps, with the steps that are left",
-        "value": "what the other steps from here earn, with the steps that are left",
-        "tail": "what later steps changed of that, as far as states hide something",
+        "outcome": "what its action and what followed it earn, as far as each is believed",
+        "baseline": "what the other steps from here earn",
+        "value": "what is still earned from here, by the group's own steps",
+        "q": "what is still earned from here with its action",
         "progress": "the share of its cost that the step turned into distance to the goal, which "
         "is no part of the advantage",
     }
-    scaled = options.normalize == "std"
-    scale = ", times the root of the longest episode over the returns' spread" * scaled
+    scale = " over the returns' spread" * (options.normalize == "std")
     return Explanation(
-        total=f"q less value plus the tail{scale}; 0 is the group's least return, 1 its greatest",
+        total=f"outcome less baseline{scale}, and less where few trajectories were compared; "
+        "0 is the group's least return, 1 its greatest",
         parts={part: (Compared(what=what, among="nobody"),) for part, what in parts.items()},
     )
 

@@ -5,10 +5,15 @@ something, two visits of one state that look alike are two places. Then an actio
 after a like history more often than after any. In a world of chance it does not. For a step whose
 action was taken in its state by other trajectories, too:
 
-    any     share of those others that led where the step led, and earned what it earned
+    any     share of those others that led where the step led
     like    the same of those of them whose last steps are the same for longest
-    agreed  number of choices, a state and an action, that led all trajectories to one state
+    agreed  number of choices, a state and an action, that led several trajectories to one state,
+            at states that are no corridor: routine tells nothing
     share   (2 + Σ (like - any)) / (4 + agreed + Σ (1 - any))
+    scores  Σ (r - others)² / (Σ (R - mean)² + 1/2)     others: the mean r of other trajectories' steps
+            with the same state, action, next state, and place as last or not; of a step without
+            such others, 0 is added
+    η       the greater of share and scores, and at most 1
 
 So the share of contradictions that history resolves is a half before anything was seen, and each
 choice without a contradiction says that nothing is hidden. Lengths of history are 1, 2, 4, … steps.
@@ -29,19 +34,20 @@ _DOUBT = 0.5
 """Of the variance of returns: as if one trajectory more were far from the mean."""
 
 
-def hidden_share(batch: StepBatch, reward: Floats) -> Floats:
+def hidden_share(batch: StepBatch, reward: Floats, is_corridor: Bools) -> Floats:
     """Return the share of contradictions that history resolves, from 0 to 1. [num_groups].
 
     Args:
         batch: The steps.
         reward: [num_steps] what each step earned.
+        is_corridor: [num_nodes] see `outlook.py`.
     """
     choice, _, _ = factorise_pairs(batch.state_of_step, batch.action_of_step)
     outcome, choice_of_outcome, _ = factorise_pairs(choice, batch.target_of_step)
     is_agreed = np.bincount(choice_of_outcome) == 1
     resolved, contradicted = _contradictions(batch, np.flatnonzero(~is_agreed[choice]), outcome)
     resolved += _RESOLVED
-    contradicted += _CONTRADICTED + _num_repeated(batch, choice, is_agreed)
+    contradicted += _CONTRADICTED + _num_repeated(batch, choice, is_agreed, is_corridor)
     of_rewards = _reward_surprise(batch, outcome, reward)
     share: Floats = np.clip(np.maximum(resolved / contradicted, of_rewards), 0.0, 1.0)
     return share
@@ -124,13 +130,14 @@ def _of_others(code: Ints, trajectory: Ints) -> Ints:
     return np.bincount(code)[code] - np.bincount(own)[own]
 
 
-def _num_repeated(batch: StepBatch, choice: Ints, is_agreed: Bools) -> Floats:
+def _num_repeated(batch: StepBatch, choice: Ints, is_agreed: Bools, is_corridor: Bools) -> Floats:
     """Return how many choices that always led to one state several trajectories made.
 
     Args:
         batch: The steps.
         choice: [num_steps].
         is_agreed: [num_choices] whether it always led to one state.
+        is_corridor: [num_nodes] states whose choices do not count.
 
     Returns:
         [num_groups].
@@ -139,7 +146,9 @@ def _num_repeated(batch: StepBatch, choice: Ints, is_agreed: Bools) -> Floats:
     num_players = np.bincount(choice_of_player, minlength=len(is_agreed))
     group = np.empty(len(is_agreed), np.int64)
     group[choice] = batch.group_of_step
-    agreed = np.bincount(group[is_agreed & (num_players > 1)], minlength=batch.num_groups)
+    counts = is_agreed & (num_players > 1)
+    counts[choice[is_corridor[batch.state_of_step]]] = False
+    agreed = np.bincount(group[counts], minlength=batch.num_groups)
     return agreed.astype(np.float64)
 
 

@@ -150,7 +150,7 @@ def _compared(
     after = _after(batch, earned, value)
     of_action, followed = _of_action(batch, after), _followed(batch, earned)
     trust = Trust.of(batch, earned, places, followed - after)
-    fade = hidden_share(batch, earned.of_step) ** (1 / _FAR)
+    fade = hidden_share(batch, earned.of_step, places.is_corridor) ** (1 / _FAR)
     decay = np.where(places.is_corridor[state], 1.0, fade[group])
     gain = after - value[state]
     near = decayed_sums(gain, decay, batch.trajectory_start) - gain

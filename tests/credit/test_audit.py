@@ -337,6 +337,18 @@ FAULTS = (
         detail="g2po_step_advantage: mean +0.25 over 8 steps of the group, should be 0; largest 1",
     ),
     Fault(
+        check="late_credit",
+        make=_changed(
+            lambda row: {"grpo_advantage": row["grpo_advantage"] * 0.01 ** (row["step_index"] == 0)}
+        ),
+        severity=WARNING,
+        counted=(1, 14),
+        task="t0",
+        detail="grpo: the first half of its rollouts of 2 steps and more has 1.0 % of all credit, "
+        "where equal shares are 50 %",
+        thresholds={"min_long_steps": 2},
+    ),
+    Fault(
         check="uneven_episode_advantages",
         make=_changed(
             lambda row: {

@@ -35,7 +35,6 @@ def graph_of(
             goal_distance=None,
             rewardflow_value=None,
             reach_expected=None,
-            reach_doubt=None,
             num_merged=1,
         )
         for state in sorted(states)

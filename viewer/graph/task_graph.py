@@ -32,8 +32,6 @@ class Node:
     """RewardFlow's potential; None if it was not computed."""
     reach_expected: float | None
     """What is still earned from here, by the group's own steps; None if `reach` has no credit."""
-    reach_doubt: float | None
-    """The share of that which goes if `reach` counts its doubt; None where nothing is earned."""
     num_merged: int
     """Number of distinct texts that were merged into this state."""
 

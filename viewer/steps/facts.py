@@ -28,7 +28,8 @@ PART_NAMES: dict[str, str] = {
     "step_advantage": " · step",
     "q": " · q",
     "value": " · value",
-    "tail": " · tail",
+    "outcome": " · outcome",
+    "baseline": " · baseline",
     "progress": " · progress",
 }
 """Part to the suffix of the estimator's name; the trainer uses the plain advantage."""

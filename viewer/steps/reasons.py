@@ -20,7 +20,8 @@ _PARTS: Mapping[str, str] = {
     "step_advantage": "step part",
     "q": "q",
     "value": "value",
-    "tail": "tail",
+    "outcome": "outcome",
+    "baseline": "baseline",
     "progress": "progress",
 }
 _BESIDE: Mapping[str, tuple[str, str]] = {

@@ -127,6 +127,29 @@ def _uneven(scope: Scope) -> str:
     """
 
 
+def _late(scope: Scope) -> str:
+    """Return SQL of advantages that leave out the first half of long rollouts."""
+    parts = [
+        f"""
+        SELECT {GROUP}, 1 AS number, 0.5 - early / whole AS badness,
+            format('{{}}: the first half of its rollouts of {{}} steps and more has {{:.1f}} % of '
+                'all credit, where equal shares are 50 %', {quoted(name)}, least,
+                100 * early / whole) AS detail
+        FROM (
+            SELECT {GROUP}, sum(abs({identifier(name)}::DOUBLE)) AS whole, any_value(least) AS least,
+                sum(abs({identifier(name)}::DOUBLE) * (2 * step_index < length)::INT) AS early
+            FROM (
+                SELECT *, 1 + max(step_index) OVER (PARTITION BY {TRAJECTORY}) AS length,
+                    getvariable('min_long_steps') AS least
+                FROM credited WHERE is_finite
+            ) WHERE length >= least GROUP BY {GROUP}
+        ) WHERE early < getvariable('min_early_credit') * whole
+        """
+        for name in scope.advantages
+    ]
+    return " UNION ALL ".join(parts) or NOTHING
+
+
 _STALE = f"""
     SELECT {GROUP}, 1 AS number, greatest(size - num_credited, 1) AS badness,
         CASE WHEN num_credited < size
@@ -205,6 +228,17 @@ CHECKS: tuple[Check, ...] = (
         "take the mean over what the message names",
         of="advantage columns of groups",
         places=_unbalanced,
+        needs="credit",
+    ),
+    Check(
+        name="late_credit",
+        severity=AuditSeverity.WARNING,
+        means="give the first half of long rollouts next to nothing: what was decided there early is "
+        "not learnt",
+        remedy="where agents commit early, use `reach`, `gigpo` or `grpo`; where only the end "
+        "matters, nothing",
+        of="advantages of groups",
+        places=_late,
         needs="credit",
     ),
     Check(

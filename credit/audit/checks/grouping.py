@@ -138,7 +138,7 @@ CHECKS: tuple[Check, ...] = (
         name="singleton_groups",
         severity=AuditSeverity.ERROR,
         means="have a single trajectory: there is nothing to compare it with, so its "
-        "credit is 0, or that of its outcome alone",
+        "credit is 0, or without a baseline that of its outcome",
         remedy="give all rollouts of one task the same task_id (not one of their own, nor one with "
         "a path or a time in it), or play each task several times",
         of="groups",
@@ -159,7 +159,7 @@ CHECKS: tuple[Check, ...] = (
         name="degenerate_groups",
         severity=AuditSeverity.WARNING,
         means="are dead: all trajectories have the same return and no estimator has an advantage "
-        "there, while the steps still count in every denominator",
+        "that tells them apart, while the steps still count in every denominator",
         remedy="play tasks that are neither always won nor always lost, and leave steps without "
         "advantage out of the update (`WHERE <estimator>_advantage <> 0`; `is_degenerate_group` "
         "is about returns alone: the graph may tell steps of such a group apart)",

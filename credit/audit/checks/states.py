@@ -72,8 +72,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="steps_alone",
         severity=AuditSeverity.WARNING,
-        means="start from a state that no other step of their group starts from: their step "
-        "advantage is 0 for want of company",
+        means="start from a state that no other step of their group starts from: the graph "
+        "compares them with nothing. Their step part is 0; reach credits them by their outcome",
         remedy="play larger groups; if states differ by noise only, merge them (`graphcredit "
         "credit --merge`)",
         of="credited steps",

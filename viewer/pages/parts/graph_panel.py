@@ -257,8 +257,4 @@ def _values(node: Node) -> Iterator[str]:
     if node.rewardflow_value is not None:
         yield f"RewardFlow value {node.rewardflow_value:.3g}"
     if node.reach_expected is not None:
-        doubt = "" if node.reach_doubt is None else f", {node.reach_doubt:.0%} of it in doubt"
-        yield (
-            f"expected return {node.reach_expected:.2f} by the group's own steps, whose least "
-            f"return is 0 and whose greatest is 1{doubt}"
-        )
+        yield f"{node.reach_expected:.2f} still to be earned from here, by the group's own steps"

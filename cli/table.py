@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "states": "Show which texts of a task became one state, and which states are nearly alike.",
     "train": "Improve a policy on the steps of an iteration, weighed by one advantage column.",
     "view": "Show in a browser on this machine which steps got credit, and why.",
-    "why": "Say which decisions mattered most, one sentence each, and what to distrust.",
+    "why": "Say what failures do that wins do not, which decisions mattered, what to distrust.",
 }
 """Name to the first sentence of the help. The function and its module in `commands/` are called the
 same, `import_` where Python has the word for itself, and `_` stands for `-`."""

@@ -52,7 +52,7 @@ def why(
     as_json: AsJson = False,
     **flags: Any,
 ) -> None:
-    """Say what failed rollouts did that others did not, which decisions mattered, what to distrust.
+    """Say what failures do that wins do not, which decisions mattered, what to distrust.
 
     A log is imported into a store and credited by the recommended estimator. In a store, only
     iterations without any credit get it.

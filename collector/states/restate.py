@@ -17,6 +17,7 @@ from graphcredit.collector.states.rules import calls
 from graphcredit.collector.states.table import learned, must_learn, tool_rule
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Shard, open_store, states_name
+from graphcredit.store.parquet.numbers import array_of
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.parquet.states import STATES_SCHEMA, write_states
 
@@ -124,7 +125,7 @@ def restated(steps: pa.Table, rule: str) -> pa.Table:
     _set_states(iter(rows), rule)
     for name in ("state", "next_state"):
         place = steps.schema.get_field_index(name)
-        texts = pa.array([row[name] for row in rows], pa.string())
+        texts = array_of([row[name] for row in rows], pa.string())
         steps = steps.set_column(place, name, texts)
     return steps
 

@@ -10,9 +10,9 @@ action was taken in its state by other trajectories, too:
     agreed  number of choices, a state and an action, that led several trajectories to one state,
             at states that are no corridor: routine tells nothing
     share   (2 + Σ (like - any)) / (4 + agreed + Σ (1 - any))
-    scores  Σ (r - others)² / (Σ (R - mean)² + 1/2)     others: the mean r of other trajectories' steps
-            with the same state, action, next state, and place as last or not; of a step without
-            such others, 0 is added
+    scores  Σ (r - others)² / (Σ (R - mean)² + 1/2)
+            others is the mean r of other trajectories' steps with the same state, action and next
+            state that are also last, or also not; a step without such others adds 0
     η       the greater of share and scores, and at most 1
 
 So the share of contradictions that history resolves is a half before anything was seen, and each

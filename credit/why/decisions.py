@@ -19,6 +19,7 @@ from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.credit.why.within import false_discovery, p_values
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import Connection, connect
 
@@ -249,7 +250,7 @@ def ranked(
 def _ranked(
     connection: Connection, table: pa.Table, sql: str, asked: list[Any], most: int
 ) -> Ranked:
-    columns = {name: table[name].to_numpy() for name in table.column_names}
+    columns = {name: numpy_of(table[name]) for name in table.column_names}
     gap, error, z = columns["gap"], columns["error"], columns["z"]
     rarest = _rarest(columns["num_took"], columns["num_others"])
     p = np.maximum(p_values(z), rarest)

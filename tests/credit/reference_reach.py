@@ -49,7 +49,7 @@ def surprise(group: Group, worth: dict[Key, float]) -> float:
     return total / (math.fsum((each - mean) ** 2 for each in returns) + 0.5)
 
 
-def hidden(group: Group) -> float:
+def hidden(group: Group, corridors: set[Any]) -> float:
     """Return the share of contradictions that history resolves."""
     walked = {
         name: [
@@ -90,7 +90,10 @@ def hidden(group: Group) -> float:
             like = share(others)
         resolved += like - anyone
         contradicted += 1 - anyone
-    agreed = sum(len(led[choice]) == 1 and len(players[choice]) > 1 for choice in led)
+    agreed = sum(
+        len(led[choice]) == 1 and len(players[choice]) > 1 and choice[0] not in corridors
+        for choice in led
+    )
     return max(0.0, min(1.0, (2 + resolved) / (4 + contradicted + agreed)))
 
 
@@ -289,7 +292,7 @@ def reach_parts(
     share = mean_of(state_of(key) in alone for key in steps) ** 2
     beyond = {key: after_all[key] - after(key, value) for key in steps}
     weight = weights(group, beyond, variance, share)
-    fade = min(1.0, max(hidden(group), surprise(group, worth))) ** (1 / 5)
+    fade = min(1.0, max(hidden(group, corridors), surprise(group, worth))) ** (1 / 5)
     middle = (math.fsum(total) + 0.5) / (len(total) + 1)
     spread = (math.fsum(each**2 for each in total) + 0.5) / (len(total) + 1) - middle**2
     returns = group.returns().values()

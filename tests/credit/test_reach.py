@@ -219,7 +219,7 @@ def test_a_very_long_corridor_is_passed_over():
 def hidden_of(*walks: str) -> float:
     rows = [row for number, walk in enumerate(walks) for row in trajectory(f"t{number}", walk)]
     batch = assembled(rows).batch
-    (found,) = hidden_share(batch, np.zeros(batch.num_steps))
+    (found,) = hidden_share(batch, np.zeros(batch.num_steps), np.zeros(batch.num_nodes, bool))
     return float(found)
 
 

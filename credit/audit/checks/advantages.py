@@ -133,10 +133,12 @@ def _late(scope: Scope) -> str:
         f"""
         SELECT {GROUP}, 1 AS number, 0.5 - early / whole AS badness,
             format('{{}}: the first half of its rollouts of {{}} steps and more has {{:.1f}} % of '
-                'all credit, where equal shares are 50 %', {quoted(name)}, least,
+                'all credit, where equal shares are 50 %', {quoted(name[:-10])},
+                least,
                 100 * early / whole) AS detail
         FROM (
-            SELECT {GROUP}, sum(abs({identifier(name)}::DOUBLE)) AS whole, any_value(least) AS least,
+            SELECT {GROUP}, any_value(least) AS least,
+                sum(abs({identifier(name)}::DOUBLE)) AS whole,
                 sum(abs({identifier(name)}::DOUBLE) * (2 * step_index < length)::INT) AS early
             FROM (
                 SELECT *, 1 + max(step_index) OVER (PARTITION BY {TRAJECTORY}) AS length,
@@ -233,7 +235,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="late_credit",
         severity=AuditSeverity.WARNING,
-        means="give the first half of long rollouts next to nothing: what was decided there early is "
+        means="give the first half of long rollouts next to nothing: what was decided early is "
         "not learnt",
         remedy="where agents commit early, use `reach`, `gigpo` or `grpo`; where only the end "
         "matters, nothing",

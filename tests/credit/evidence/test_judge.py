@@ -120,9 +120,8 @@ def test_a_large_store_is_judged_by_its_first_groups(
 ):
     store = rooms(tmp_path / "store", num_groups=6)
     whole = evidence(store, [Definition(name="logged")])
-    monkeypatch.setattr(judge, "MOST_STEPS", 48)
     monkeypatch.setattr(judge, "BATCH_ROWS", 48)
-    part = evidence(store, [Definition(name="logged")])
+    part = evidence(store, [Definition(name="logged")], most_steps=48)
     assert (whole.is_whole, part.is_whole) == (True, False)
     assert part.num_groups == 2 < whole.num_groups
 

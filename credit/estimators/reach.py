@@ -67,8 +67,8 @@ class Reach:
     **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
     of 0 and half of 1 beside them, so that it is never 0.
 
-    **Nothing to tell.** Groups that all won, that all lost the same, and of one trajectory have
-    A = 0 but for the new. A group whose trajectories never meet has GRPO's credit, scaled.
+    **Nothing to tell.** Groups whose returns are all equal, and of one trajectory, have A = 0 but
+    for the new. A group whose trajectories never meet has GRPO's credit, scaled.
 
     **The new.** In a group that earned nothing, what is to be found lies behind the new. There e(s)
     in A is u(s), near = w = 0, ρ = 1, and one trajectory alone is like several:
@@ -85,8 +85,9 @@ class Reach:
     do what they did in the one most alike state, in groups where that leaves what was walked as it
     is; where nobody won, it leads to what is new.
 
-    With earlier iterations in the graph, V and the ways are of their steps too; everything else is
-    of the group's. Source: this project; docs/research/credit-truth.md.
+    With earlier iterations in the graph, n(s), corridors, V and the ways are of their steps too, and
+    a state that they left is not alone; everything else is of the group's. Where all returns are
+    equal, `value` and `q` are chances of success. A success in the window leaves nothing new. Source: this project; docs/research/credit-truth.md.
     """
 
     doubt: Positive = 1.0

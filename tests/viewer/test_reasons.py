@@ -60,16 +60,15 @@ def test_reach_says_where_the_step_was_what_its_action_earns_and_what_followed(t
     store = credited(tmp_path / "s", rows, names=("reach",))
     total, *parts = why(store, "reach", "y", 1)
     assert total.endswith(
-        ": q less value plus the tail, times the root of the longest episode over the returns' "
-        "spread; 0 is the group's least return, 1 its greatest."
+        ": outcome less baseline over the returns' spread, and less where few trajectories were "
+        "compared; 0 is the group's least return, 1 its greatest."
     )
-    # κ = 0.7: the other step from M reaches the goal, and of 0.7 that nobody took none: 1/1.7.
-    assert [line.partition(": ")[0] for line in parts] == [
-        "Q +0.00",
-        "Value +0.59",
-        "Tail +0.00",
-        "Progress -1.00",
-    ]
+    # κ = 1, and the unknown earns the mean: V(M) = (1 + 0 + 1/2) / 3. To learn from, it earns 1/4,
+    # and without the step M has (1 + 1/4) / 2 = 5/8.
+    said = dict(line.partition(": ")[0].split() for line in parts)
+    assert {name: float(value) for name, value in said.items()} == pytest.approx(
+        {"Q": 0, "Value": 1 / 2, "Outcome": 0, "Baseline": 5 / 8, "Progress": -1}, abs=0.006
+    )
 
 
 def test_rloo_compares_it_with_the_others(store: Store):

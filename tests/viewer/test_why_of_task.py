@@ -30,7 +30,7 @@ def test_every_step_has_its_sentence_everywhere(tmp_path: Path, monkeypatch: pyt
     why = why_of_task(store, **here)[name]
     own = {each.step_index: sentence(each) for each in all_steps if each.trajectory_id == name}
     assert why.sentences == own
-    assert why.formula.startswith("reach is q less value")
+    assert why.formula.startswith("reach is outcome less baseline")
 
     page = graphcredit.show(store, trajectory_id=name).html
     report = write_bundle(store, tmp_path / "bundle", BundleChoice(), silent)

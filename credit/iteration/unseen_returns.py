@@ -51,5 +51,6 @@ def _rounded(batch: StepBatch) -> Floats:
     returns, largest = batch.episode_return, np.zeros(batch.num_groups)
     terms = sum_per_run(np.abs(batch.reward), batch.trajectory_start)
     np.maximum.at(largest, batch.group_of_trajectory, terms)
-    unit = np.where(largest > 0, 10 * ROUNDING * largest, 1.0)[batch.group_of_trajectory]
-    return np.round(returns / unit) * unit
+    size = np.where(largest > 0, largest, 1.0)[batch.group_of_trajectory]
+    unit = 10 * ROUNDING  # of that size: of the smallest numbers, their product would be 0
+    return np.round(returns / size / unit) * unit * size

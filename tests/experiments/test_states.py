@@ -51,7 +51,7 @@ def test_in_games_the_true_state_is_worth_most_and_has_most_evidence(
 ):
     for name in ("NUM_LOGS", "NUM_DRAWS"):
         monkeypatch.setattr(states, name, 20)
-    games = play(create_store(tmp_path), "sokoban", num_tasks=12)
+    games = play(create_store(tmp_path), "sokoban", num_tasks=24)
     condition = Condition(log=tmp_path, world="sokoban", lists="none", games=tuple(games))
     rows = games_judged(steps_of(condition))
     best = rows.sort("worth", descending=True).row(0, named=True)

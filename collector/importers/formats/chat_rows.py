@@ -25,7 +25,6 @@ from graphcredit.collector.importers.formats.row_verdicts import (
     success_of,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.logs.places import squeezed
 from graphcredit.collector.importers.messages.answers import sources_of
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import (
@@ -39,6 +38,7 @@ from graphcredit.collector.importers.messages.rollout import (
     words_of,
 )
 from graphcredit.collector.importers.messages.row_images import with_images_placed
+from graphcredit.collector.importers.messages.row_results import with_results_of
 from graphcredit.collector.importers.messages.values import (
     NESTED,
     as_list,
@@ -51,6 +51,7 @@ from graphcredit.collector.importers.messages.values import (
     is_limit,
     joined,
     no_verdict,
+    snake_cased,
     without,
 )
 
@@ -91,16 +92,17 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         yield Omission(reason="row without messages")  # as of a failed rollout
         return
     row, unplaced = images_placed(source)
-    policy = as_text(row.get("policy_version"))
+    says = snake_cased(row)
+    policy = as_text(says.get("policy_version"))
     sampling = NO_SAMPLING if policy is None else LoggedSampling(policy_version=policy)
-    trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
-    task = task_of(row)
-    success = success_of(row)
-    reward, score = reward_of(row)
-    is_truncated = row.get("truncated")
-    messages = messages_of_row(row, sampling)
+    trial = first_of(says, ("trial", "rollout_id", "rollout_index", "sample_idx"))
+    task = task_of(says)
+    success = success_of(says)
+    reward, score = reward_of(says)
+    is_truncated = says.get("truncated")
+    messages = with_results_of(row, messages_of_row(row, sampling))
     messages, agreed = without_agreement(messages) if task is None else (messages, {})
-    messages, unused = _with_turn_rewards(messages, row)
+    messages, unused = _with_turn_rewards(messages, says)
     yield LoggedRollout(
         messages=messages,
         record=source,
@@ -110,7 +112,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         rewards=rewards_of(row),
         success=as_verdict(success[1]),
         left_out={**no_verdict(*success), **unplaced, **agreed, **unused},
-        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(row, STOPS)),
+        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(says, STOPS)),
         info=info_of(row),
         notes=tuple(_notes(row, score)),
     )
@@ -138,17 +140,9 @@ def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, 
 
 def task_of(*parts: Mapping[str, Any]) -> str | None:
     """Return the name of the task, of a row or of what it nests: the surest name in any of them."""
-    parts = tuple(
-        each for part in parts for each in (part, *(fields_of(part.get(name)) for name in NESTED))
-    )
-    name = _first_name(part.get(name) for name in GROUPS for part in parts)
-    if name is None:  # the same names in other capitals
-        squeezed_parts = [{squeezed(key): part[key] for key in part} for part in parts]
-        name = _first_name(part.get(squeezed(name)) for name in GROUPS for part in squeezed_parts)
-    return name
-
-
-def _first_name(values: Iterator[Any]) -> str | None:
+    every = [each for part in parts for each in (part, *map(part.get, NESTED))]
+    found = [snake_cased(fields) for each in every if (fields := fields_of(each))]
+    values = (part.get(name) for name in GROUPS for part in found)
     names = (first_of(fields_of(v), ("id", *GROUPS, "name")) or v for v in values)
     name = next((as_text(name) for name in names if name not in (None, "", {}, [])), None)
     return name if name is None or len(name) <= _MOST_NAME else words_of(name)

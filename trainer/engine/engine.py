@@ -52,13 +52,7 @@ class StoredState(Protocol):
 class TrainingEngine(Process):
     """A model and its optimizer on one device, or this process' shard of both."""
 
-    def __init__(
-        self,
-        name: str,
-        scorer: Scorer,
-        options: OptimizerOptions,
-        device: torch.device,
-    ):
+    def __init__(self, name: str, scorer: Scorer, options: OptimizerOptions, device: torch.device):
         """Make an engine of a model that is on its device."""
         super().__init__(device)
         self._source = find_model(name)

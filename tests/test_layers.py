@@ -73,15 +73,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "layout",
             "tree",
         ),
-        *(
-            "images",
-            "parquet",
-            "state_rules",
-            "provenance",
-            "sql",
-            "checks",
-            "workers",
-        ),
+        *("images", "parquet", "state_rules", "provenance", "sql", "checks", "workers"),
     ),
     "collector": (
         *(

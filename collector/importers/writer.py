@@ -22,11 +22,7 @@ from graphcredit.collector.recording.known_trajectories import (
     KnownTrajectory,
     steps_cache,
 )
-from graphcredit.collector.recording.logged_again import (
-    difference,
-    differing_columns,
-    goes_on,
-)
+from graphcredit.collector.recording.logged_again import difference, differing_columns, goes_on
 from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.shards import next_number, shard_path
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
@@ -127,11 +123,7 @@ class ImportWriter:
         if partition not in self._known:
             run_id, iteration = partition
             self._known[partition] = KnownTrajectories(
-                self._store,
-                run_id=run_id,
-                iteration=iteration,
-                worker_id=WORKER,
-                cache=self._cache,
+                self._store, run_id=run_id, iteration=iteration, worker_id=WORKER, cache=self._cache
             )
         if self._known[partition].has_exactly(trajectory_id, steps):
             return False

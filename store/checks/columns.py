@@ -33,10 +33,7 @@ def check_columns(file: TableFile) -> list[Violation]:
         with open_parquet(file.path) as parquet:
             _read_empty_columns(parquet, file.path)
             schema = parquet.schema_arrow  # made anew each time
-            return [
-                *_column_violations(file, parquet, schema),
-                *_metadata_violations(file, schema),
-            ]
+            return [*_column_violations(file, parquet, schema), *_metadata_violations(file, schema)]
     except (SchemaError, pa.ArrowException, OSError) as error:
         return [unreadable_file(file.path, file.relative, error)]
 

@@ -55,12 +55,7 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    process: Process,
-    directory: Path,
-    state: EngineState,
-    progress: Progress,
-    *,
-    keep: int = KEPT,
+    process: Process, directory: Path, state: EngineState, progress: Progress, *, keep: int = KEPT
 ) -> Path:
     """Write a checkpoint `update-<number>/` and remove the oldest ones.
 

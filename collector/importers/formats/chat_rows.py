@@ -229,9 +229,7 @@ _AGREED = re.compile(
 """An answer that only agrees; one that acts has another line, or names its action."""
 
 
-def without_agreement(
-    messages: tuple[Message, ...],
-) -> tuple[tuple[Message, ...], dict[str, int]]:
+def without_agreement(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], dict[str, int]]:
     """Return messages whose first answer is context if it only agrees, as to rules of a game."""
     turns = [number for number, message in enumerate(messages) if message.is_answer]
     if len(turns) < 2 or turns[1] == turns[0] + 1:

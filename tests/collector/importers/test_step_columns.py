@@ -232,5 +232,5 @@ def test_a_new_column_is_declared_in_one_place(tmp_path: Path):
     ended = subprocess.run(command, capture_output=True, text=True)
     values = "[(7.0,), (125.0,), (None,)]"
     assert ended.stdout.splitlines() == [
-        *(values, values, "['reward 0', 'cost 1', 'latency 125 ms']", "True True"),
+        *(values, values, "['reward 0', 'cost 1', 'latency 125 ms']", "True True")
     ], ended.stderr

@@ -70,6 +70,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "confined",
             "chat",
             "options",
+            "keywords",
             "layout",
             "tree",
         ),
@@ -110,6 +111,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "why",
             "iteration",
             "stage",
+            "assigning",
         ),
     ),
     "trainer": (
@@ -122,12 +124,21 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": (
-        *("evidence_states", "used_states", "config", "summary", "layout", "advice"),
+        *(
+            "evidence_states",
+            "used_states",
+            "asked",
+            "exporting",
+            "config",
+            "summary",
+            "layout",
+            "advice",
+        ),
         *("open", "run"),
     ),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
-        *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
+        *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),
         *("showing", "asking", "plot", "integrations"),
     ),
 }

@@ -201,7 +201,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
             "lists",
             "texts",
         ),
-        version=5,
+        version=6,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",

@@ -51,7 +51,6 @@ class AuditReport:
     """Checks that could not be made, and what they need."""
 
     def __repr__(self) -> str:
-        """Return the findings as a table."""
         rows = [(str(each.severity), each.check.name, each.message) for each in self.findings]
         return text_table(("severity", "check", "finding"), rows)
 

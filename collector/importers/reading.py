@@ -14,6 +14,7 @@ from graphcredit.collector.importers.logs.jsonl import text_of_lines
 from graphcredit.collector.importers.logs.names import named, names_in_path
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
+from graphcredit.collector.importers.messages.agreement import without_agreement
 from graphcredit.collector.importers.messages.answers import sources_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
@@ -145,7 +146,8 @@ def rollouts_of_record(
             if isinstance(item, Omission):
                 tally.leave_out(item)
             else:
-                rollouts.append(_in_file(in_trial(item, file.path, file.root), file, rules))
+                item = without_agreement(in_trial(item, file.path, file.root))
+                rollouts.append(_in_file(item, file, rules))
     if rollouts:
         tally.cover(row, record.value, rollouts)
     is_one = len(rollouts) == 1

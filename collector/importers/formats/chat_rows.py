@@ -1,6 +1,5 @@
 """Rows with a list of messages: OpenAI-style, tau-bench, SWE-smith, ShareGPT."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -101,7 +100,6 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     reward, score = reward_of(says)
     is_truncated = says.get("truncated")
     messages = with_results_of(row, messages_of_row(row, sampling))
-    messages, agreed = without_agreement(messages) if task is None else (messages, {})
     messages, unused = _with_turn_rewards(messages, says)
     yield LoggedRollout(
         messages=messages,
@@ -111,7 +109,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         reward=reward,
         rewards=rewards_of(row),
         success=as_verdict(success[1]),
-        left_out={**no_verdict(*success), **unplaced, **agreed, **unused},
+        left_out={**no_verdict(*success), **unplaced, **unused},
         truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(says, STOPS)),
         info=info_of(row),
         notes=tuple(_notes(row, score)),
@@ -219,27 +217,6 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     if sampling is NO_SAMPLING:
         return messages
     return tuple(with_sampling(message, sampling) for message in messages)
-
-
-_AGREED = re.compile(
-    r"(?i)\W*(ok(ay)?|understood|got it|sure|yes|of course|certainly|i understand|ready|alright)"
-    r"(\W*|\b[^?:\n]{0,60}\b(instructions?|rules?|the task|ready|understand|understood|my best)\b"
-    r"[^?:\n]{0,60})"
-)
-"""An answer that only agrees; one that acts has another line, or names its action."""
-
-
-def without_agreement(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], dict[str, int]]:
-    """Return messages whose first answer is context if it only agrees, as to rules of a game."""
-    turns = [number for number, message in enumerate(messages) if message.is_answer]
-    if len(turns) < 2 or turns[1] == turns[0] + 1:
-        return messages, {}
-    first = messages[turns[0]]
-    if first.tool_calls or not _AGREED.fullmatch(first.text):
-        return messages, {}
-    context = replace(first, is_context=True)
-    changed = (*messages[: turns[0]], context, *messages[turns[0] + 1 :])
-    return changed, {"opening answer that only agrees: it is context": 1}
 
 
 def info_of(row: Mapping[str, Any]) -> dict[str, Any]:

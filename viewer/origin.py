@@ -27,6 +27,7 @@ class OwnOrigin:
         self._app = app
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
+        """Refuse a request, or pass it on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif _is_own(scope):

@@ -29,6 +29,7 @@ class OwnPages:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
         answer = self._app
         if scope["type"] == "http" and b"text/html" in dict(scope["headers"]).get(b"accept", b""):
             answer = _answer(scope["path"], scope["query_string"].decode("latin-1")) or self._app

@@ -58,6 +58,7 @@ class Substitution:
         return cls(pattern, text)
 
     def __call__(self, text: str) -> str:
+        """Return the text with every match replaced."""
         return self.pattern.sub(self.text, text)
 
 

@@ -22,11 +22,7 @@ COLUMNS = (
 
 
 def record(
-    steps: Any,
-    store: Store | Path | str,
-    *,
-    options: ImportOptions | None = None,
-    **columns: str,
+    steps: Any, store: Store | Path | str, *, options: ImportOptions | None = None, **columns: str
 ) -> ImportReport:
     """Record a table of steps in a store, as `graphcredit import` records a file of them.
 

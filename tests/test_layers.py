@@ -73,15 +73,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "layout",
             "tree",
         ),
-        *(
-            "images",
-            "parquet",
-            "state_rules",
-            "provenance",
-            "sql",
-            "checks",
-            "workers",
-        ),
+        *("images", "parquet", "state_rules", "provenance", "sql", "checks", "workers"),
     ),
     "collector": (
         *(
@@ -121,10 +113,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("config", "sitemap", "origin", "own_pages", "queries", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
-    "loop": (
-        *("evidence_states", "used_states", "config", "summary", "layout", "advice"),
-        *("open", "run"),
-    ),
+    "loop": (*("evidence_states", "used_states", "config", "summary", "layout"), *("open", "run")),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),

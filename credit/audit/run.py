@@ -8,14 +8,7 @@ from typing import Any
 
 from graphcredit.credit.audit import truth
 from graphcredit.credit.audit.check import AuditSeverity, Check, FaultLocation, Finding, Need, Sql
-from graphcredit.credit.audit.checks import (
-    advantages,
-    copies,
-    grouping,
-    outcomes,
-    progress,
-    states,
-)
+from graphcredit.credit.audit.checks import advantages, copies, grouping, outcomes, progress, states
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
@@ -58,7 +51,6 @@ class AuditReport:
     """Checks that could not be made, and what they need."""
 
     def __repr__(self) -> str:
-        """Return the findings as a table."""
         rows = [(str(each.severity), each.check.name, each.message) for each in self.findings]
         return text_table(("severity", "check", "finding"), rows)
 
@@ -158,11 +150,7 @@ def _told_by_states(store: Store, run_id: str | None, iteration: int | None) -> 
     }
 
 
-def _report(
-    scope: Scope,
-    thresholds: AuditThresholds,
-    on_progress: OnProgress,
-) -> AuditReport:
+def _report(scope: Scope, thresholds: AuditThresholds, on_progress: OnProgress) -> AuditReport:
     findings: list[Finding] = []
     for done, check in enumerate(CHECKS):
         on_progress("audit", done, len(CHECKS))

@@ -250,10 +250,6 @@ def is_of_other_version(name: str, configuration: CreditConfiguration) -> bool:
 def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:
     """Return the options of each named estimator.
 
-    Args:
-        names: Estimators, in the order in which to report them.
-        settings: `ESTIMATOR.OPTION=VALUE`, as `--set` takes them.
-
     Raises:
         OptionError: A name, an option or a value is not right, or an option is set of an
             estimator that is not asked for.

@@ -128,11 +128,7 @@ KINDS: tuple[Kind, ...] = (
         write=_write_polars,
     ),
     Kind(
-        library="pandas",
-        type="DataFrame",
-        names=_columns,
-        read=_read_pandas,
-        write=_write_pandas,
+        library="pandas", type="DataFrame", names=_columns, read=_read_pandas, write=_write_pandas
     ),
     Kind(
         library="duckdb",

@@ -74,15 +74,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "layout",
             "tree",
         ),
-        *(
-            "images",
-            "parquet",
-            "state_rules",
-            "provenance",
-            "sql",
-            "checks",
-            "workers",
-        ),
+        *("images", "parquet", "state_rules", "provenance", "sql", "checks", "workers"),
     ),
     "collector": (
         *(
@@ -124,16 +116,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": (
-        *(
-            "evidence_states",
-            "used_states",
-            "asked",
-            "exporting",
-            "config",
-            "summary",
-            "layout",
-            "advice",
-        ),
+        *("evidence_states", "used_states", "asked", "exporting", "config", "summary", "layout"),
         *("open", "run"),
     ),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),

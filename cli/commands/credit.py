@@ -9,12 +9,7 @@ from graphcredit.cli.commands.credit_report import show_reports
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
-from graphcredit.credit.options import (
-    CreditOptions,
-    EstimatorOptions,
-    GraphOptions,
-    MergeOptions,
-)
+from graphcredit.credit.options import CreditOptions, EstimatorOptions, GraphOptions, MergeOptions
 from graphcredit.store.options import Options
 
 if TYPE_CHECKING:

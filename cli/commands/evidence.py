@@ -19,10 +19,7 @@ FINER = "as good as the most evidence, with more states"
 
 
 def evidence(
-    store: StorePath,
-    run: Run = None,
-    iteration: Iteration = None,
-    as_json: AsJson = False,
+    store: StorePath, run: Run = None, iteration: Iteration = None, as_json: AsJson = False
 ) -> None:
     """Say which definition of a state tells how rollouts end, by the log alone.
 

@@ -9,14 +9,7 @@ from typing import Any
 
 from graphcredit.credit.audit import truth
 from graphcredit.credit.audit.check import AuditSeverity, Check, FaultLocation, Finding, Need, Sql
-from graphcredit.credit.audit.checks import (
-    advantages,
-    copies,
-    grouping,
-    outcomes,
-    progress,
-    states,
-)
+from graphcredit.credit.audit.checks import advantages, copies, grouping, outcomes, progress, states
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
@@ -165,11 +158,7 @@ def _told_by_states(store: Store, run_id: str | None, iteration: int | None) -> 
     }
 
 
-def _report(
-    scope: Scope,
-    thresholds: AuditThresholds,
-    on_progress: OnProgress,
-) -> AuditReport:
+def _report(scope: Scope, thresholds: AuditThresholds, on_progress: OnProgress) -> AuditReport:
     findings: list[Finding] = []
     for done, check in enumerate(CHECKS):
         on_progress("audit", done, len(CHECKS))

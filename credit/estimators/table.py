@@ -202,7 +202,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
             "lists",
             "texts",
         ),
-        version=5,
+        version=6,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",
@@ -253,10 +253,6 @@ def is_of_other_version(name: str, configuration: CreditConfiguration) -> bool:
 
 def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:
     """Return the options of each named estimator.
-
-    Args:
-        names: Estimators, in the order in which to report them.
-        settings: `ESTIMATOR.OPTION=VALUE`, as `--set` takes them.
 
     Raises:
         OptionError: A name, an option or a value is not right, or an option is set of an

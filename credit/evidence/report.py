@@ -20,10 +20,6 @@ def recommended(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)
 
     Uniting what differs costs more than keeping apart what is alike, the more so the more groups a
     batch has.
-
-    Args:
-        knowledge: Definition to what it tells.
-        groups: By which groups; by default by all.
     """
     best = max(knowledge.values(), key=lambda each: each.evidence(groups).value)
 
@@ -39,10 +35,6 @@ def best_of(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)) ->
     """Return the recommended definition, if it is beyond chance; else that with the most evidence.
 
     None if neither is beyond chance.
-
-    Args:
-        knowledge: Definition to what it tells.
-        groups: By which groups; by default by all.
     """
     most = max(knowledge, key=lambda name: knowledge[name].evidence(groups).value)
     for name in (recommended(knowledge, groups), most):

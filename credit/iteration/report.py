@@ -176,12 +176,7 @@ def incomplete_notice(report: CreditReport) -> str:
 
 
 def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
-    """Say where a merge seems wrong, or a group lacks what an estimator needs.
-
-    Args:
-        report: What was found.
-        settings: What was asked for.
-    """
+    """Say where a merge seems wrong, or a group lacks what an estimator needs."""
     lists, entities, rows = _found_lists(report), _found_entities(report), settings.rows
     scores = _found_scores(report)
     return [

@@ -27,10 +27,7 @@ ALL = [row.name for row in ESTIMATORS if row.name != "sapo"]
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a null": ({"reward": None}, "a value is null"),
-    "an infinite reward": (
-        {"reward": float("inf")},
-        "a reward or cost is out of its range",
-    ),
+    "an infinite reward": ({"reward": float("inf")}, "a reward or cost is out of its range"),
     "a step twice": ({"step_index": 1}, "a step_index is there twice"),
     "a step that is missing": ({"step_index": 9}, "step_index is not 0 … T-1"),
     "a trailing space": ({"next_state": "B "}, "a next_state is not the following state"),
@@ -173,12 +170,7 @@ class _Made:
 
 def _made(monkeypatch: pytest.MonkeyPatch, *reads: str, inputs: tuple[Input, ...] = ()) -> None:
     row = Estimator(
-        name="made",
-        options=_Made,
-        writes=("advantage",),
-        reads=reads,
-        inputs=inputs,
-        paper="none",
+        name="made", options=_Made, writes=("advantage",), reads=reads, inputs=inputs, paper="none"
     )
     monkeypatch.setattr(table_module, "ESTIMATORS", (*ESTIMATORS, row))
 

@@ -5,22 +5,30 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import cast
 
+from graphcredit.collector.importers.messages.values import snake_case
+
 _NAMES = frozenset(
     {
         *("speaker", "author", "sender", "server_name", "server_label"),
         *("role", "from", "type", "kind", "object", "model", "id", "ids", "uuid", "status"),
-        *("finish_reason", "stop_reason", "finishReason", "stopReason", "done_reason"),
-        *("timestamp", "created", "created_at", "created_time", "createdAt", "updatedAt"),
-        *("updated_at", "start_time", "end_time", "date", "version", "service_tier"),
-        *("mime_type", "mimeType", "media_type", "model_name", "modelName", "modelVersion"),
-        *("model_version", "system_fingerprint", "tool_name", "tool_choice", "valueType"),
-        *("provider", "gen_ai.system", "custom_llm_provider", "request_path", "url", "method"),
+        *("finish_reason", "stop_reason", "done_reason", "timestamp", "created", "created_time"),
+        *("start_time", "end_time", "date", "version", "service_tier", "mime_type", "media_type"),
+        *("model_name", "model_version", "system_fingerprint", "tool_name", "tool_choice"),
+        *(
+            "value_type",
+            "provider",
+            "gen_ai.system",
+            "custom_llm_provider",
+            "request_path",
+            "url",
+            "method",
+        ),
         *("status_code", "api_key", "source", "requestor"),
     }
 )
-"""Fields whose short texts identify or classify, and say nothing in a conversation."""
+"""Fields, in snake case, whose short texts identify or classify, and say nothing."""
 
-_NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid", "_kind", "provider_name")
+_NAME_ENDS = ("_id", "_ids", "_at", "_uuid", "_type", "_uid", "_kind", "provider_name")
 _NAME_CHARACTERS = 200
 
 _DEFINITIONS = frozenset(
@@ -55,7 +63,8 @@ class Field(dict[str, "Field"]):
         """Return the place of a name within this one; `*` is that of a list's items."""
         path = f"{self.path}.{name}" if self.path else name
         characters = math.inf if path in self.aside or name in _DEFINITIONS else 0
-        if not characters and (name in _NAMES or name.endswith(_NAME_ENDS)):
+        snake = snake_case(name)
+        if not characters and (snake in _NAMES or snake.endswith(_NAME_ENDS)):
             characters = _NAME_CHARACTERS
         within = Field(path, self.aside, characters)
         if len(self) < _MOST_WITHIN:

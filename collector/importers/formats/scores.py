@@ -63,6 +63,13 @@ def scores_of(
     return found | dict(_named([each for each in evaluated if field_at(each, _NAMES[2])]))
 
 
+def numbers_at(value: object, names: Iterable[str]) -> dict[str, float]:
+    """Return the scores that an object has under some names."""
+    fields = fields_of(value)
+    found = {name: as_score(fields[name]) for name in names if name in fields}
+    return {name: score for name, score in found.items() if score is not None}
+
+
 def _named(given: object) -> Iterator[tuple[str, float]]:
     """Yield the names and numbers of scores: items of a list, or an object of them by name."""
     if isinstance(given, Mapping):

@@ -5,11 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphcredit.collector.importers.messages.roles import ROLES, is_call_role
-from graphcredit.collector.importers.messages.rollout import (
-    ASSISTANT,
-    TOOL,
-    Message,
-)
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, TOOL, Message
 from graphcredit.collector.importers.messages.shapes import is_call, is_thought
 from graphcredit.collector.importers.messages.values import as_text
 

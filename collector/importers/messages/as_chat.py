@@ -3,12 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphcredit.collector.importers.messages.rollout import (
-    ASSISTANT,
-    Message,
-    ToolCall,
-    Turn,
-)
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, ToolCall, Turn
 from graphcredit.collector.importers.messages.worded_calls import OPEN
 from graphcredit.store.chat import Chat, call_arguments, openai_message
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.rollout import ToolCall
@@ -12,6 +11,7 @@ from graphcredit.collector.importers.messages.values import (
     first_of,
     parse_json,
     short,
+    snake_case,
 )
 
 KINDS = ("type", "part_kind", "kind", "block_type")
@@ -27,18 +27,12 @@ ERRORS = ("error", "errorText")
 _IS_CALL = re.compile(r"(^|_)(call|use|invocation)$|^executable_code$")
 _IS_RESULT = re.compile(r"(result|response|output|outputs|return)$")
 _IS_THOUGHT = re.compile(r"thinking|reasoning|^thought(_event)?$")
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")
-
-
-@lru_cache(maxsize=512)
-def _snake(kind: str) -> str:
-    return _WORDS.sub("_", kind).lower()
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
     """Return what a part calls itself, such as `tool_call`; empty if it does not say."""
     kind = first_of(part, KINDS)
-    return _snake(kind) if isinstance(kind, str) else ""
+    return snake_case(kind) if isinstance(kind, str) else ""
 
 
 def is_call(part: Mapping[str, Any]) -> bool:

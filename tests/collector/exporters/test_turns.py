@@ -44,7 +44,7 @@ def test_each_turn_has_its_advantages_and_where_it_is_from(tmp_path: Path):
     first = lines[0]
     assert first["log"] == {"id": "row-1", "split": "train", "task_id": "t", "reward": 1.0}
     assert first.keys() == {
-        *("run_id", "iteration", "task_id", "trajectory_id", "step_index", "advantages", "log"),
+        *("run_id", "iteration", "task_id", "trajectory_id", "step_index", "advantages", "log")
     }
     assert (first["run_id"], first["iteration"], first["task_id"]) == ("imported", 0, "t")
 

@@ -24,7 +24,6 @@ class OwnOrigin:
     """
 
     def __init__(self, app: App) -> None:
-        """Wrap an application."""
         self._app = app
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:

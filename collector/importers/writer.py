@@ -54,7 +54,6 @@ class DiffersError(InputError):
     """The store has a trajectory with other values."""
 
     def __init__(self, how: str, *, columns: tuple[str, ...]) -> None:
-        """Say how they differ, for an example, and in which columns."""
         super().__init__(how)
         self.columns = columns
 
@@ -110,11 +109,6 @@ class ImportWriter:
         """Return whether a trajectory is new; the store may have it with the same steps.
 
         One that goes on from that of the store is new: see `replaces`.
-
-        Args:
-            partition: Its run and iteration.
-            trajectory_id: Its id.
-            steps: Its steps, with all columns.
 
         Raises:
             EarlierError: The store has these steps and more.

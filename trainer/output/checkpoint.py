@@ -92,11 +92,6 @@ def latest_checkpoint(
 ) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
 
-    Args:
-        process: This one among the processes.
-        directory: Directory of the checkpoints; it need not exist.
-        identity: Fingerprint of the training that resumes.
-
     Returns:
         The checkpoint, or None without one; and the notices.
 

@@ -33,7 +33,6 @@ class SokobanEnvironment(Environment):
     """One board and its start."""
 
     def __init__(self, board: Board, start: Position, *, with_oracle: bool) -> None:
-        """Make the environment of a board."""
         self._board = board
         self._start = start
         self._with_oracle = with_oracle

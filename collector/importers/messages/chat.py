@@ -90,14 +90,7 @@ def said_alike(one: Message, other: Message) -> bool:
 
 
 def seen(role: str, content: object, source: Mapping[str, Any], **more: Any) -> Message:
-    """Return a message with the text and the images of a content.
-
-    Args:
-        role: Who says it.
-        content: Text or parts.
-        source: The message as the log has it.
-        **more: Further fields of `Message`.
-    """
+    """Return a message with the text and the images of a content."""
     text, images = text_of_content(content), images_of(content)
     return Message(role=role, text=text, image_parts=images, source=dict(source), **more)
 

@@ -190,13 +190,7 @@ _SHOWN = 5
 def each_part(
     parts: Sequence[Any], what: str, read: Callable[[Mapping[str, Any]], Rollouts]
 ) -> Rollouts:
-    """Yield the rollouts of all sound parts of a record, then raise an error about the others.
-
-    Args:
-        parts: JSON objects.
-        what: What their list is called in the record.
-        read: Returns the rollouts of a part.
-    """
+    """Yield the rollouts of all sound parts of a record, then raise an error about the others."""
     broken: list[str] = []
     for number, part in enumerate(parts):
         try:

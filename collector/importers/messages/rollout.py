@@ -249,10 +249,12 @@ _SPEAKERS = ("name", "agent", "agent_name", "sender", "speaker")
 
 def agent_of(message: Message) -> str | None:
     """Return who speaks, where a message of the policy says so."""
-    names = (message.source.get(name) for name in _SPEAKERS)
-    tools = {call.name for call in message.tool_calls}
-    name = next((n for n in names if isinstance(n, str) and n and n not in tools), None)
-    role = message.source.get("role")
+    source, name = message.source, None
+    if not source.keys().isdisjoint(_SPEAKERS):
+        tools = {call.name for call in message.tool_calls}
+        names = (source.get(name) for name in _SPEAKERS)
+        name = next((n for n in names if isinstance(n, str) and n and n not in tools), None)
+    role = source.get("role")
     if name is None and isinstance(role, str) and role[:1].isupper():
         return role.partition(" (")[0]
     return name

@@ -70,6 +70,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "confined",
             "chat",
             "options",
+            "keywords",
             "layout",
             "tree",
         ),
@@ -102,6 +103,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "why",
             "iteration",
             "stage",
+            "assigning",
         ),
     ),
     "trainer": (
@@ -113,10 +115,13 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("config", "sitemap", "origin", "own_pages", "queries", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
-    "loop": (*("evidence_states", "used_states", "config", "summary", "layout"), *("open", "run")),
+    "loop": (
+        *("evidence_states", "used_states", "asked", "exporting", "config", "summary", "layout"),
+        *("open", "run"),
+    ),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
-        *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
+        *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),
         *("showing", "asking", "plot", "integrations"),
     ),
 }

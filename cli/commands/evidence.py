@@ -48,11 +48,7 @@ def evidence(
 
 
 def _show(report: "EvidenceReport") -> None:
-    part = "" if report.is_whole else ", the first of the store"
-    say(
-        f"{counted(report.num_groups, 'group')}{part}; {report.num_mixed:,} of them with different "
-        f"outcomes: {counted(report.num_rollouts, 'rollout')}, {counted(report.num_steps, 'step')}"
-    )
+    say(report.headline())
     if not report.num_mixed:
         say("nothing to judge: in each group all rollouts ended alike")
         return

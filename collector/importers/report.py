@@ -16,6 +16,7 @@ from graphcredit.collector.importers.rules.judged import Judged
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
+from graphcredit.store.text_table import Report
 
 _SHOWN_CANDIDATES = 12
 """Numbers of records without a verdict that a note names."""
@@ -37,9 +38,12 @@ class BadRow:
     """File and line."""
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
 
-@dataclass(kw_only=True, slots=True)
-class ImportReport:
+
+@dataclass(kw_only=True, slots=True, repr=False)
+class ImportReport(Report):
     """What an import read and made."""
 
     num_files: dict[str, int] = field(default_factory=dict[str, int])
@@ -91,6 +95,13 @@ class ImportReport:
     """How much of the text became part of a step, by format, and what did not."""
     notes: list[str] = field(default_factory=list[str])
     """What was decided, and what to know about it."""
+
+    def headline(self) -> str:
+        """Return how many trajectories were made."""
+        return (
+            f"{counted(self.num_trajectories, 'trajectory')} imported, "
+            f"{self.num_already_there:,} were there already"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return everything above by name."""

@@ -21,13 +21,14 @@ from graphcredit.credit.steps.arrays import Ints, sum_per_run
 from graphcredit.credit.steps.complete import REASONS
 from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.plural import counted
+from graphcredit.store.text_table import Report
 
 _NOTED = 0.01
 """Least share of the differences in return that is worth a notice."""
 
 
-@dataclass(kw_only=True, slots=True)
-class CreditReport:
+@dataclass(kw_only=True, slots=True, repr=False)
+class CreditReport(Report):
     """Counts over the groups that were processed; reports of parts add up."""
 
     num_rows: int = 0
@@ -106,6 +107,14 @@ class CreditReport:
     """What sampled groups say of the merge."""
     notices: list[str] = field(default_factory=list[str])
     """Other things to know, a sentence each."""
+
+    def headline(self) -> str:
+        """Return how much got credit."""
+        return (
+            f"credit for {counted(self.num_steps, 'step')} of "
+            f"{counted(self.num_trajectories, 'trajectory')} ({self.num_successes:,} successful) "
+            f"in {counted(self.num_groups, 'group')}"
+        )
 
     @property
     def unreachable_share(self) -> float:

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit import assign, compute
 from graphcredit.credit.estimators import table as table_module
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.table import ESTIMATORS, Estimator, configure
 from graphcredit.credit.inputs.table import ANALOGIES, Input
+from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit as assign
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import CreditWarning, InputError, OptionError, SchemaError
 from graphcredit.store.parquet.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph

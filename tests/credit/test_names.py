@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit import compute
 from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit

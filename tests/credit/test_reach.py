@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from graphcredit.credit import compute
 from graphcredit.credit.estimators import outlook
 from graphcredit.credit.estimators.earnings import Earnings
 from graphcredit.credit.estimators.hidden_state import hidden_share
@@ -19,6 +18,7 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
 from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import Assembly, assemble
+from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit

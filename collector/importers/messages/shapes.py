@@ -58,16 +58,12 @@ def is_result(part: Mapping[str, Any]) -> bool:
     return bool(is_named) and first_of(part, (*RESULTS, *ERRORS)) is not None
 
 
-def openai_call(value: object) -> ToolCall | None:
+def openai_call(call: Any) -> ToolCall | None:
     """Return a call as OpenAI has it, quickly; None if it is another."""
-    if not isinstance(value, dict):
+    function: Any = call.get("function") if type(call) is dict else None
+    if type(function) is not dict:
         return None
-    call = cast("dict[str, Any]", value)
-    function = call.get("function")
-    if not isinstance(function, dict):
-        return None
-    fields = cast("dict[str, Any]", function)
-    name, arguments, call_id = fields.get("name"), fields.get("arguments"), call.get("id")
+    name, arguments, call_id = function.get("name"), function.get("arguments"), call.get("id")
     if not isinstance(name, str) or arguments is None:
         return None
     known = call_id if isinstance(call_id, str) else None

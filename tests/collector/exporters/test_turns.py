@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 from graphcredit.collector.exporters.turns import export_turns
-from graphcredit.credit import assign
 from graphcredit.credit.iteration.settings import settings_of
 from graphcredit.credit.options import CreditOptions
+from graphcredit.credit.stage import assign_credit as assign
 from graphcredit.store import open_store
 from tests.cli.in_process import run
 from tests.collector.importers.logs import called, said, walk, write_lines

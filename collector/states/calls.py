@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, cast
 
-from graphcredit.collector.states.content import (
-    as_json,
-    canonical_scalar,
-    content_of,
-    is_failure,
-)
+from graphcredit.collector.states.content import as_json, canonical_scalar, content_of, is_failure
 from graphcredit.store.files.parse import parse_json
 
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.table import HELP_NAMES, CommandTable
 from graphcredit.store.errors import (
     DamagedFileError,
@@ -25,6 +24,7 @@ from graphcredit.store.errors import (
     missing_extras,
     system_errors,
 )
+from graphcredit.store.log_text import in_terminal
 
 app = typer.Typer(
     name="graphcredit",
@@ -97,7 +97,8 @@ def _main() -> None:
         sys.stderr.write("graphcredit: interrupted\n")
         raise SystemExit(1) from None
     except GraphcreditError as error:
-        message = plain_text(str(error), keep="\n")
+        # A line of a log in it is no line of ours: only the first one begins at the margin.
+        message = in_terminal(str(error), keep="\n").replace("\n", "\n  ")
         sys.stderr.write(f"graphcredit: {message}\n")
         is_wrong_use = isinstance(error, InputError | MissingDependencyError) and not isinstance(
             error, DamagedFileError
@@ -111,7 +112,7 @@ _SHOW_WARNING = warnings.showwarning
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
     """Print a warning of our own as a notice, without the line of code that it came from."""
     if issubclass(category, ExtensionWarning):
-        sys.stderr.write(f"notice: {plain_text(str(message))}\n")
+        sys.stderr.write(f"notice: {in_terminal(str(message))}\n")
     else:
         _SHOW_WARNING(message, category, *rest)
 

@@ -10,11 +10,11 @@ import typer
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import MARKER_NAME, Store, open_store
-from graphcredit.store.markdown import as_prose
+from graphcredit.store.log_text import as_prose
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress
 from graphcredit.store.provenance.freshness import credit_freshness
@@ -153,6 +153,7 @@ def _credit(store: Store, show: OnProgress) -> None:
 
     known = {(c.run_id, c.iteration, c.estimator): c for c in credit_freshness(store)}
     credited = {place[:2] for place in known}
+    is_any, empty = bool(known), None
     for run_id in store.runs():
         for iteration in store.iterations(run_id):
             found = known.get((run_id, iteration, RECOMMENDED))
@@ -167,4 +168,11 @@ def _credit(store: Store, show: OnProgress) -> None:
                     f"{RECOMMENDED}` with the --merge and the --state of the rest"
                 )
             settings = settings_of(CreditOptions())
-            assign_credit(store, settings, run_id=run_id, iteration=iteration, on_progress=show)
+            try:
+                assign_credit(store, settings, run_id=run_id, iteration=iteration, on_progress=show)
+            except NothingToCreditError as error:
+                empty = error  # one whose rollouts have no verdict, beside others that have
+            else:
+                is_any = True
+    if empty is not None and not is_any:
+        raise empty

@@ -101,7 +101,7 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
     if estimator is None:
         raise InputError(
             f"run {run}, iteration {iteration} of {store.root} must have credit to show its graph: "
-            "found none. `graphcredit.assign(store, estimators=…)` assigns it"
+            "found none. `graphcredit.credit(store)` assigns it"
         )
     graph, shown, steps_of_task, shading = graph_of_task(store, run, iteration, task_id, estimator)
     title = f"{named(task_id)} · run {run}, iteration {iteration}"

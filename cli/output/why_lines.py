@@ -50,10 +50,7 @@ def as_json(
     report: WhyReport | None, shown: Iterable[ComparedDecision], states: UsedStates
 ) -> dict[str, Any]:
     """Return everything, for programs; without a report, of one rollout."""
-    told: dict[str, Any] = {
-        "decisions": list(map(_as_json, shown)),
-        "states": asdict(states),
-    }
+    told: dict[str, Any] = {"decisions": list(map(_as_json, shown)), "states": asdict(states)}
     if report is None:
         return told
     found = report.findings

@@ -32,10 +32,12 @@ def with_verdicts(log: LogSource) -> LogSource:
     """
     if log.options.verdicts is not None:
         return log
-    paths = (path for path in _candidates(log.source) if _is_plain(path, log))
-    found = {path: _judged(path.parent, log.source) for path in paths}
+    paths = [path for path in _candidates(log.source) if not _is_log(path, log)]
+    found = {path: _judged(path.parent, log.source) for path in filter(_is_plain, paths)}
+    named = {file.path for file in log.files} - found.keys()  # as files that are no logs
+    names = tuple(dict.fromkeys(path.name for path in paths if path not in named))
     if not found:
-        return log
+        return replace(log, beside=names)
     files = list(placed([file for file in log.files if file.path not in found]))
     numbers = Counter(folder for file in files for folder in file.path.parents)
     by_folder: defaultdict[Path, list[Path]] = defaultdict(list)
@@ -43,7 +45,6 @@ def with_verdicts(log: LogSource) -> LogSource:
         is_alone = verdicts_of(path).alone is not None
         if not is_alone or numbers[folder] == 1 or _num_logs(folder, files, log) == 1:
             by_folder[folder].append(path)
-    names = tuple(dict.fromkeys(path.name for path in found))
     return replace(log, files=tuple(_judged_files(files, by_folder)), beside=names)
 
 
@@ -65,22 +66,23 @@ def _candidates(source: Path) -> Iterator[Path]:
             path = Path(folder, name)
             is_named = is_of_verdicts or _NAMES.fullmatch(stem_of(path))
             is_known = kind_of(path) in SUFFIXES and path != source and path.is_file()
-            if is_known and is_named and path.stat().st_size <= _MOST_BYTES:
+            if is_known and is_named:
                 yield path
 
 
-def _is_plain(path: Path, log: LogSource) -> bool:
-    """Return whether a file has verdicts, and is no log."""
-    if kind_of(path) not in TEXTS and _is_log(path, log):
-        return False
+def _is_plain(path: Path) -> bool:
+    """Return whether verdicts can be read from a file, which is no larger than `_MOST_BYTES`."""
     try:
-        verdicts_of(path)
+        if is_small := path.stat().st_size <= _MOST_BYTES:
+            verdicts_of(path)
     except (InputError, OSError):
         return False
-    return True
+    return is_small
 
 
 def _is_log(path: Path, log: LogSource) -> bool:
+    if kind_of(path) in TEXTS:
+        return False
     return recognised(read_records(path, log.options.record_bytes), log).format is not None
 
 

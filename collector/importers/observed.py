@@ -78,8 +78,12 @@ class Observed:
         if is_by_prompt and made.num_steps > 1:
             self._begun[made.task_id, begun.state, begun.action][begun.then] += 1
 
-    def decided(self) -> Iterator[str]:
-        """Yield the distribution of the returns, and what made the groups."""
+    def decided(self, *, are_doubtful: bool) -> Iterator[str]:
+        """Yield the distribution of the returns, and what made the groups.
+
+        Args:
+            are_doubtful: Whether groups may be wrong, so that other fields are proposed.
+        """
         if self.returns:
             values = len(set(self.returns))
             yield (
@@ -89,7 +93,7 @@ class Observed:
             )
         by = ", ".join(f"{name} ({count:,})" for name, count in self._grouped_by.items())
         if by:
-            yield f"groups by {by}{self._other_fields()}"
+            yield f"groups by {by}{self._other_fields() if are_doubtful else ''}"
 
     def _other_fields(self) -> str:
         """Return which fields would make groups, where the prompt does."""

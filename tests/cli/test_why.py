@@ -40,7 +40,7 @@ def test_from_a_log_to_what_lost_and_the_decisions_that_mattered(kept: tuple[Pat
     assert told["distrust"]
     in_python = graphcredit.why(kept[0], most=3)
     assert in_python.sentences == [each["sentence"] for each in told["decisions"]]
-    assert told["findings"][0]["sentence"] in repr(in_python)
+    assert told["findings"][0]["sentence"] in str(in_python)
     evidence = graphcredit.evidence(kept[0]).knowledge["as logged"].evidence()
     assert f"evidence {evidence.value:.2f} ± {2 * evidence.error:.2f}" in shown.out
 

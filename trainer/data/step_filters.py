@@ -124,11 +124,7 @@ class ScannedRows:
 
 
 def scan(
-    shards: Sequence[Shard],
-    column: str,
-    filters: Filters,
-    newest: str | None,
-    source: TokenSource,
+    shards: Sequence[Shard], column: str, filters: Filters, newest: str | None, source: TokenSource
 ) -> Iterator[ScannedRows]:
     """Yield the kept steps of each row group of some shards whose credit was checked.
 

@@ -26,11 +26,7 @@ _MOST_WAYS = 4
 
 
 def draw(
-    graph: TaskGraph,
-    *,
-    title: str,
-    whole: TaskGraph | None = None,
-    shading: Shading | None = None,
+    graph: TaskGraph, *, title: str, whole: TaskGraph | None = None, shading: Shading | None = None
 ) -> str:
     """Return the SVG of a graph."""
     whole = graph if whole is None else whole
@@ -79,10 +75,7 @@ def _picture(
             line
             for node in graph.nodes
             for line in _node(
-                node,
-                names[node.state_id],
-                scales.shade(node),
-                *layout.places[node.state_id],
+                node, names[node.state_id], scales.shade(node), *layout.places[node.state_id]
             )
         ),
         *_labels(graph, layout, shading, ground),

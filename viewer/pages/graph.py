@@ -218,10 +218,7 @@ def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
     if trajectory is None:
         return Play()
     texts = ask(
-        trajectory_steps,
-        run_id=place.run_id,
-        iteration=place.iteration,
-        trajectory_id=trajectory,
+        trajectory_steps, run_id=place.run_id, iteration=place.iteration, trajectory_id=trajectory
     )
     return play_of(steps, texts, trajectory)
 

@@ -170,11 +170,7 @@ def _browser_messages(step: Mapping[str, Any]) -> Iterator[Raw]:
             for name, value in action.items()
             if isinstance(value, Mapping)
         ]
-        yield {
-            "role": "assistant",
-            "reasoning_content": "\n".join(thoughts),
-            "tool_calls": calls,
-        }
+        yield {"role": "assistant", "reasoning_content": "\n".join(thoughts), "tool_calls": calls}
     for result in as_objects(step.get("result"), "result", "a result"):
         texts = [result.get(n) for n in ("extracted_content", "long_term_memory", "error")]
         text = "\n".join(dict.fromkeys(str(text) for text in texts if text))

@@ -14,6 +14,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     parse_json,
+    snake_case,
 )
 from graphcredit.store.schema import STEP_COLUMNS
 
@@ -51,8 +52,8 @@ Row = Mapping[str, Any]
 @lru_cache(maxsize=1024)
 def _present(fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the fields that may have each part, of those that a row has."""
-    lower = {field.lower(): field for field in fields} | dict(zip(fields, fields, strict=True))
-    return {name: tuple(lower[n] for n in names if n in lower) for name, names in NAMES.items()}
+    known = {snake_case(field): field for field in fields} | {field: field for field in fields}
+    return {name: tuple(known[n] for n in names if n in known) for name, names in NAMES.items()}
 
 
 def fields_for(row: Row, name: str) -> tuple[str, ...]:

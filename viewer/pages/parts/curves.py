@@ -38,12 +38,7 @@ _METRICS = (
 
 
 def show_curves(store: Store, facts: pa.Table) -> None:
-    """Show the curves of the chosen runs.
-
-    Args:
-        store: The store.
-        facts: `iteration_facts` of all runs, with a column `run`.
-    """
+    """Show the curves of the chosen runs."""
     st.subheader("Over time")
     known = store.runs()
     runs = st.multiselect(

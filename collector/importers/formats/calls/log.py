@@ -22,10 +22,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
 from graphcredit.collector.importers.formats.calls.order import in_order, path_of
-from graphcredit.collector.importers.formats.calls.rollouts import (
-    call_of,
-    rollout_of_chain,
-)
+from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
 from graphcredit.collector.importers.formats.calls.rows import (
     calls_within,
     exchange_of,
@@ -67,10 +64,7 @@ _NO_INPUT = (
 _VERDICTS = (*REWARDS, *SUCCESSES)
 _TASKS = tuple(name for name in chat_rows.GROUPS if name != "uid")
 """Fields that name a task; a `uid` may name the call."""
-_APART = (
-    *(*_TASKS, *_VERDICTS),
-    *("agent", "agent_id", "agent_name", "agent_role", "role"),
-)
+_APART = (*(*_TASKS, *_VERDICTS), *("agent", "agent_id", "agent_name", "agent_role", "role"))
 """Fields that are equal in calls of one rollout."""
 
 

@@ -5,11 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.sessions.lines import (
-    OF_SUBAGENT,
-    UNSEEN,
-    rollouts_of,
-)
+from graphcredit.collector.importers.formats.sessions.lines import OF_SUBAGENT, UNSEEN, rollouts_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts

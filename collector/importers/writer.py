@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from graphcredit.collector.importers.images.image_types import ImageError
-from graphcredit.collector.importers.images.kept import KeptImage
+from graphcredit.collector.importers.images.neighbour_files import KeptImage
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.recording.known_trajectories import (

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from graphcredit.collector.importers.messages.values import snake_case
 
@@ -84,21 +84,21 @@ def texts_within(value: object, place: Field) -> list[tuple[Field, str]]:
     Names, blank texts and what is left out on purpose do not count.
     """
     texts: list[tuple[Field, str]] = []
-    rest = [(place, value)]
+    rest: list[tuple[Field, Any]] = [(place, value)]
     for outer, within in rest:  # it grows by what is within
         if type(within) is dict:
-            for name, item in cast("dict[str, object]", within).items():
+            for name, item in cast("dict[str, Any]", within).items():
                 kind = type(item)
                 if kind is str:
                     inner = outer[name]
-                    if len(cast("str", item)) > inner.characters:
-                        texts.append((inner, cast("str", item)))
+                    if len(item) > inner.characters:
+                        texts.append((inner, item))
                 elif kind is dict or kind is list:
                     inner = outer[name]
                     if not inner.characters or _may_have_texts(item, inner.characters):
                         rest.append((inner, item))
         elif type(within) is list:
-            inner, items = outer["*"], cast("list[object]", within)
+            inner, items = outer["*"], cast("list[Any]", within)
             if not inner.characters:
                 texts += [(inner, item) for item in items if type(item) is str and item]
                 rest += [(inner, item) for item in items if type(item) in (dict, list)]

@@ -164,6 +164,8 @@ def _with_turn_rewards(
     """
     lists = (row.get(name) for name in (*TURN_REWARDS, *REWARDS))
     listed = [cast("list[Any]", rewards) for rewards in lists if isinstance(rewards, list)]
+    if not listed:
+        return _with_own_rewards(messages), {}
     sizes = [len(sources_of(message)) if message.is_answer else 0 for message in messages]
     of_all = [size or 1 for size in sizes]
     num_turns, is_joined = sum(map(bool, sizes)), max(sizes, default=0) > 1

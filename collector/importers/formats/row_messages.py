@@ -206,6 +206,8 @@ def _is_padded(items: list[Any]) -> bool:
 
 def _is_newest_first(items: list[Any]) -> bool:
     """Return whether the times of messages run backwards, as in a thread of OpenAI's Assistants."""
+    if not items or first_of(fields_of(items[0]), _TIMES) is None:
+        return False
     times = [first_of(fields_of(item), _TIMES) for item in items]
     if len({type(time) for time in times}) != 1 or not isinstance(times[0], str | int | float):
         return False

@@ -58,7 +58,8 @@ def scores_of(
     found: dict[str, float] = {}
     for name in LISTS:
         for given in (field_at(row, name), attributes.get(name)):
-            found |= dict(_named(given))
+            if given is not None:
+                found |= dict(_named(given))
     evaluated = (event["attributes"] for event in events if "gen_ai" in event["attributes"])
     return found | dict(_named([each for each in evaluated if field_at(each, _NAMES[2])]))
 

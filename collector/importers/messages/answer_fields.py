@@ -103,6 +103,8 @@ def call_beside(raw: Mapping[str, Any], *names: str) -> ToolCall | None:
         raw: The message.
         names: Further fields that may name the tool.
     """
+    if raw.keys().isdisjoint(_INPUTS):
+        return None
     name, arguments = first_of(raw, (*_TOOLS, *names)), first_of(raw, _INPUTS)
     if not isinstance(name, str) or not name or arguments is None or any(map(raw.get, _CALLS)):
         return None

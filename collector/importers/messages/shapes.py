@@ -20,7 +20,15 @@ _ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "tool_input"
 _UNNAMED = ("action", "code", "queries", "query", "operation")
 """Fields with the arguments of a call whose tool only its type names."""
 
-_CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "callId")
+_CALL_IDS = (
+    "tool_use_id",
+    "tool_call_id",
+    "toolCallId",
+    "toolUseId",
+    "call_id",
+    "callId",
+    "callID",
+)
 IDS = (*_CALL_IDS, "id")
 RESULTS = ("output", "outputs", "result", "results", "response", "content")
 ERRORS = ("error", "errorText")
@@ -58,16 +66,12 @@ def is_result(part: Mapping[str, Any]) -> bool:
     return bool(is_named) and first_of(part, (*RESULTS, *ERRORS)) is not None
 
 
-def openai_call(value: object) -> ToolCall | None:
+def openai_call(call: Any) -> ToolCall | None:
     """Return a call as OpenAI has it, quickly; None if it is another."""
-    if not isinstance(value, dict):
+    function: Any = call.get("function") if type(call) is dict else None
+    if type(function) is not dict:
         return None
-    call = cast("dict[str, Any]", value)
-    function = call.get("function")
-    if not isinstance(function, dict):
-        return None
-    fields = cast("dict[str, Any]", function)
-    name, arguments, call_id = fields.get("name"), fields.get("arguments"), call.get("id")
+    name, arguments, call_id = function.get("name"), function.get("arguments"), call.get("id")
     if not isinstance(name, str) or arguments is None:
         return None
     known = call_id if isinstance(call_id, str) else None

@@ -61,7 +61,7 @@ def main() -> None:
     """Run the command line; print a `GraphcreditError` as one message, without a traceback.
 
     The exit code is 2 for wrong use. It is 1 if a file is damaged, or if the same command can
-    succeed later; 143 after SIGTERM, which ends a command as Ctrl-C does.
+    succeed later; 130 after Ctrl-C, and 143 after SIGTERM, which ends a command as that does.
     """
     with _ended_by_sigterm():
         _main()
@@ -95,7 +95,7 @@ def _main() -> None:
             app()
     except KeyboardInterrupt:
         sys.stderr.write("graphcredit: interrupted\n")
-        raise SystemExit(1) from None
+        raise SystemExit(128 + signal.SIGINT) from None
     except GraphcreditError as error:
         # A line of a log in it is no line of ours: only the first one begins at the margin.
         message = in_terminal(str(error), keep="\n").replace("\n", "\n  ")

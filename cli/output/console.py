@@ -54,7 +54,7 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
 
 @contextmanager
 def interruptible(remedy: str) -> Generator[None]:
-    """Turn Ctrl-C into one line and exit code 1.
+    """Turn Ctrl-C into one line and exit code 130.
 
     Args:
         remedy: The end of that line, which says how to proceed.
@@ -64,7 +64,7 @@ def interruptible(remedy: str) -> Generator[None]:
             yield
     except KeyboardInterrupt:
         tell(f"Interrupted: the store is valid, and {remedy}.")
-        raise typer.Exit(1) from None
+        raise typer.Exit(130) from None
 
 
 @contextmanager

@@ -61,7 +61,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "errors",
             "extensions",
             "plural",
-            "markdown",
+            "log_text",
             "text_diff",
             "near_names",
             "text_table",

@@ -3,7 +3,8 @@
     import graphcredit
 
     graphcredit.import_log("traces.jsonl", "store")
-    graphcredit.assign("store", estimators="reach")
+    graphcredit.credit("store")
+    print(graphcredit.why("store"))
     graphcredit.scan("store").select("state", "action", "reach_advantage").collect()
 
 Where a store is wanted, its path will do. Each name is imported when it is first used, so that
@@ -15,37 +16,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graphcredit.asking import evidence, why
-    from graphcredit.collector.importers.options import ImportOptions
-    from graphcredit.collector.importers.run import import_log
+    from graphcredit.asking import audit, evidence, sql, train, why
     from graphcredit.collector.recording.recorder import StepRecorder
     from graphcredit.collector.states.restate import restate
     from graphcredit.collector.states.tracker import ToolStates
-    from graphcredit.credit.audit.run import audit
-    from graphcredit.credit.audit.thresholds import AuditThresholds
+    from graphcredit.credit.assigning import credit
     from graphcredit.credit.graph.export import to_igraph, to_networkx
     from graphcredit.credit.merging.table import MergeSettings
-    from graphcredit.crediting import assign, compute
-    from graphcredit.recording import record
+    from graphcredit.crediting import compute
+    from graphcredit.logs import import_log, record
+    from graphcredit.loop.exporting import export
     from graphcredit.scanning import scan
     from graphcredit.showing import show
     from graphcredit.store.layout import Store, create_store, open_store
-    from graphcredit.store.parquet.export import export_store as export
 
     __version__: str
 
 __all__ = [
-    "AuditThresholds",
-    "ImportOptions",
     "MergeSettings",
     "StepRecorder",
     "Store",
     "ToolStates",
     "__version__",
-    "assign",
     "audit",
     "compute",
     "create_store",
+    "credit",
     "evidence",
     "export",
     "import_log",
@@ -54,37 +50,33 @@ __all__ = [
     "restate",
     "scan",
     "show",
+    "sql",
     "to_igraph",
     "to_networkx",
+    "train",
     "why",
 ]
 
 _HOMES = {
-    "AuditThresholds": ("credit.audit.thresholds", "AuditThresholds"),
-    "ImportOptions": ("collector.importers.options", "ImportOptions"),
-    "MergeSettings": ("credit.merging.table", "MergeSettings"),
-    "StepRecorder": ("collector.recording.recorder", "StepRecorder"),
-    "Store": ("store.layout", "Store"),
-    "ToolStates": ("collector.states.tracker", "ToolStates"),
-    "assign": ("crediting", "assign"),
-    "audit": ("credit.audit.run", "audit"),
-    "compute": ("crediting", "compute"),
-    "create_store": ("store.layout", "create_store"),
-    "evidence": ("asking", "evidence"),
-    "export": ("store.parquet.export", "export_store"),
-    "import_log": ("collector.importers.run", "import_log"),
-    "open_store": ("store.layout", "open_store"),
-    "record": ("recording", "record"),
-    "restate": ("collector.states.restate", "restate"),
-    "scan": ("scanning", "scan"),
-    "show": ("showing", "show"),
-    "to_igraph": ("credit.graph.export", "to_igraph"),
-    "to_networkx": ("credit.graph.export", "to_networkx"),
-    "why": ("asking", "why"),
+    "asking": ("audit", "evidence", "sql", "train", "why"),
+    "collector.recording.recorder": ("StepRecorder",),
+    "collector.states.restate": ("restate",),
+    "collector.states.tracker": ("ToolStates",),
+    "credit.graph.export": ("to_igraph", "to_networkx"),
+    "credit.merging.table": ("MergeSettings",),
+    "crediting": ("compute",),
+    "logs": ("import_log", "record"),
+    "loop.exporting": ("export",),
+    "scanning": ("scan",),
+    "showing": ("show",),
+    "store.layout": ("Store", "create_store", "open_store"),
 }
-"""Name to the module that has it, and its name there."""
+"""The module that has some names, to these."""
 
-_MODULES = ("estimators", "integrations", "plot")
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+_MODULES = ("credit", "estimators", "integrations", "plot")
+"""`credit` is called, too."""
 
 
 if not TYPE_CHECKING:  # so that a type checker reports a name that is not there
@@ -96,11 +88,10 @@ if not TYPE_CHECKING:  # so that a type checker reports a name that is not there
             return version("graphcredit")
         if name in _MODULES:
             return import_module(f"{__name__}.{name}")
-        if name not in _HOMES:
+        if name not in _HOME_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module, attribute = _HOMES[name]
-        return getattr(import_module(f"{__name__}.{module}"), attribute)
+        return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES})

@@ -36,20 +36,23 @@ class Kind:
         return library is not None and isinstance(table, getattr(library, self.type))
 
 
-def kind_of(table: object) -> Kind:
-    """Return the kind of a table.
+def kind_of(table: Any) -> tuple[Kind, Any]:
+    """Return the kind of a table, and the table; one that is only a stream becomes an Arrow table.
 
     Raises:
         InputError: It is of none.
     """
     for kind in KINDS:
         if kind.has(table):
-            return kind
+            return kind, table
+    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
+        return KINDS[0], pa.table(table)
     name = f"{type(table).__module__}.{type(table).__qualname__}"
     listed = ", ".join(f"{kind.library}.{kind.type}" for kind in KINDS)
+    split = ". Name a split, such as dataset['train']" if name.endswith("DatasetDict") else ""
     raise InputError(
-        f"steps must be a table of one of these kinds: {listed}; got {name}. `pyarrow.table(…)` "
-        "makes one of anything with the Arrow stream interface"
+        f"steps must be a table of one of these kinds: {listed}, or have the Arrow stream "
+        f"interface; got {name}{split}"
     )
 
 
@@ -86,6 +89,22 @@ def _write_duckdb(credit: pa.Table, relation: Any) -> Any:
     return relation.query("steps", "FROM credit")
 
 
+def _read_list(rows: Any, names: list[str]) -> pa.Table:
+    try:
+        return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
+    except pa.ArrowException as error:
+        raise SchemaError(f"each column of the rows must have one type: {error}") from error
+
+
+def _names_of_list(rows: Any) -> Sequence[str]:
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise InputError(
+                f"steps must be rows with names: row {place} (from 0) is {type(row).__name__}"
+            )
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
 KINDS: tuple[Kind, ...] = (
     Kind(
         library="pyarrow",
@@ -109,11 +128,7 @@ KINDS: tuple[Kind, ...] = (
         write=_write_polars,
     ),
     Kind(
-        library="pandas",
-        type="DataFrame",
-        names=_columns,
-        read=_read_pandas,
-        write=_write_pandas,
+        library="pandas", type="DataFrame", names=_columns, read=_read_pandas, write=_write_pandas
     ),
     Kind(
         library="duckdb",
@@ -121,6 +136,20 @@ KINDS: tuple[Kind, ...] = (
         names=_columns,
         read=_read_duckdb,
         write=_write_duckdb,
+    ),
+    Kind(
+        library="datasets",
+        type="Dataset",
+        names=lambda dataset: dataset.column_names,
+        read=lambda dataset, names: dataset.select_columns(names).with_format("arrow")[:],
+        write=lambda credit, dataset: type(dataset)(credit),
+    ),
+    Kind(
+        library="builtins",
+        type="list",
+        names=_names_of_list,
+        read=_read_list,
+        write=lambda credit, rows: credit.to_pylist(),
     ),
 )
 """All kinds. A row needs no import of its library."""

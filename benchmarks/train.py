@@ -26,15 +26,7 @@ from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from benchmarks.machine import describe
 from benchmarks.padded_step import Sample, padded_step
-from benchmarks.train_inputs import (
-    LARGE,
-    SMALLER,
-    TINY,
-    Setting,
-    sized,
-    train_config,
-    write_inputs,
-)
+from benchmarks.train_inputs import LARGE, SMALLER, TINY, Setting, sized, train_config, write_inputs
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group

@@ -14,14 +14,7 @@ if TYPE_CHECKING:
     from graphcredit.collector.recording.recorder import StepRecorder
     from graphcredit.collector.recording.trajectory import Trajectory
 
-__all__ = [
-    "CollectOptions",
-    "ImportOptions",
-    "StepRecorder",
-    "Trajectory",
-    "collect",
-    "import_log",
-]
+__all__ = ["CollectOptions", "ImportOptions", "StepRecorder", "Trajectory", "collect", "import_log"]
 
 _MODULES = {
     "CollectOptions": "options",

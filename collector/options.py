@@ -6,13 +6,7 @@ A field is written once. Its type, range, default and docstring are also those o
 
 from typing import ClassVar, Literal
 
-from graphcredit.store.options import (
-    AtLeastOne,
-    Count,
-    Options,
-    PathOption,
-    Weight,
-)
+from graphcredit.store.options import AtLeastOne, Count, Options, PathOption, Weight
 
 
 class CollectorOptions(Options):

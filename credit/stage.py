@@ -225,10 +225,7 @@ class _Stage:
         )
 
     def _compute(
-        self,
-        work: BatchWork,
-        writer: CreditWriter,
-        on_progress: Callable[[float], None],
+        self, work: BatchWork, writer: CreditWriter, on_progress: Callable[[float], None]
     ) -> CreditReport:
         """Compute the batches, and hand their columns and tables to the writer."""
         report = CreditReport(

@@ -31,7 +31,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from graphcredit import assign
+import graphcredit
 from graphcredit.collector import StepRecorder
 from graphcredit.store import Store, connect, create_store, read_steps
 from graphcredit.store.files.atomic import atomic_path
@@ -104,7 +104,7 @@ def credit(folder: Path) -> None:
     for iteration in range(ITERATIONS):
         while len(trajectories(store, iteration)) < len(STARTS) * GROUP_SIZE:
             time.sleep(0.05)
-        assign(store, estimators=ESTIMATOR, run_id=RUN, iteration=iteration, only_new=True)
+        graphcredit.credit(store, estimators=ESTIMATOR, run=RUN, iteration=iteration, new=True)
         print(f"credit of iteration {iteration}", flush=True)
 
 

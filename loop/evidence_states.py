@@ -41,12 +41,7 @@ def definitions_of(store: Store, run_id: str | None) -> list[Definition]:
 
 
 def definitions_by(rule: str, iterations: Sequence[pa.Table]) -> list[Definition]:
-    """Return what is judged before a log is imported: its states by a rule, and rules for tools.
-
-    Args:
-        rule: What the states of the steps are by.
-        iterations: The steps.
-    """
+    """Return what is judged before a log is imported: its states by a rule, and rules for tools."""
     merged = MergeSettings(merge="segments")
     return [
         Definition(name=f"--state {rule}"),

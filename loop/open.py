@@ -27,11 +27,7 @@ _MAY_CHANGE = frozenset(
 )
 """Options that change neither the learning nor the evaluations."""
 
-_HASHES = {
-    "model_hash": "model",
-    "template_hash": "template",
-    "reference_hash": "train.reference",
-}
+_HASHES = {"model_hash": "model", "template_hash": "template", "reference_hash": "train.reference"}
 """Keys of config.json, beside the options, and whose hash they have; a loop without a reference has
 none of it."""
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphcredit.loop.advice import what_to_do
 from graphcredit.loop.config import LoopConfig
 from graphcredit.loop.layout import Loop, link
 from graphcredit.loop.open import open_loop
-from graphcredit.loop.summary import Summary, summarise
+from graphcredit.loop.summary import Summary, summarise, what_to_do
 from graphcredit.store.errors import InputError, NothingToTrainError, RecorderError
 from graphcredit.store.files.atomic import atomic_path, remove_directory, remove_left_overs
 from graphcredit.store.files.parse import parse_json

@@ -11,15 +11,7 @@ if TYPE_CHECKING:
     from graphcredit.store.parquet.shards import read_steps
     from graphcredit.store.sql.catalog import connect
 
-__all__ = [
-    "AnyStore",
-    "Shard",
-    "Store",
-    "connect",
-    "create_store",
-    "open_store",
-    "read_steps",
-]
+__all__ = ["AnyStore", "Shard", "Store", "connect", "create_store", "open_store", "read_steps"]
 
 _MODULES = {"connect": "sql.catalog", "read_steps": "parquet.shards"}
 """Name to its module; the others are in `layout`."""

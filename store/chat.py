@@ -33,19 +33,28 @@ def openai_message(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     Args:
         raw: The message as a log has it. Names and numbers beside its fields are no part of it.
     """
-    role = _ROLES.get(str(raw.get("role")))
-    text, calls = _content(raw.get("content")), _calls(raw.get("tool_calls"))
-    others = [value for name, value in raw.items() if name not in _KNOWN and value is not None]
-    if role is None or text is None or calls is None:
+    if not is_openai_message(raw):
         return None
-    if any(isinstance(value, dict | list) and value for value in others):
-        return None
-    if others and not (text or calls):
-        return None
+    role, text, calls = _ROLES[raw["role"]], _content(raw.get("content")), _calls(raw)
     kept = {name: raw[name] for name in _KEPT if raw.get(name)}
-    if not all(isinstance(value, str) for value in kept.values()):
-        return None
     return {"role": role, "content": text, **kept, **({"tool_calls": calls} if calls else {})}
+
+
+def is_openai_message(raw: Mapping[str, Any]) -> bool:
+    """Return whether `openai_message` returns one, sooner than that makes it."""
+    content, calls = raw.get("content"), raw.get("tool_calls")
+    is_said = content is None or isinstance(content, str) or _content(content) is not None
+    if not is_said or not _are_calls(calls) or str(raw.get("role")) not in _ROLES:
+        return False
+    if not raw.keys() <= _KNOWN:
+        others = [value for name, value in raw.items() if name not in _KNOWN and value is not None]
+        if any(isinstance(value, dict | list) and value for value in others):
+            return False
+        if others and not (calls or _content(content)):
+            return False
+    return raw.keys().isdisjoint(_KEPT) or all(
+        isinstance(raw[name], str) for name in _KEPT if raw.get(name)
+    )
 
 
 def _content(content: Any) -> str | Chat | None:
@@ -66,14 +75,23 @@ def _content(content: Any) -> str | Chat | None:
     return "".join(texts) if len(texts) == len(parts) else parts
 
 
-def _calls(raw: Any) -> Chat | None:
-    """Return tool calls with arguments as objects; None if they are of another shape."""
+def _are_calls(raw: object) -> bool:
+    """Return whether a value is a list of tool calls, or null."""
+    if raw is None:
+        return True
+    for call in cast("list[Any]", raw) if isinstance(raw, list) else [None]:
+        # Most are dictionaries, which are sooner seen to be so than to be mappings.
+        function = call.get("function") if isinstance(call, dict | Mapping) else None
+        if not isinstance(function, dict | Mapping) or type(function.get("name")) is not str:
+            return False
+    return True
+
+
+def _calls(raw: Mapping[str, Any]) -> Chat:
+    """Return the tool calls of a message, with arguments as objects."""
     calls: Chat = []
-    for call in cast("list[Any]", raw or []) if isinstance(raw, list | None) else [None]:
-        fields = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
-        function = cast("Mapping[str, Any] | None", fields.get("function"))
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
-            return None
+    for fields in raw.get("tool_calls") or ():
+        function = fields["function"]
         named = {"name": function["name"], "arguments": call_arguments(function.get("arguments"))}
         of_id = {"id": fields["id"]} if fields.get("id") else {}
         calls.append({**of_id, "type": "function", "function": named})

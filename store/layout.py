@@ -60,10 +60,6 @@ def is_iteration(value: str) -> bool:
 def check_name(kind: str, value: object) -> str:
     """Return a name that may become part of a path.
 
-    Args:
-        kind: The kind of name ("run_id", "worker_id"), for the message.
-        value: The candidate.
-
     Raises:
         InputError: It is not a string of 1 to 128 letters, digits, dots, underscores and hyphens
             that starts with a letter or a digit.
@@ -200,12 +196,7 @@ class Store:
         return sorted({int(value) for value, _ in _partitions(run_dir, "iteration")})
 
     def shards(self, run_id: str | None = None, iteration: int | None = None) -> list[Shard]:
-        """Return the finished step shards, sorted by run, iteration, file name and path.
-
-        Args:
-            run_id: Only this run.
-            iteration: Only this iteration.
-        """
+        """Return the finished step shards, sorted by run, iteration, file name and path."""
         shards = [
             Shard(
                 run_id=run,
@@ -307,10 +298,6 @@ def no_store(root: Path | str) -> StoreFormatError:
 
 def check_marker(path: Path | str, content: bytes) -> None:
     """Check the file by which a store is known.
-
-    Args:
-        path: Where it is, for messages.
-        content: Its bytes.
 
     Raises:
         StoreFormatError: It is not that of a store, or of a newer one than this program reads.

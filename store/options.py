@@ -9,8 +9,9 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import re
 import textwrap
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, cast, get_type_hints
@@ -20,6 +21,7 @@ from pydantic_core import ErrorDetails
 
 from graphcredit.store.errors import OptionError, system_errors
 from graphcredit.store.files.parse import parse_toml
+from graphcredit.store.near_names import did_you_mean
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 AtLeastOne: TypeAlias = Annotated[int, Field(ge=1)]
@@ -98,8 +100,7 @@ def options_from_text(options: type[Any], settings: Mapping[str, str], *, owner:
         OptionError: An option is unknown, unreadable or out of its range.
     """
     names = _names(options)
-    unknown = sorted(settings.keys() - set(names))
-    if unknown:
+    if unknown := sorted(settings.keys() - set(names)):
         raise OptionError(_unknown(owner, unknown[0], [f"{owner}.{name}" for name in names]))
     with _refusals(owner, names):
         read = _model_of(options).model_validate_strings(dict(settings), strict=False)
@@ -187,7 +188,9 @@ def _sentence(owner: str, names: list[str], details: list[ErrorDetails]) -> str:
     if unknown:
         return _unknown(owner, name, names)
     rules = dict.fromkeys(_rule(each) for each in details if each["loc"][0] == name)
-    return f"{owner}.{name.rstrip('_')} must be {' or '.join(rules)}: got {first['input']!r}"
+    said = f"{owner}.{name.rstrip('_')} must be {' or '.join(rules)}: got {first['input']!r}"
+    nearest = did_you_mean(str(first["input"]), re.findall(r"'([^']+)'", " ".join(rules)))
+    return f"{said}.{nearest}" if nearest else said
 
 
 def _rule(error: ErrorDetails) -> str:
@@ -197,8 +200,18 @@ def _rule(error: ErrorDetails) -> str:
     return rule.format(**context) if rule else error["msg"]
 
 
-def _unknown(owner: str, name: str, names: Iterable[str]) -> str:
-    return f"{owner} has no option {name!r}; its options: {', '.join(names) or 'none'}"
+def refuse_unknown(owner: str, given: Iterable[str], names: Sequence[str]) -> None:
+    """Raise OptionError for the first option that is none of some names; it names the nearest."""
+    for name in given:
+        if name not in names:
+            raise OptionError(_unknown(owner, name, names))
+
+
+def _unknown(owner: str, name: str, names: Sequence[str]) -> str:
+    nearest = did_you_mean(name, names)
+    return f"{owner} has no option {name!r}; its options: {', '.join(names) or 'none'}" + (
+        f".{nearest}" if nearest else ""
+    )
 
 
 @system_errors()

@@ -101,8 +101,7 @@ STEP_COLUMNS: tuple[Column, ...] = (
         ),
     ),
     _column(
-        *("state", _STRING, "what identifies the state before the action"),
-        in_logs=("states", "s"),
+        *("state", _STRING, "what identifies the state before the action"), in_logs=("states", "s")
     ),
     _column(
         *("next_state", _STRING, "the same after the action; equals the next step's state"),

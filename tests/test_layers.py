@@ -61,7 +61,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "errors",
             "extensions",
             "plural",
-            "markdown",
+            "log_text",
             "text_diff",
             "near_names",
             "text_table",
@@ -70,18 +70,11 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "confined",
             "chat",
             "options",
+            "keywords",
             "layout",
             "tree",
         ),
-        *(
-            "images",
-            "parquet",
-            "state_rules",
-            "provenance",
-            "sql",
-            "checks",
-            "workers",
-        ),
+        *("images", "parquet", "state_rules", "provenance", "sql", "checks", "workers"),
     ),
     "collector": (
         *(
@@ -110,6 +103,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "why",
             "iteration",
             "stage",
+            "assigning",
         ),
     ),
     "trainer": (
@@ -122,12 +116,12 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": (
-        *("evidence_states", "used_states", "config", "summary", "layout", "advice"),
+        *("evidence_states", "used_states", "asked", "exporting", "config", "summary", "layout"),
         *("open", "run"),
     ),
     "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
     "api": (
-        *("estimators", "kinds", "step_defaults", "crediting", "recording", "scanning"),
+        *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),
         *("showing", "asking", "plot", "integrations"),
     ),
 }

@@ -38,7 +38,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
 @pytest.mark.parametrize(
     ("document", "num_commands"),
     [
-        ("README.md", 4),
+        ("README.md", 3),
         ("docs/recording.md", 3),
         pytest.param("docs/tutorial.md", 11, marks=pytest.mark.slow),
         pytest.param("docs/research/states.md", 3, marks=pytest.mark.slow),
@@ -107,8 +107,8 @@ def test_every_query_of_the_document_runs_and_has_the_columns_that_it_names(tmp_
     recipes = re.findall(r"Columns: `([^`]+)`.*?```sql\n(.*?)```", text, re.DOTALL)
     assert len(recipes) == text.count("```sql") == 15
     log, store = ROOT / "examples" / "orders.jsonl", tmp_path / "orders"
-    graphcredit.import_log(log, store, graphcredit.ImportOptions(state="results"))
-    graphcredit.assign(store, estimators="grpo,reach,graphgpo")
+    graphcredit.import_log(log, store, state="results")
+    graphcredit.credit(store, estimators="grpo,reach,graphgpo")
     empty = []
     with connect(open_store(store)) as connection:
         for columns, query in recipes:

@@ -39,7 +39,7 @@ def estimator_pages() -> dict[str, str]:
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _record(Path(folder, "store"))
-        graphcredit.assign(Path(folder, "store"), estimators=names)
+        graphcredit.credit(Path(folder, "store"), estimators=names)
         store = open_store(Path(folder, "store"))
         steps = graphcredit.scan(store).sort("trajectory_id", "step_index").collect()
         pictures = {name: _picture(store, name) for name in names}

@@ -9,10 +9,7 @@ Send = Callable[[Event], Awaitable[None]]
 App = Callable[[Event, Receive, Send], Awaitable[None]]
 """An ASGI application."""
 
-_HEADERS = (
-    (b"content-security-policy", b"frame-ancestors 'none'"),
-    (b"x-frame-options", b"DENY"),
-)
+_HEADERS = ((b"content-security-policy", b"frame-ancestors 'none'"), (b"x-frame-options", b"DENY"))
 """Headers of every response, which forbid other pages to show ours in a frame."""
 
 _PAGE_SCHEMES = {"ws": "http", "wss": "https"}
@@ -27,7 +24,6 @@ class OwnOrigin:
     """
 
     def __init__(self, app: App) -> None:
-        """Wrap an application."""
         self._app = app
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:

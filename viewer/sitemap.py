@@ -25,10 +25,7 @@ def page(name: str) -> Page:
     Streamlit identifies pages by their path, so each caller may make its own object.
     """
     return st.Page(
-        partial(_show, name),
-        title=PAGES[name],
-        url_path=name,
-        default=name == next(iter(PAGES)),
+        partial(_show, name), title=PAGES[name], url_path=name, default=name == next(iter(PAGES))
     )
 
 

@@ -45,9 +45,7 @@ def audit(
 
 
 def _show(report: AuditReport) -> None:
-    counts = [(report.count(severity), severity.value) for severity in AuditSeverity]
-    counted = ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in counts[:2])
-    say(f"{counted}, {counts[2][0]} to know")
+    say(report.headline())
     for finding in report.findings:
         say()
         _show_finding(finding)

@@ -20,8 +20,7 @@ def check(
     store: StorePath,
     as_json: AsJson = False,
     recover: Annotated[
-        bool,
-        typer.Option("--recover", help="First turn the spools of dead workers into shards."),
+        bool, typer.Option("--recover", help="First turn the spools of dead workers into shards.")
     ] = False,
 ) -> None:
     """Check every rule of the store's format, and the digest of every file.

@@ -9,18 +9,10 @@ from graphcredit.cli.commands.credit_report import show_reports
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
-from graphcredit.credit.options import (
-    CreditOptions,
-    EstimatorOptions,
-    GraphOptions,
-    MergeOptions,
-)
+from graphcredit.credit.options import CreditOptions, EstimatorOptions, GraphOptions, MergeOptions
 from graphcredit.store.options import Options
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from graphcredit.credit.iteration.engines.local import BatchEngine
     from graphcredit.credit.iteration.report import CreditReport
     from graphcredit.credit.iteration.settings import CreditSettings
     from graphcredit.store import Store
@@ -77,12 +69,13 @@ def credit(
 
         graphcredit credit STORE --new
     """
+    from graphcredit.credit.iteration.engines.local import engine_of
     from graphcredit.credit.iteration.settings import settings_of
     from graphcredit.credit.stage import assign_credit
     from graphcredit.store.layout import open_store
 
     settings = settings_of(CreditOptions(**given(flags)))
-    computing = _engine(engine, settings)
+    computing = engine_of(engine, settings.merge)
     opened = open_store(store)
     remedy = "each iteration has its new credit or its old one"
     with interruptible(remedy), computing as opened_engine, progress("credit") as show:
@@ -109,19 +102,6 @@ def _show(
         say("every iteration has this credit already: nothing to do")
     else:
         show_reports(reports, settings.rows)
-
-
-def _engine(text: str, settings: "CreditSettings") -> "AbstractContextManager[BatchEngine]":
-    """Return the engine that `--engine` names."""
-    from graphcredit.credit.iteration.engines.local import num_workers_for, open_engine
-    from graphcredit.store.errors import OptionError
-
-    name, _, rest = text.partition(":")
-    if name != "local":
-        return open_engine(name, rest or None)
-    if rest and not (rest.isdecimal() and int(rest)):
-        raise OptionError(f"--engine local:N must name 1 process or more: got {text!r}")
-    return open_engine(name, None, int(rest) if rest else num_workers_for(settings.merge))
 
 
 def _finish(store: "Store") -> None:

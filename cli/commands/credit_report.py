@@ -24,12 +24,7 @@ def show_reports(
     from graphcredit.credit.iteration.report import merge_reports
 
     total = merge_reports(reports.values())
-    say(
-        f"credit for {counted(total.num_steps, 'step')} of "
-        f"{counted(total.num_trajectories, 'trajectory')} "
-        f"({total.num_successes:,} successful) in {counted(total.num_groups, 'group')}, "
-        f"{counted(len(reports), 'iteration')}"
-    )
+    say(f"{total.headline()}, {counted(len(reports), 'iteration')}")
     for row in rows:
         say(f"{row.name} is made of {row.matter}")
     returns = (

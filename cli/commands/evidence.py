@@ -19,10 +19,7 @@ FINER = "as good as the most evidence, with more states"
 
 
 def evidence(
-    store: StorePath,
-    run: Run = None,
-    iteration: Iteration = None,
-    as_json: AsJson = False,
+    store: StorePath, run: Run = None, iteration: Iteration = None, as_json: AsJson = False
 ) -> None:
     """Say which definition of a state tells how rollouts end, by the log alone.
 
@@ -51,11 +48,7 @@ def evidence(
 
 
 def _show(report: "EvidenceReport") -> None:
-    part = "" if report.is_whole else ", the first of the store"
-    say(
-        f"{counted(report.num_groups, 'group')}{part}; {report.num_mixed:,} of them with different "
-        f"outcomes: {counted(report.num_rollouts, 'rollout')}, {counted(report.num_steps, 'step')}"
-    )
+    say(report.headline())
     if not report.num_mixed:
         say("nothing to judge: in each group all rollouts ended alike")
         return

@@ -109,10 +109,7 @@ def _evidence(preview: "Preview", state: str) -> "EvidenceReport | None":
 
 def show_report(report: "ImportReport") -> None:
     """Print what was made, then everything that was left out or refused."""
-    say(
-        f"{counted(report.num_trajectories, 'trajectory')} imported, "
-        f"{report.num_already_there:,} were there already"
-    )
+    say(report.headline())
     if report.num_different:
         say(
             f"not imported: {counted(report.num_different, 'trajectory')} that the store has with "

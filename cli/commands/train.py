@@ -72,9 +72,7 @@ def train(
     remedy = "the same command goes on from the last checkpoint"
     with interruptible(remedy), progress("train") as show:
         result = run_training(
-            effective,
-            on_progress=show,
-            on_notice=lambda notice: tell(f"note: {notice}"),
+            effective, on_progress=show, on_notice=lambda notice: tell(f"note: {notice}")
         )
     if result is None:
         return

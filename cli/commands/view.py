@@ -16,12 +16,7 @@ from graphcredit.store.extras import how_to_install
 from graphcredit.store.layout import Store, open_store
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle.options import BundleChoice
-from graphcredit.viewer.config import (
-    LOOPBACK,
-    STORE_VARIABLE,
-    server,
-    server_flags,
-)
+from graphcredit.viewer.config import LOOPBACK, STORE_VARIABLE, server, server_flags
 
 
 @takes(

@@ -1,7 +1,7 @@
 """`graphcredit why`: from a log, or a store, to what rollouts lost by, in one go."""
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,14 +10,9 @@ import typer
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.store.errors import InputError
 from graphcredit.store.files.atomic import atomic_path
-from graphcredit.store.files.scratch import ScratchFolder
-from graphcredit.store.layout import MARKER_NAME, Store, open_store
-from graphcredit.store.markdown import as_prose
+from graphcredit.store.log_text import as_prose
 from graphcredit.store.plural import counted
-from graphcredit.store.progress import OnProgress
-from graphcredit.store.provenance.freshness import credit_freshness
 
 if TYPE_CHECKING:
     from graphcredit.collector.importers.report import ImportReport
@@ -64,14 +59,17 @@ def why(
     from graphcredit.credit.audit.run import audit
     from graphcredit.credit.why.decisions import ranked
     from graphcredit.credit.why.report import why_report
+    from graphcredit.loop.asked import asked
     from graphcredit.loop.used_states import used_states
 
     options = ImportOptions(**given(flags))
-    with _store(source, keep, options) as (store, unread):
+    with ExitStack() as kept:
         with interruptible("the same command again goes on"), progress("why") as show:
-            _credit(store, show)
+            found = kept.enter_context(asked(source, options, keep=keep, on_progress=show))
+            store, imported = found.store, found.imported
             report = audit(store, on_progress=show)
-            states = used_states(store, rule=options.state if store.root != source else None)
+            states = used_states(store, rule=None if imported is None else options.state)
+        unread = [] if imported is None else _unread(imported)
         doubts = [*states.doubts, *unread, *(each.message for each in report.worth_a_warning)]
         if trajectory is None:
             told = why_report(store, most=most)
@@ -100,33 +98,9 @@ def why(
         say()
         say(
             "--keep STORE keeps the store, for `graphcredit view STORE`"
-            if not keep and store.root != source
+            if not keep and imported is not None
             else f"`graphcredit view {'STORE' if markdown else store.root}` shows them in full"
         )
-
-
-@contextmanager
-def _store(
-    source: Path, keep: Path | None, options: ImportOptions
-) -> Generator[tuple[Store, list[str]]]:
-    """Yield the store that is asked, which is made of a log, and what of the log is not in it."""
-    from graphcredit.cli.commands.import_ import show_report
-    from graphcredit.collector.importers.run import import_log
-
-    if (source / MARKER_NAME).exists():
-        yield open_store(source), []
-        return
-    with ScratchFolder() as folder:
-        path = Path(folder) / "store" if keep is None else keep
-        with interruptible("the same command again goes on"), progress("import") as show:
-            report = import_log(source, path, options, on_progress=show)
-        if not report.num_trajectories + report.num_already_there:
-            show_report(report)
-            raise typer.Exit(1)
-        if not report.num_success + report.num_failed + report.num_truncated:
-            notes = (note for note in report.notes if "without a verdict" in note)
-            raise InputError(f"{source} must say how its rollouts ended: {next(notes)}")
-        yield open_store(path), list(_unread(report))
 
 
 def _unread(report: "ImportReport") -> Iterator[str]:
@@ -137,34 +111,4 @@ def _unread(report: "ImportReport") -> Iterator[str]:
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
-    yield from (note for note in report.notes if "--success median" in note)
-
-
-def _credit(store: Store, show: OnProgress) -> None:
-    """Assign credit in iterations that have none.
-
-    Raises:
-        InputError: An iteration has other credit, or stale one: how it was made is not ours to
-            change.
-    """
-    from graphcredit.credit.iteration.settings import settings_of
-    from graphcredit.credit.options import RECOMMENDED, CreditOptions
-    from graphcredit.credit.stage import assign_credit
-
-    known = {(c.run_id, c.iteration, c.estimator): c for c in credit_freshness(store)}
-    credited = {place[:2] for place in known}
-    for run_id in store.runs():
-        for iteration in store.iterations(run_id):
-            found = known.get((run_id, iteration, RECOMMENDED))
-            if found is not None and found.state == "current":
-                continue
-            if (run_id, iteration) in credited:
-                stale = f"is {found.state}: {found.reason}" if found is not None else None
-                why = stale or "is of other estimators"
-                raise InputError(
-                    f"{store.root} must have current credit by {RECOMMENDED}: that of run "
-                    f"{run_id}, iteration {iteration} {why}. Give `graphcredit credit STORE -e "
-                    f"{RECOMMENDED}` with the --merge and the --state of the rest"
-                )
-            settings = settings_of(CreditOptions())
-            assign_credit(store, settings, run_id=run_id, iteration=iteration, on_progress=show)
+    yield from (note for note in report.notes if "returns are compared" in note)

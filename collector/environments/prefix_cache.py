@@ -59,7 +59,6 @@ class Environments:
     """Real environments and their cached transitions, shared by the rollouts of a process."""
 
     def __init__(self, *, max_open: int = MAX_OPEN, max_transitions: int = MAX_TRANSITIONS) -> None:
-        """Start with an empty cache."""
         self._max_open = max_open
         self._max_transitions = max_transitions
         self._memories: OrderedDict[Hashable, _Memory] = OrderedDict()

@@ -80,9 +80,7 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
         world_of=textworld_games.world_of,
     ),
     "search": EnvironmentKind(
-        list_tasks=questions.list_tasks,
-        open=open_search,
-        er_graph=er_graph_of,
+        list_tasks=questions.list_tasks, open=open_search, er_graph=er_graph_of
     ),
     "sokoban": EnvironmentKind(list_tasks=sokoban_names.list_tasks, open=open_sokoban),
     "tools": EnvironmentKind(list_tasks=tools_names.list_tasks, open=open_tools),

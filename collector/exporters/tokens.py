@@ -19,7 +19,9 @@ from graphcredit.store.files.output import output_path, refuse_existing
 from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.text_table import Report
 
 MadeTokens = Callable[[Path], Sequence[tuple[Sequence[int], Sequence[int]] | None]]
 """Returns prompt and response of each row of a step shard, in place of those that the log lacks."""
@@ -43,8 +45,8 @@ SCHEMA = pa.schema(
 """Columns of the file; the last four have a value for each token, or `logprobs` is null."""
 
 
-@dataclass(kw_only=True, slots=True)
-class TokensReport:
+@dataclass(kw_only=True, slots=True, repr=False)
+class TokensReport(Report):
     """What was written."""
 
     estimator: str
@@ -58,6 +60,14 @@ class TokensReport:
     num_without_credit: int = 0
     """Steps in a sequence whose mask is 0."""
     num_without_logprobs: int = 0
+
+    def headline(self) -> str:
+        """Return how much was written."""
+        return (
+            f"{counted(self.num_sequences, 'sequence')} of {counted(self.num_steps, 'step')} with "
+            f"advantages of {self.estimator}: {counted(self.num_tokens, 'token')}, "
+            f"{self.num_in_loss:,} in the loss"
+        )
 
 
 @system_errors()

@@ -23,7 +23,9 @@ from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.shards import read_steps
 from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
+from graphcredit.store.text_table import Report
 
 _KEYS = ("task_id", "trajectory_id", "step_index")
 
@@ -31,8 +33,8 @@ _LONGEST_ID = 200
 """Characters of the longest text that may be an id, and not content."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TurnsReport:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class TurnsReport(Report):
     """What was written."""
 
     estimators: tuple[str, ...]
@@ -40,6 +42,14 @@ class TurnsReport:
     num_trajectories: int
     num_without_credit: int
     """Turns without credit by any of the estimators; their advantages are null."""
+
+    def headline(self) -> str:
+        """Return how much was written."""
+        trajectories = counted(self.num_trajectories, "trajectory")
+        return (
+            f"{counted(self.num_turns, 'turn')} of {trajectories} with advantages of "
+            f"{', '.join(self.estimators)}; {self.num_without_credit:,} without credit"
+        )
 
 
 @system_errors()

@@ -4,7 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.row_messages import ANSWERS, LISTS, PROMPTS
-from graphcredit.collector.importers.formats.step_shapes import STEP_LISTS, fields_for
+from graphcredit.collector.importers.formats.step_shapes import (
+    SEEN,
+    STEP_LISTS,
+    fields_for,
+    has_part,
+)
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.values import fields_of, short
@@ -81,10 +86,16 @@ def _advice(row: Mapping[str, Any], record: Record) -> str:
         )
     has_action = bool(fields_for(row, "action"))
     if has_action or fields_for(row, "state") or fields_for(row, "observation"):
-        missing = "a state (state, obs, …)" if has_action else "an action"
+        if has_action and any(has_part(row, name) for name in SEEN):
+            return (
+                "It may be a step, and lacks a sign of where it stands (episode, step, reward, "
+                "done): --columns trajectory=FIELD, or trajectory=path if each file is a trajectory"
+            )
+        missing = "state" if has_action else "action"
         return (
-            f"It may be a step, and lacks {missing} or a sign of where it stands (episode, step, "
-            "reward, done): --columns state=FIELD,action=FIELD,trajectory_id=FIELD,step_index=FIELD"
+            f"It may be a step, and lacks its {missing}: --columns {missing}=FIELD names it; with "
+            "commas also task=FIELD, reward=FIELD, and trajectory=FIELD, or trajectory=path if "
+            "each file is a trajectory"
         )
     if not any(isinstance(item, str | list | dict) for item in row.values()):
         return (

@@ -20,7 +20,7 @@ _TASKS = 1_000
 """Tasks whose first states are compared."""
 
 _TASK_WORDS = ("task", "scenario", "problem", "question", "case", "env", "seed", "prompt", "goal")
-_SUGGESTION = "--success median, top:0.25 or a threshold such as 'reward>={:g}' decides otherwise"
+_COMPARED = "returns are compared as they are; --success 'reward>=NUMBER' says what a success is"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -78,8 +78,12 @@ class Observed:
         if is_by_prompt and made.num_steps > 1:
             self._begun[made.task_id, begun.state, begun.action][begun.then] += 1
 
-    def decided(self) -> Iterator[str]:
-        """Yield the distribution of the returns, and what made the groups."""
+    def decided(self, *, are_doubtful: bool) -> Iterator[str]:
+        """Yield the distribution of the returns, and what made the groups.
+
+        Args:
+            are_doubtful: Whether groups may be wrong, so that other fields are proposed.
+        """
         if self.returns:
             values = len(set(self.returns))
             yield (
@@ -89,7 +93,7 @@ class Observed:
             )
         by = ", ".join(f"{name} ({count:,})" for name, count in self._grouped_by.items())
         if by:
-            yield f"groups by {by}{self._other_fields()}"
+            yield f"groups by {by}{self._other_fields() if are_doubtful else ''}"
 
     def _other_fields(self) -> str:
         """Return which fields would make groups, where the prompt does."""
@@ -161,19 +165,13 @@ class Observed:
     def _of_scores(self) -> Iterator[str]:
         numbers, returns = self._numbers, self.returns
         judged = numbers["won"] + numbers["lost"]
-        middle = median(returns) if returns else 0.0
-        if returns and middle == min(returns):  # a threshold that parts them
-            middle = min((each for each in returns if each > middle), default=middle)
         outside = returns and (max(returns) > 1 or min(returns) < 0)
         if numbers["by_reward"] and outside:
-            yield (
-                f"returns are not between 0 and 1, and `reward>=1` counts as success: "
-                f"{_SUGGESTION.format(middle)}"
-            )
+            yield f"returns are not between 0 and 1, and count as success from 1 on: {_COMPARED}"
         elif numbers["partial"]:
             yield (
                 f"{counted(numbers['partial'], 'return')} between 0 and 1 count as failures: "
-                f"{_SUGGESTION.format(middle)}"
+                f"{_COMPARED}"
             )
         if judged > 1 and not (numbers["won"] and numbers["lost"]):
             what = "succeeded" if numbers["won"] else "failed"

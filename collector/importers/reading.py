@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from graphcredit.collector.importers.formats.harbor import in_trial, is_native
+from graphcredit.collector.importers.formats.step_columns import FIELDS, columns_of_log
 from graphcredit.collector.importers.images.kept import with_images
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -13,6 +14,8 @@ from graphcredit.collector.importers.logs.jsonl import text_of_lines
 from graphcredit.collector.importers.logs.names import named, names_in_path
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
+from graphcredit.collector.importers.messages.agreement import without_agreement
+from graphcredit.collector.importers.messages.answers import sources_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
@@ -143,7 +146,8 @@ def rollouts_of_record(
             if isinstance(item, Omission):
                 tally.leave_out(item)
             else:
-                rollouts.append(_in_file(in_trial(item, file.path, file.root), file, rules))
+                item = without_agreement(in_trial(item, file.path, file.root))
+                rollouts.append(_in_file(item, file, rules))
     if rollouts:
         tally.cover(row, record.value, rollouts)
     is_one = len(rollouts) == 1
@@ -183,12 +187,21 @@ def _in_file(rollout: LoggedRollout, file: LogFile, rules: Rules) -> LoggedRollo
 
 
 def with_own_names(rollout: LoggedRollout, *, is_one: bool) -> LoggedRollout:
-    """Return a rollout with the run, iteration and id that its record names as a store does.
+    """Return a rollout with what its record and its answers name as a store does.
 
     Its id is one only beside a run or an iteration: other programs count from 0 for each task.
     """
+    if rollout.is_steps:
+        return rollout
+    answers = [sources_of(message)[-1] for message in rollout.messages if message.is_answer]
+    if not all(map(FIELDS.isdisjoint, answers)):
+        columns, broken = columns_of_log(answers)
+        left_out = {**rollout.left_out, **broken}
+        note = f"the answers have columns of steps: {', '.join(columns)}" if columns else ""
+        notes = (*rollout.notes, *filter(None, [note]))
+        rollout = replace(rollout, columns=columns, left_out=left_out, notes=notes)
     run, iteration, own = map(rollout.record.get, ("run_id", "iteration", "trajectory_id"))
-    if rollout.is_steps or (run is None and iteration is None and own is None):
+    if run is None and iteration is None and own is None:
         return rollout
     if rollout.run is None and isinstance(run, str) and not is_unique(run):
         rollout = replace(rollout, run=run)

@@ -16,6 +16,7 @@ from graphcredit.collector.importers.rules.judged import Judged
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
+from graphcredit.store.text_table import Report
 
 _SHOWN_CANDIDATES = 12
 """Numbers of records without a verdict that a note names."""
@@ -37,9 +38,12 @@ class BadRow:
     """File and line."""
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
 
-@dataclass(kw_only=True, slots=True)
-class ImportReport:
+
+@dataclass(kw_only=True, slots=True, repr=False)
+class ImportReport(Report):
     """What an import read and made."""
 
     num_files: dict[str, int] = field(default_factory=dict[str, int])
@@ -91,6 +95,13 @@ class ImportReport:
     """How much of the text became part of a step, by format, and what did not."""
     notes: list[str] = field(default_factory=list[str])
     """What was decided, and what to know about it."""
+
+    def headline(self) -> str:
+        """Return how many trajectories were made."""
+        return (
+            f"{counted(self.num_trajectories, 'trajectory')} imported, "
+            f"{self.num_already_there:,} were there already"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return everything above by name."""
@@ -195,11 +206,13 @@ class Tally:
     def report(self) -> ImportReport:
         """Return the counts so far."""
         counts, path = self.counts, self.options.verdicts
+        num_single = sum(size == 1 for size in self.groups.values())
+        are_doubtful = len(self.groups) == 1 or 2 * num_single > len(self.groups)
         return replace(
             self.sums,
             num_steps=counts["steps"],
             num_groups=len(self.groups),
-            num_single_groups=sum(size == 1 for size in self.groups.values()),
+            num_single_groups=num_single,
             num_success=counts["success"],
             num_failed=counts["failed"],
             num_truncated=counts["truncated"],
@@ -214,7 +227,7 @@ class Tally:
             num_images=counts["images"],
             notes=[
                 *self._decided(),
-                *self.observed.decided(),
+                *self.observed.decided(are_doubtful=are_doubtful),
                 *([] if path is None else self.judged.notes(path)),
                 *self._unread(),
                 *self.observed.warnings(),
@@ -258,9 +271,9 @@ class Tally:
         if unused := [name for name in self.beside if name not in self.used]:
             more = f" and {len(unused) - _SHOWN_FIELDS:,} more" * (len(unused) > _SHOWN_FIELDS)
             notes.append(
-                f"not used: verdicts in {', '.join(unused[:_SHOWN_FIELDS])}{more} beside the log. "
-                "It has its own, another file has them, or they name none of its trajectories; "
-                "--verdicts FILE takes them"
+                f"not used: {', '.join(unused[:_SHOWN_FIELDS])}{more} beside the log, which may "
+                "have verdicts. The log or another file has them, or these name none of its "
+                "trajectories, cannot be read or have more than 64 MiB; --verdicts FILE takes them"
             )
         if self.num_equal:
             notes.append(
@@ -280,7 +293,8 @@ class Tally:
         if counts["unjudged"]:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
             like = next((n for n in self.candidates if any(w in n.lower() for w in OUTCOMES)), None)
-            hint = "" if like is None else f". --columns reward={like} takes {like}"
+            hint = f". --columns reward={like or 'FIELD'} takes {like or 'one of them'}"
+            hint *= bool(self.candidates)
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "

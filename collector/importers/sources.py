@@ -5,12 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.files import (
-    SUFFIXES,
-    is_archive,
-    log_files,
-    stem_of,
-)
+from graphcredit.collector.importers.logs.files import SUFFIXES, is_archive, log_files, stem_of
 from graphcredit.collector.importers.logs.places import (
     NOWHERE,
     Place,

@@ -25,12 +25,7 @@ from graphcredit.collector.importers.messages.tokens import WITHOUT_TOKENS, samp
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.rules.outcomes import Rules, Verdict, labels_of
 from graphcredit.collector.importers.rules.states import States, action_of
-from graphcredit.collector.importers.trajectory import (
-    UNKNOWN,
-    Begun,
-    ImportedTrajectory,
-    Origin,
-)
+from graphcredit.collector.importers.trajectory import UNKNOWN, Begun, ImportedTrajectory, Origin
 from graphcredit.collector.recording.validation import check_step, check_value
 from graphcredit.store.schema import LARGEST_NUMBER
 

@@ -72,11 +72,7 @@ _OF_EVALUATIONS = ("evaluation_result.reason", "eval_metadata")
 """What Eval Protocol says of a score."""
 
 FORMATS: tuple[LogFormat, ...] = (
-    LogFormat(
-        name="verifiers",
-        is_row=verifiers_traces.is_row,
-        read=verifiers_traces.read,
-    ),
+    LogFormat(name="verifiers", is_row=verifiers_traces.is_row, read=verifiers_traces.read),
     LogFormat(
         name="verifiers-results",
         is_row=completion_rows.is_verifiers,
@@ -84,32 +80,13 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
-        name="atif",
-        is_row=atif.is_row,
-        read=atif.read,
-        gather=atif.gather,
-        aside=atif.ASIDE,
+        name="atif", is_row=atif.is_row, read=atif.read, gather=atif.gather, aside=atif.ASIDE
     ),
+    LogFormat(name="harbor", is_row=harbor.is_result, read=harbor.read_result),
+    LogFormat(name="nemo-gym", is_row=nemo.is_gym, read=nemo.read_gym),
+    LogFormat(name="nemo-rl", is_row=nemo.is_rl, read=nemo.read_rl),
     LogFormat(
-        name="harbor",
-        is_row=harbor.is_result,
-        read=harbor.read_result,
-    ),
-    LogFormat(
-        name="nemo-gym",
-        is_row=nemo.is_gym,
-        read=nemo.read_gym,
-    ),
-    LogFormat(
-        name="nemo-rl",
-        is_row=nemo.is_rl,
-        read=nemo.read_rl,
-    ),
-    LogFormat(
-        name="inspect",
-        is_row=inspect_logs.is_row,
-        read=inspect_logs.read,
-        aside=inspect_logs.ASIDE,
+        name="inspect", is_row=inspect_logs.is_row, read=inspect_logs.read, aside=inspect_logs.ASIDE
     ),
     LogFormat(
         name="swe-agent",
@@ -124,10 +101,7 @@ FORMATS: tuple[LogFormat, ...] = (
         aside=("info", "trajectory_format", "messages.*.extra", "messages.*.thinking_blocks"),
     ),
     LogFormat(
-        name="openhands",
-        is_row=openhands.is_row,
-        read=openhands.read,
-        aside=openhands.ASIDE,
+        name="openhands", is_row=openhands.is_row, read=openhands.read, aside=openhands.ASIDE
     ),
     LogFormat(
         name="openhands-events",
@@ -183,28 +157,16 @@ FORMATS: tuple[LogFormat, ...] = (
         read=agent_runs.read_browser_use,
         aside=agent_runs.BROWSER_USE_ASIDE,
     ),
-    LogFormat(
-        name="tau2",
-        is_row=tau2.is_row,
-        read=tau2.read,
-    ),
+    LogFormat(name="tau2", is_row=tau2.is_row, read=tau2.read),
     LogFormat(
         name="rllm",
         is_row=training_logs.is_rllm,
         read=training_logs.read_rllm,
         aside=training_logs.RLLM_ASIDE,
     ),
+    LogFormat(name="art", is_row=training_logs.is_art, read=training_logs.read_art, is_loose=True),
     LogFormat(
-        name="art",
-        is_row=training_logs.is_art,
-        read=training_logs.read_art,
-        is_loose=True,
-    ),
-    LogFormat(
-        name="titan-rl",
-        is_row=training_logs.is_titan,
-        read=training_logs.read_titan,
-        is_loose=True,
+        name="titan-rl", is_row=training_logs.is_titan, read=training_logs.read_titan, is_loose=True
     ),
     LogFormat(
         name="trl",
@@ -214,22 +176,10 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
-        name="verl-agent",
-        is_row=verl_agent.is_row,
-        read=verl_agent.read,
-        gather=verl_agent.gather,
+        name="verl-agent", is_row=verl_agent.is_row, read=verl_agent.read, gather=verl_agent.gather
     ),
-    LogFormat(
-        name="verl",
-        is_row=text_dumps.is_verl,
-        read=text_dumps.read_verl,
-        is_loose=True,
-    ),
-    LogFormat(
-        name="areal",
-        is_row=text_dumps.is_areal,
-        read=text_dumps.read_areal,
-    ),
+    LogFormat(name="verl", is_row=text_dumps.is_verl, read=text_dumps.read_verl, is_loose=True),
+    LogFormat(name="areal", is_row=text_dumps.is_areal, read=text_dumps.read_areal),
     LogFormat(
         name="traces",
         is_row=traces.is_row,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphcredit.collector.importers.images.kept import KeptImage
+from graphcredit.collector.importers.images.neighbour_files import KeptImage
 from graphcredit.collector.importers.rules.outcomes import Verdict
 
 Partition = tuple[str, int]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from graphcredit.collector.importers.images.image_types import ImageError
-from graphcredit.collector.importers.images.kept import KeptImage
+from graphcredit.collector.importers.images.neighbour_files import KeptImage
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.recording.known_trajectories import (
@@ -22,11 +22,7 @@ from graphcredit.collector.recording.known_trajectories import (
     KnownTrajectory,
     steps_cache,
 )
-from graphcredit.collector.recording.logged_again import (
-    difference,
-    differing_columns,
-    goes_on,
-)
+from graphcredit.collector.recording.logged_again import difference, differing_columns, goes_on
 from graphcredit.collector.recording.recovery import recover_spools, spool_paths
 from graphcredit.collector.recording.shards import next_number, shard_path
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
@@ -58,7 +54,6 @@ class DiffersError(InputError):
     """The store has a trajectory with other values."""
 
     def __init__(self, how: str, *, columns: tuple[str, ...]) -> None:
-        """Say how they differ, for an example, and in which columns."""
         super().__init__(how)
         self.columns = columns
 
@@ -115,11 +110,6 @@ class ImportWriter:
 
         One that goes on from that of the store is new: see `replaces`.
 
-        Args:
-            partition: Its run and iteration.
-            trajectory_id: Its id.
-            steps: Its steps, with all columns.
-
         Raises:
             EarlierError: The store has these steps and more.
             DiffersError: The store has other steps under its id.
@@ -127,11 +117,7 @@ class ImportWriter:
         if partition not in self._known:
             run_id, iteration = partition
             self._known[partition] = KnownTrajectories(
-                self._store,
-                run_id=run_id,
-                iteration=iteration,
-                worker_id=WORKER,
-                cache=self._cache,
+                self._store, run_id=run_id, iteration=iteration, worker_id=WORKER, cache=self._cache
             )
         if self._known[partition].has_exactly(trajectory_id, steps):
             return False

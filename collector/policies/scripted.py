@@ -69,7 +69,6 @@ class OraclePolicy(ScriptedPolicy):
     epsilon: float
 
     def __post_init__(self) -> None:
-        """Check the range."""
         if not 0.0 <= self.epsilon <= 1.0:
             raise OptionError(f"epsilon of the oracle policy must be 0 to 1: got {self.epsilon}")
 

@@ -170,7 +170,6 @@ class Drafts:
     rows: list[dict[str, Any]]
 
     def __init__(self) -> None:
-        """Start without steps."""
         self.rows = []
         self._last: dict[str, dict[str, Any]] = {}
 

@@ -3,19 +3,13 @@
 Adding a check is adding a row to the table of one file in `checks/`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphcredit.credit.audit import truth
 from graphcredit.credit.audit.check import AuditSeverity, Check, FaultLocation, Finding, Need, Sql
-from graphcredit.credit.audit.checks import (
-    advantages,
-    copies,
-    grouping,
-    outcomes,
-    progress,
-    states,
-)
+from graphcredit.credit.audit.checks import advantages, copies, grouping, outcomes, progress, states
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
@@ -27,7 +21,7 @@ from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.sql.catalog import connect, readable_files
-from graphcredit.store.text_table import text_table
+from graphcredit.store.text_table import Report, Rows
 
 CHECKS: tuple[Check, ...] = (
     *grouping.CHECKS,
@@ -46,8 +40,8 @@ MEMORY_LIMIT = "2GiB"
 _SEVERITIES = list(AuditSeverity)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AuditReport:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class AuditReport(Report):
     """What an audit found."""
 
     findings: tuple[Finding, ...]
@@ -57,10 +51,16 @@ class AuditReport:
     skipped: dict[str, Need]
     """Checks that could not be made, and what they need."""
 
-    def __repr__(self) -> str:
-        """Return the findings as a table."""
+    def headline(self) -> str:
+        """Return how many findings there are."""
+        counts = [(self.count(severity), severity.value) for severity in AuditSeverity]
+        counted = ", ".join(f"{count} {name}{'s' * (count != 1)}" for count, name in counts[:2])
+        return f"{counted}, {counts[2][0]} to know"
+
+    def table(self) -> tuple[Sequence[str], Rows]:
+        """Return the findings."""
         rows = [(str(each.severity), each.check.name, each.message) for each in self.findings]
-        return text_table(("severity", "check", "finding"), rows)
+        return ("severity", "check", "finding"), rows
 
     def count(self, severity: AuditSeverity) -> int:
         """Return how many findings have a severity."""
@@ -158,11 +158,7 @@ def _told_by_states(store: Store, run_id: str | None, iteration: int | None) -> 
     }
 
 
-def _report(
-    scope: Scope,
-    thresholds: AuditThresholds,
-    on_progress: OnProgress,
-) -> AuditReport:
+def _report(scope: Scope, thresholds: AuditThresholds, on_progress: OnProgress) -> AuditReport:
     findings: list[Finding] = []
     for done, check in enumerate(CHECKS):
         on_progress("audit", done, len(CHECKS))

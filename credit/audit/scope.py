@@ -32,11 +32,7 @@ from graphcredit.credit.estimators.table import all_estimators, is_of_other_vers
 from graphcredit.credit.merging.precision import MergePrecision
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
-from graphcredit.store.provenance.configuration import (
-    BALANCED_KEY,
-    BALANCES,
-    stated_configuration,
-)
+from graphcredit.store.provenance.configuration import BALANCED_KEY, BALANCES, stated_configuration
 from graphcredit.store.schema import ROUNDING, split_estimator_column
 from graphcredit.store.sql.views import identifier
 

@@ -97,10 +97,7 @@ def rewardflow(options: Any) -> Explanation:
         unit=_unit(options),
     )
     return _two_parts(
-        gained,
-        step=options.step_weight,
-        episode=options.episode_weight,
-        of_trajectory=outcome,
+        gained, step=options.step_weight, episode=options.episode_weight, of_trajectory=outcome
     )
 
 

@@ -1,5 +1,6 @@
 """GRAFT: the chance of success, as the group behaved, that a step gains, and the gains ahead."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -9,8 +10,6 @@ import numpy as np
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.parts import episode_part
 from graphcredit.credit.estimators.relative import Normalize, StatOver, relative
-from graphcredit.credit.graph.ahead import means_of_walks
-from graphcredit.credit.graph.goal_chance import goal_chance
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
 from graphcredit.store.options import AtLeastOne, Discount, Share, Weight
 
@@ -158,3 +157,59 @@ class _Edges:
     def num_nodes(self) -> int:
         """Nodes of all groups, and the sink."""
         return len(self.is_sink)
+
+
+def means_of_walks(source: Ints, target: Ints, value: Floats, num_nodes: int) -> Iterator[Floats]:
+    """Yield, for each k, the mean of the k-th edge's value over all walks of k edges.
+
+    An edge lies k hops ahead where it is the last of a walk of k edges, and counts once for each.
+    Numbers of walks grow without bound, so their logarithms are kept.
+
+    Args:
+        source: [num_edges] node each edge leaves.
+        target: [num_edges] node it enters.
+        value: [num_edges].
+        num_nodes: Number of nodes.
+
+    Yields:
+        [num_nodes] 0 where no walk of k edges starts. The last k is the last with a walk.
+    """
+    count = np.bincount(source, minlength=num_nodes)
+    mean = np.bincount(source, value, num_nodes) / np.maximum(count, 1)
+    log_count = np.log(np.maximum(count, 1)) + np.where(count > 0, 0.0, -np.inf)
+    while len(source):
+        yield mean
+        if not (goes_on := np.isfinite(log_count[target])).all():
+            source, target = source[goes_on], target[goes_on]
+        most = np.full(num_nodes, -np.inf)
+        np.maximum.at(most, source, log_count[target])
+        weight = np.exp(log_count[target] - most[source])
+        total = np.maximum(np.bincount(source, weight, num_nodes), 1.0)
+        mean = np.bincount(source, weight * mean[target], num_nodes) / total
+        log_count = np.log(total) + most
+
+
+def goal_chance(
+    *, source: Ints, target: Ints, chance: Floats, num_nodes: int, goals: Ints
+) -> Floats:
+    """Return the discounted chance of every node to reach a goal; 0 without a path. [num_nodes].
+
+        V(goal) = 1        V(u) = Σ over the edges (u, v) of p(u, v) · V(v)
+
+    p holds the discount, so that the p of a node add up to 1 at most. Sweeps begin at 0, and no sum
+    falls: they end where V no longer changes, so other groups beside a group change nothing.
+
+    Args:
+        source: [num_edges] node each edge leaves, never a goal.
+        target: [num_edges] node it enters.
+        chance: [num_edges] p, at least 0.
+        num_nodes: Nodes of all groups together.
+        goals: [num_goals] the goals.
+    """
+    value = np.zeros(num_nodes)
+    while True:
+        before = value
+        value = np.bincount(source, chance * before[target], num_nodes).astype(np.float64)
+        value[goals] = 1.0
+        if np.array_equal(value, before):
+            return value

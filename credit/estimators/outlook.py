@@ -28,8 +28,8 @@ _DIRECT = 1500
 _CELLS = 4_000_000
 """Most cells of all matrices that are solved together."""
 
-_SETTLED = 1e-12
-"""A sweep that changes no value by more is the last."""
+_SETTLED, _SWEEPS = 1e-12, 100_000
+"""A sweep that changes no value by more is the last, and so is that of this number."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,12 +163,12 @@ class _Equations:
         size = np.abs(right).max(initial=1.0)
         for column in range(right.shape[1]):
             value = np.zeros(len(weight))
-            while True:
+            for _ in range(_SWEEPS):
                 led_to = np.bincount(source, flow * value[target], len(weight))
                 swept = np.where(is_asked, (right[:, column] + led_to) / weight, 0.0)
                 change = np.abs(swept - value).max(initial=0.0)
                 value = swept
-                if change <= _SETTLED * size:
+                if not change > _SETTLED * size:  # nor if it is no number
                     break
             found[is_asked, column] = value[is_asked]
 

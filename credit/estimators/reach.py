@@ -23,6 +23,9 @@ from graphcredit.store.options import Positive
 _FAR = 5
 """Steps after which what happens counts by the share of contradictions that history resolves."""
 
+_NEW = 1 / 5
+"""The most that A is for the new, in groups of any size."""
+
 _ROUNDING = 1e-12
 """A credit below it is 0."""
 
@@ -73,7 +76,7 @@ class Reach:
     **The new.** In a group that earned nothing, what is to be found lies behind the new. There e(s)
     in A is u(s), near = w = 0, ρ = 1, and one trajectory alone is like several:
 
-        u(s) = p N(s) / (1 + N(s))        p = 1/2 / (trajectories + 1)
+        u(s) = 1/5 sd N(s) / (1 + N(s))
 
     N(s) is how new s is: the untried actions of s, each the less the more often the group took it
     elsewhere; where the lists of admissible actions are missing or say nothing of their states,
@@ -138,8 +141,8 @@ def _mean(batch: StepBatch, earned: Earnings) -> Floats:
 
 def _unknown(batch: StepBatch, earned: Earnings, novelty: Floats) -> Floats:
     """Return [num_nodes] e(s) of A."""
-    group, num_trajectories = batch.group_of_node, np.bincount(batch.group_of_trajectory)
-    hope = np.where(earned.earned_nothing(batch), 0.5 / (num_trajectories + 1.0), 0.0)
+    group = batch.group_of_node
+    hope = np.where(earned.earned_nothing(batch), _NEW * earned.deviation(batch), 0.0)
     new = hope[group] * novelty / (1 + novelty)
     return _mean(batch, earned) - earned.variance(batch)[group] + new
 

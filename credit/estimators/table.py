@@ -26,6 +26,7 @@ from graphcredit.credit.estimators.turn_rloo import TurnRloo
 from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS, PAST
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
+from graphcredit.store.near_names import did_you_mean
 from graphcredit.store.options import check_options, options_from_text
 from graphcredit.store.provenance.configuration import VERSION_KEY, CreditConfiguration
 from graphcredit.store.schema import STEP_COLUMNS
@@ -201,7 +202,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
             "lists",
             "texts",
         ),
-        version=5,
+        version=6,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",
@@ -226,7 +227,10 @@ def estimator_named(name: str) -> Estimator:
     """
     rows = all_estimators()
     if name not in rows:
-        raise OptionError(f"no estimator is called {name!r}; there are {', '.join(rows)}")
+        raise OptionError(
+            f"no estimator is called {name!r}; there are {', '.join(rows)}."
+            f"{did_you_mean(name, rows)}"
+        )
     row = rows[name]
     unknown = sorted({*row.reads} - {column.name for column in STEP_COLUMNS})
     if unknown:
@@ -249,10 +253,6 @@ def is_of_other_version(name: str, configuration: CreditConfiguration) -> bool:
 
 def configure(names: Iterable[str], settings: Iterable[str] = ()) -> dict[str, Assigner]:
     """Return the options of each named estimator.
-
-    Args:
-        names: Estimators, in the order in which to report them.
-        settings: `ESTIMATOR.OPTION=VALUE`, as `--set` takes them.
 
     Raises:
         OptionError: A name, an option or a value is not right, or an option is set of an

@@ -10,12 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.evidence.knowledge import (
-    NUM_SWAPS,
-    Knowledge,
-    evidence_of,
-    knowledge_of,
-)
+from graphcredit.credit.evidence.knowledge import NUM_SWAPS, Knowledge, evidence_of, knowledge_of
 from graphcredit.credit.evidence.visits import Rollouts, swaps
 from graphcredit.credit.steps.arrays import Bools, Ints
 

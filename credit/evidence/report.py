@@ -1,13 +1,14 @@
 """What each definition of a state tells, and what to make of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphcredit.credit.evidence.knowledge import Estimate, Groups, Knowledge
-from graphcredit.store.text_table import text_table
+from graphcredit.store.plural import counted
+from graphcredit.store.text_table import Report, Rows
 
 TIE = 0.25
 """Standard errors by which a definition may have less evidence than another and still be as good.
@@ -19,10 +20,6 @@ def recommended(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)
 
     Uniting what differs costs more than keeping apart what is alike, the more so the more groups a
     batch has.
-
-    Args:
-        knowledge: Definition to what it tells.
-        groups: By which groups; by default by all.
     """
     best = max(knowledge.values(), key=lambda each: each.evidence(groups).value)
 
@@ -38,10 +35,6 @@ def best_of(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)) ->
     """Return the recommended definition, if it is beyond chance; else that with the most evidence.
 
     None if neither is beyond chance.
-
-    Args:
-        knowledge: Definition to what it tells.
-        groups: By which groups; by default by all.
     """
     most = max(knowledge, key=lambda name: knowledge[name].evidence(groups).value)
     for name in (recommended(knowledge, groups), most):
@@ -50,8 +43,8 @@ def best_of(knowledge: Mapping[str, Knowledge], groups: Groups = slice(None)) ->
     return None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EvidenceReport:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class EvidenceReport(Report):
     """What each definition of a state tells, the one with the most evidence first."""
 
     num_groups: int
@@ -107,13 +100,21 @@ class EvidenceReport:
             return None
         return int(np.ceil(self.num_mixed * (2 * seen.error / seen.value) ** 2))
 
-    def __repr__(self) -> str:
-        """Return a table of the definitions."""
+    def headline(self) -> str:
+        """Return how much was judged."""
+        part = "" if self.is_whole else ", the first of the store"
+        return (
+            f"{counted(self.num_groups, 'group')}{part}; {self.num_mixed:,} of them with different "
+            f"outcomes: {counted(self.num_rollouts, 'rollout')}, {counted(self.num_steps, 'step')}"
+        )
+
+    def table(self) -> tuple[Sequence[str], Rows]:
+        """Return what each definition tells."""
         rows: list[list[str]] = []
         for name, each in self.knowledge.items():
             told = (each.information(), each.guidance(), each.evidence())
             rows.append([name, f"{each.company:.0%}", *map(_shown, told)])
-        return text_table(("definition", "company", "information", "guidance", "evidence"), rows)
+        return ("definition", "company", "information", "guidance", "evidence"), rows
 
     def as_json(self) -> dict[str, Any]:
         """Return everything, for programs."""

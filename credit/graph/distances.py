@@ -5,10 +5,14 @@ distance of every node of every group.
 """
 
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints, factorise_pairs
+
+_ROUNDS = 1000
+"""Rounds of a search; what is farther away is found one node at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +95,8 @@ class DistanceFinder:
     """Finds the distance of every node to the nearest goal, with different weights.
 
     The search goes backwards from all goals at once, in rounds: a round follows the edges into the
-    nodes that came nearer in the round before. States need few rounds, each of some calls of numpy.
+    nodes that came nearer in the round before. Most states need few rounds, each of some calls of
+    numpy. Longer ways are finished node by node, the nearest first.
 
     Args:
         source: [num_edges] node each edge leaves.
@@ -121,7 +126,9 @@ class DistanceFinder:
         """Return [num_nodes] the least sum of weights, each from 0; an infinite one is no edge."""
         weights, distance = weights[self._order], self._at_goals.copy()
         nodes = np.flatnonzero(np.isfinite(distance))
-        while len(nodes):
+        for _ in range(_ROUNDS):
+            if not len(nodes):
+                return distance
             edges, number = self._entering(nodes)
             length = np.repeat(distance[nodes], number) + weights[edges]
             nodes = self._source[edges]
@@ -129,7 +136,24 @@ class DistanceFinder:
             nodes = nodes[is_nearer]
             np.minimum.at(distance, nodes, length[is_nearer])
             nodes = np.unique(nodes)
-        return distance
+        return self._far(nodes, distance, weights)
+
+    def _far(self, nodes: Ints, distance: Floats, weights: Floats) -> Floats:
+        """Return the distances, if only the edges into some nodes can still make some less."""
+        source, first, weight, least = (
+            array.tolist() for array in (self._source, self._first, weights, distance)
+        )
+        queue = [(least[node], node) for node in nodes.tolist()]
+        heapify(queue)
+        while queue:
+            at, node = heappop(queue)
+            if at > least[node]:
+                continue
+            for edge in range(first[node], first[node + 1]):
+                if at + weight[edge] < least[source[edge]]:
+                    least[source[edge]] = at + weight[edge]
+                    heappush(queue, (least[source[edge]], source[edge]))
+        return np.array(least)
 
     def _entering(self, nodes: Ints) -> tuple[Ints, Ints]:
         """Return the edges into some nodes, node by node, and how many each has."""

@@ -21,13 +21,14 @@ from graphcredit.credit.steps.arrays import Ints, sum_per_run
 from graphcredit.credit.steps.complete import REASONS
 from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.plural import counted
+from graphcredit.store.text_table import Report
 
 _NOTED = 0.01
 """Least share of the differences in return that is worth a notice."""
 
 
-@dataclass(kw_only=True, slots=True)
-class CreditReport:
+@dataclass(kw_only=True, slots=True, repr=False)
+class CreditReport(Report):
     """Counts over the groups that were processed; reports of parts add up."""
 
     num_rows: int = 0
@@ -107,6 +108,14 @@ class CreditReport:
     notices: list[str] = field(default_factory=list[str])
     """Other things to know, a sentence each."""
 
+    def headline(self) -> str:
+        """Return how much got credit."""
+        return (
+            f"credit for {counted(self.num_steps, 'step')} of "
+            f"{counted(self.num_trajectories, 'trajectory')} ({self.num_successes:,} successful) "
+            f"in {counted(self.num_groups, 'group')}"
+        )
+
     @property
     def unreachable_share(self) -> float:
         """Share of nodes without a path to the goal, in groups that have a goal."""
@@ -167,12 +176,7 @@ def incomplete_notice(report: CreditReport) -> str:
 
 
 def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
-    """Say where a merge seems wrong, or a group lacks what an estimator needs.
-
-    Args:
-        report: What was found.
-        settings: What was asked for.
-    """
+    """Say where a merge seems wrong, or a group lacks what an estimator needs."""
     lists, entities, rows = _found_lists(report), _found_entities(report), settings.rows
     scores = _found_scores(report)
     return [

@@ -5,7 +5,13 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from graphcredit.credit.estimators.table import Estimator, configure, estimator_named
+from graphcredit.credit.estimators.table import (
+    Estimator,
+    EstimatorChoice,
+    chosen,
+    configure,
+    estimator_named,
+)
 from graphcredit.credit.inputs.table import Input
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.options import CreditOptions, GraphOptions, MergeOptions
@@ -135,6 +141,20 @@ def settings_of(options: CreditOptions) -> CreditSettings:
         merge=_merge_settings(options, of_merge),
         **{name: getattr(options, name) for name in GraphOptions.model_fields},
     )
+
+
+def settings_by(
+    estimators: EstimatorChoice, merge: str | MergeSettings = "exact", **options: Any
+) -> CreditSettings:
+    """Return the settings of estimators, a merge by its name or as settings, and other options.
+
+    Raises:
+        OptionError: An estimator, a merge or an option of theirs is not right.
+    """
+    name = merge if isinstance(merge, str) else merge.merge
+    made = settings_of(CreditOptions(merge=name, **options))
+    given = {} if isinstance(merge, str) else {"merge": merge}
+    return made.changed(estimators=chosen(estimators), **given)
 
 
 _OF_MERGE = "merge."

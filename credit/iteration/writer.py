@@ -129,8 +129,7 @@ class CreditWriter:
             whole = dict(columns)
         else:
             whole = self._columns.setdefault(
-                shard,
-                {k: empty_column(v.dtype, self._num_rows[shard]) for k, v in columns.items()},
+                shard, {k: empty_column(v.dtype, self._num_rows[shard]) for k, v in columns.items()}
             )
             for name, values in columns.items():
                 whole[name][rows] = values

@@ -9,13 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.credit.steps.arrays import (
-    Bools,
-    Ints,
-    distinct_pairs,
-    factorise,
-    factorise_pairs,
-)
+from graphcredit.credit.steps.arrays import Bools, Ints, distinct_pairs, factorise, factorise_pairs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.store.parquet.numbers import numpy_of
 

@@ -53,11 +53,7 @@ class Candidates:
 
     @classmethod
     def after_rules(
-        cls,
-        steps: Steps,
-        signature: Ints,
-        rules: Sequence[Rule],
-        overrule: StateRules = _NO_RULES,
+        cls, steps: Steps, signature: Ints, rules: Sequence[Rule], overrule: StateRules = _NO_RULES
     ) -> "Candidates":
         """Apply the rules to each distinct text and unite the nodes whose normal form is one.
 

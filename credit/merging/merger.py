@@ -13,11 +13,7 @@ from graphcredit.credit.merging.alfworld import with_inventory
 from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.embedding.merge import KeepVectors
 from graphcredit.credit.merging.method import MergeMethod
-from graphcredit.credit.merging.precision import (
-    SAMPLED_STEPS,
-    GroupEvidence,
-    gather_evidence,
-)
+from graphcredit.credit.merging.precision import SAMPLED_STEPS, GroupEvidence, gather_evidence
 from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
 from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, merge_named
 from graphcredit.credit.steps.arrays import Ints

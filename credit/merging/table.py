@@ -54,10 +54,7 @@ class MergeSettings(MergeOptions):
 
     def as_json(self) -> dict[str, Any]:
         """Return what the states depend on, for the metadata of the columns made from them."""
-        described: dict[str, Any] = {
-            "merge": self.merge,
-            STATE_RULES_KEY: self.state_rules.digest,
-        }
+        described: dict[str, Any] = {"merge": self.merge, STATE_RULES_KEY: self.state_rules.digest}
         row = merge_named(self.merge)
         described |= {name: getattr(self, name) for name in row.options}
         if row.version > 1:

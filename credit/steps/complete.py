@@ -62,10 +62,7 @@ _REMEDIES: tuple[str, ...] = (
 _NULL, _OUT_OF_RANGE = 0, 1
 """Places of the reasons that are about a value."""
 
-_RANGES = {
-    "reward": (-LARGEST_NUMBER, LARGEST_NUMBER),
-    "cost": (SMALLEST_COST, LARGEST_NUMBER),
-}
+_RANGES = {"reward": (-LARGEST_NUMBER, LARGEST_NUMBER), "cost": (SMALLEST_COST, LARGEST_NUMBER)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,13 +16,7 @@ from graphcredit.credit.steps.arrays import Bools, Ints
 from graphcredit.credit.why.distinct import TWINS, distinct
 from graphcredit.credit.why.log import Log, read_log
 from graphcredit.credit.why.patterns import LEAST, Pattern, marks_of, patterns_of
-from graphcredit.credit.why.within import (
-    Difference,
-    centred,
-    difference,
-    false_discovery,
-    p_values,
-)
+from graphcredit.credit.why.within import Difference, centred, difference, false_discovery, p_values
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.plural import counted
 

@@ -95,8 +95,7 @@ def judge(condition: Condition) -> pl.DataFrame:
             rows = [row for name in estimators for row in _rows(connection, name)]
     of_condition = {"environment": condition.world, "lists": condition.lists}
     table = pl.DataFrame(
-        [of_condition | row for row in rows],
-        schema_overrides=dict.fromkeys(STATISTICS, pl.Float64),
+        [of_condition | row for row in rows], schema_overrides=dict.fromkeys(STATISTICS, pl.Float64)
     )
     # The last digits of a sum depend on the order of the threads.
     return table.with_columns(pl.col(STATISTICS).round(12))

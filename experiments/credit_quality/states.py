@@ -36,12 +36,7 @@ import pyarrow as pa
 from experiments import options
 from experiments.credit_quality.judge import Condition, steps_of
 from experiments.credit_quality.worlds import play, playable
-from experiments.credit_truth.states.definitions import (
-    NAMES,
-    Visits,
-    definitions,
-    restated,
-)
+from experiments.credit_truth.states.definitions import NAMES, Visits, definitions, restated
 from experiments.episodes import Bools, Floats, Ints, credit_of
 from experiments.ranks import spearman, spearman_within
 from experiments.report import publish

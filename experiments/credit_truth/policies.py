@@ -100,9 +100,7 @@ def _with_mistakes(world: World, logits: Floats, wanted: float, rng: np.random.G
     else:
         raise ValueError(f"{world.name}: mistakes in all views must make it lose")
     return _between(
-        world,
-        lambda share: mistaken(num_views, _STRONG_MISTAKE - 20 * (1 - share)),
-        wanted,
+        world, lambda share: mistaken(num_views, _STRONG_MISTAKE - 20 * (1 - share)), wanted
     )
 
 

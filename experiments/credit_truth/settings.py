@@ -35,9 +35,6 @@ def tried() -> Iterator[tuple[str, Assigner]]:
             yield (
                 "graft",
                 Graft(
-                    gae_lambda=decay,
-                    failure_ends=ends,
-                    episode_weight=weight,
-                    normalize=normalize,
+                    gae_lambda=decay, failure_ends=ends, episode_weight=weight, normalize=normalize
                 ),
             )

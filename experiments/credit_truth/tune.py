@@ -61,11 +61,7 @@ def _table(rows: pl.DataFrame, settings: Mapping[str, Assigner]) -> str:
     return table(
         ["estimator", "setting", "fraction, 1 group", f"fraction, {MANY} groups"],
         [
-            [
-                name.partition(",")[0],
-                _changed(settings[name]),
-                *map(number, fractions(name)),
-            ]
+            [name.partition(",")[0], _changed(settings[name]), *map(number, fractions(name))]
             for name in order
         ],
     )

@@ -33,22 +33,13 @@ def check_columns(file: TableFile) -> list[Violation]:
         with open_parquet(file.path) as parquet:
             _read_empty_columns(parquet, file.path)
             schema = parquet.schema_arrow  # made anew each time
-            return [
-                *_column_violations(file, parquet, schema),
-                *_metadata_violations(file, schema),
-            ]
+            return [*_column_violations(file, parquet, schema), *_metadata_violations(file, schema)]
     except (SchemaError, pa.ArrowException, OSError) as error:
         return [unreadable_file(file.path, file.relative, error)]
 
 
 def unreadable_file(path: Path, relative: str, error: Exception) -> Violation:
-    """Return the violation for a file that cannot be opened or read.
-
-    Args:
-        path: The file.
-        relative: Its path relative to the store's root.
-        error: The error of reading it.
-    """
+    """Return the violation for a file that cannot be opened or read."""
     reason = str(error.__cause__ or error)
     if isinstance(error, NewerSchemaError):
         return Violation(rule=FILE_RULES["schema_version"], file=relative, found=reason)
@@ -61,13 +52,7 @@ def violation(rule: str, file: TableFile, found: str) -> Violation:
 
 
 def damage(path: Path, relative: str, reason: str) -> Violation:
-    """Return the violation for a damaged file; or for an inaccessible one, if its bytes are.
-
-    Args:
-        path: The file.
-        relative: Its path relative to the store's root.
-        reason: Why it cannot be read as Parquet.
-    """
+    """Return the violation for a damaged file; or for an inaccessible one, if its bytes are."""
     try:
         with path.open("rb") as file:
             while file.read(_CHUNK):

@@ -20,12 +20,6 @@ def check_age(
 
     Credit is stale if its steps changed since, and mixed if a killed run replaced only some shards.
     The violation is about all credit shards of the iteration, so it names their folder.
-
-    Args:
-        store: The store.
-        sources: The marks of the store's current data.
-        steps: The readable step shards of one iteration.
-        damaged: Files that cannot be read, relative to the store.
     """
     names = sorted(f"credit/{file.relative.partition('/')[2]}" for file in steps)
     # Look at the files now, not at the earlier list: credit may have been written meanwhile.
@@ -45,12 +39,7 @@ def check_age(
 
 
 def stale_summary(store: Store, files: Sequence[TableFile]) -> list[TableFile]:
-    """Return the tables of the summary of an iteration if it is not made of what there is.
-
-    Args:
-        store: The store.
-        files: The readable files of one iteration.
-    """
+    """Return the tables of the summary of an iteration if it is not made of what there is."""
     shards = [
         Shard(
             run_id=file.run_id or "",

@@ -18,13 +18,7 @@ from graphcredit.store.images import is_image_path
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import Column
-from graphcredit.store.sql.views import (
-    BASE_VIEWS,
-    base_view_sql,
-    identifier,
-    literal_path,
-    quoted,
-)
+from graphcredit.store.sql.views import BASE_VIEWS, base_view_sql, identifier, literal_path, quoted
 
 _MEMORY = "2GiB"
 _FOUND_LENGTH = 200

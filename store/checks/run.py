@@ -55,10 +55,7 @@ def check_store(store: Store, progress: Progress | None = None) -> CheckReport:
     for file in files:
         partitions[file.run_id or "", -1 if file.iteration is None else file.iteration].append(file)
     num_steps = num_trajectories = num_incomplete = 0
-    with (
-        ScratchFolder() as scratch,
-        open_database(store, str(scratch)) as database,
-    ):
+    with ScratchFolder() as scratch, open_database(store, str(scratch)) as database:
         for number, key in enumerate(sorted(partitions), start=1):
             broken, sound, rows = unchanged(
                 store,

@@ -62,12 +62,7 @@ def render_chat(
         TemplateRefusedError: The template raises an error, or its text is no UTF-8.
         InputError: The template breaks a limit.
     """
-    request = {
-        **options,
-        "chat_template": template,
-        "conversations": [messages],
-        "tools": tools,
-    }
+    request = {**options, "chat_template": template, "conversations": [messages], "tools": tools}
     asked = json.dumps([seconds, day.isoformat(), request], default=str).encode() + b"\n"
     with _lock:
         answer = json.loads(_ask(asked, seconds))

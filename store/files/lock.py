@@ -80,9 +80,7 @@ def _leave_all_to_parent() -> None:
 
 
 os.register_at_fork(
-    before=_forking.acquire,
-    after_in_parent=_forking.release,
-    after_in_child=_leave_all_to_parent,
+    before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_leave_all_to_parent
 )
 
 

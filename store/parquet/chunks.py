@@ -20,12 +20,6 @@ def column_chunks(
     pyarrow ends the process where it is asked about a damaged column, and raises where it reads
     one. So the first row is read before anything is asked.
 
-    Args:
-        file: A file of `open_parquet`.
-        path: Its path.
-        row_group: The row group.
-        columns: Only these, as far as they are there.
-
     Raises:
         SchemaError: The file is damaged, or cannot be read.
     """

@@ -18,10 +18,6 @@ from graphcredit.store.schema import (
 def estimator_columns(shards: Sequence[Shard], estimator: str | None) -> tuple[Column, ...]:
     """Return the estimator columns that at least one credit shard has, by name.
 
-    Args:
-        shards: The shards.
-        estimator: Only the columns of this one.
-
     Raises:
         InputError: There is no credit by that estimator.
         SchemaError: A credit shard cannot be read.

@@ -21,12 +21,14 @@ from graphcredit.store.files.tables import parquet_writer
 from graphcredit.store.layout import AnyStore, Shard, open_store
 from graphcredit.store.parquet.enriched import enriched_tables, estimator_columns
 from graphcredit.store.parquet.shards import with_partition
+from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.schema import CREDIT_COLUMNS, CREDIT_KEY_COLUMNS, STEP_COLUMNS, Column
+from graphcredit.store.text_table import Report
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExportReport:
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class ExportReport(Report):
     """The numbers of files and steps that were written."""
 
     num_files: int
@@ -35,6 +37,13 @@ class ExportReport:
     """Number of rows of all files."""
     num_without_credit: int
     """Number of rows without credit: of incomplete trajectories, or not credited yet."""
+
+    def headline(self) -> str:
+        """Return how much was written."""
+        return (
+            f"{counted(self.num_steps, 'step')} in {counted(self.num_files, 'file')}; "
+            f"{counted(self.num_without_credit, 'step')} without credit"
+        )
 
 
 def export_store(
@@ -79,7 +88,7 @@ def export_store(
         raise InputError(f"{target} must be a new file: it is there. Name another, or remove it")
     target = target if is_file else _free_directory(target)
     columns = estimator_columns(shards, estimator)
-    counted = _counted(columns, estimator)
+    judged = _counted(columns, estimator)
     num_steps = num_without = num_done = 0
     with (
         atomic_path(target) if is_file else atomic_directory(target, may_replace=False) as temporary
@@ -89,7 +98,7 @@ def export_store(
         for path, members in parts.items():
             for table in _write(members, columns, path, is_csv=target.suffix == ".csv"):
                 num_steps += table.num_rows
-                num_without += table[counted].null_count
+                num_without += table[judged].null_count
             num_done += len(members)
             on_progress("export", num_done, len(shards))
     return ExportReport(num_files=len(parts), num_steps=num_steps, num_without_credit=num_without)

@@ -26,12 +26,6 @@ def take_out(store: Store, run_id: str, iteration: int, trajectories: Set[str]) 
     rule, is removed: the groups have changed. The shard is replaced at once, after that. So a kill
     leaves the old rows or the new ones, and the same call again takes out the rest.
 
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: The iteration.
-        trajectories: Their ids.
-
     Raises:
         InputError: A shard has a second name; nothing was changed.
         SchemaError: A shard cannot be read.

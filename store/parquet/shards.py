@@ -24,12 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from graphcredit.store.errors import (
-    DamagedFileError,
-    NewerSchemaError,
-    SchemaError,
-    unreadable,
-)
+from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError, unreadable
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.chunks import column_chunks

@@ -38,11 +38,6 @@ def stamp(store: Store, run_id: str | None = None, iteration: int | None = None)
     """Return a stamp of the files that the views read: it changes if one of them is replaced.
 
     Notes do not count, so that what was computed of the other files stays valid.
-
-    Args:
-        store: The store.
-        run_id: Only this run.
-        iteration: Only this iteration.
     """
     return tuple(sorted(_stats(store, run_id, iteration, _TABLES)))
 

@@ -18,13 +18,7 @@ _KEYS, _STATES = ("trajectory_id", "step_index"), ("state", "next_state")
 
 
 def write_states(shard: Shard, states: pa.Table, rule: str) -> None:
-    """Write the states of a shard, in the order of its rows.
-
-    Args:
-        shard: The shard, with the name of its states.
-        states: `STATES_SCHEMA`.
-        rule: What made them.
-    """
+    """Write the states of a shard, in the order of its rows."""
     path = shard.states_path
     path.parent.mkdir(parents=True, exist_ok=True)
     metadata = {**(states.schema.metadata or {}), STATES_KEY: rule.encode()}

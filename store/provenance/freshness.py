@@ -107,11 +107,6 @@ def credit_freshness(
 
     Footers are read, and the task ids where credit was made of entities.
 
-    Args:
-        store: The store.
-        run_id: Only this run.
-        iteration: Only this iteration.
-
     Raises:
         SchemaError: A credit shard cannot be read.
     """

@@ -133,11 +133,7 @@ def run_trusted_query(
 
 
 def _answer(
-    store: Store,
-    sql: str,
-    parameters: Sequence[object],
-    run_id: str | None,
-    iteration: int | None,
+    store: Store, sql: str, parameters: Sequence[object], run_id: str | None, iteration: int | None
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Return the rows, and warnings about the credit in the store."""
     with connect(store, run_id=run_id, iteration=iteration) as connection:
@@ -171,10 +167,7 @@ def rebuild_catalog(store: Store) -> None:
             f"the views of store.duckdb find files by patterns, which do not support the backslash "
             f"in {root}: use `graphcredit sql` instead"
         )
-    with (
-        atomic_path(store.catalog_path) as temporary,
-        ScratchFolder() as scratch,
-    ):
+    with atomic_path(store.catalog_path) as temporary, ScratchFolder() as scratch:
         # DuckDB creates a database only at a path without a file, so not at `temporary`.
         made = Path(scratch, "store.duckdb")
         with duckdb.connect(str(made)) as connection:

@@ -84,11 +84,7 @@ def run_query(
     _check_limits(max_rows, seconds, memory)
     refuse_foreign_folders(store)
     request = QueryRequest(
-        root=str(store.root.resolve()),
-        sql=sql,
-        max_rows=max_rows,
-        seconds=seconds,
-        memory=memory,
+        root=str(store.root.resolve()), sql=sql, max_rows=max_rows, seconds=seconds, memory=memory
     )
     answer, table = unchanged(store, lambda: _ask(request, keeps_ready=keeps_ready))
     if answer["status"] == "unreadable":

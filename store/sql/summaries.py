@@ -32,12 +32,6 @@ def create_summary_views(
     """Create the views `summary_trajectories` and `summary_advantages`.
 
     They are no views of the store, since they lack the iterations without a current summary.
-
-    Args:
-        connection: From `connect`.
-        store: The store.
-        run_id: The run.
-        iteration: Only this iteration; None for all.
     """
     shards = store.shards(run_id, iteration)
     states = {

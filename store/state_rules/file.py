@@ -86,10 +86,6 @@ def read_state_rules(store: Store) -> StateRules:
 def parse_state_rules(text: str, *, where: str) -> StateRules:
     """Return the rules that a text holds.
 
-    Args:
-        text: TOML.
-        where: What to call it in messages.
-
     Raises:
         OptionError: It is not TOML, or breaks the schema; the message names the line.
     """

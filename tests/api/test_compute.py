@@ -8,6 +8,7 @@ kitchen, seen once, has the episode's part only.
 import random
 from typing import Any
 
+import datasets
 import duckdb
 import pandas as pd
 import polars as pl
@@ -49,6 +50,8 @@ TABLES = {
     "polars.LazyFrame": FRAME.lazy,
     "pandas.DataFrame": pandas_frame,
     "duckdb.DuckDBPyRelation": relation,
+    "datasets.Dataset": lambda: datasets.Dataset(FRAME.to_arrow()),
+    "builtins.list": FRAME.to_dicts,
 }
 
 
@@ -57,8 +60,10 @@ def advantages(credit: Any) -> list[float]:
         credit = credit.collect()
     if isinstance(credit, duckdb.DuckDBPyRelation):
         credit = credit.to_arrow_table()
+    if isinstance(credit, list):
+        credit = pl.DataFrame(credit)
     column = credit["gigpo_advantage"]
-    return column.to_pylist() if isinstance(column, pa.ChunkedArray) else column.to_list()
+    return column.to_pylist() if isinstance(column, pa.ChunkedArray) else list(column)
 
 
 def test_each_kind_is_tested():
@@ -102,7 +107,7 @@ def test_of_a_lazy_frame_only_what_is_needed_is_read():
 
 def test_another_kind_of_table_is_refused():
     with pytest.raises(InputError, match="steps must be a table of one of these kinds: pyarrow"):
-        graphcredit.compute(ROWS, estimators="grpo")
+        graphcredit.compute(tuple(ROWS), estimators="grpo")
 
 
 def test_a_pandas_column_of_two_types_is_named():

@@ -1,6 +1,7 @@
 """`import graphcredit`: what it has, what it costs, and that a path will do for a store."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from importlib.metadata import version
@@ -10,8 +11,9 @@ import pytest
 
 import graphcredit
 from graphcredit import estimators
+from graphcredit.cli.table import load
+from graphcredit.credit import assigning
 from graphcredit.credit.estimators.table import ESTIMATORS
-from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.store.errors import InputError, OptionError
 from tests.worlds import trajectory, worked_example, write_store
 
@@ -26,8 +28,8 @@ def test_every_name_is_there_once_for_the_checker_and_once_for_the_interpreter()
         for alias in node.names
     }
     assert {*imported, "__version__"} == set(graphcredit.__all__)
+    assert set(dir(graphcredit)) == {*graphcredit.__all__, "estimators", "integrations", "plot"}
     assert all(getattr(graphcredit, name) is not None for name in graphcredit.__all__)
-    assert set(graphcredit.__all__) <= set(dir(graphcredit))
     with pytest.raises(AttributeError, match="has no attribute 'credits'"):
         _ = graphcredit.credits
 
@@ -72,24 +74,25 @@ def test_every_estimator_has_its_options_there():
 def test_a_path_will_do_for_a_store(kind: type, tmp_path: Path):
     write_store(tmp_path / "s", worked_example())
     store = kind(tmp_path / "s")
-    ((place, report),) = graphcredit.assign(store, estimators="grpo, graphgpo").items()
+    ((place, report),) = graphcredit.credit(store, estimators="grpo, graphgpo").items()
     assert place == ("r0", 0)
     assert (report.num_trajectories, report.num_steps) == (3, 8)
-    assert graphcredit.assign(store, estimators="graphgpo", only_new=True) == {}
+    assert graphcredit.credit(store, estimators="graphgpo", new=True) == {}
     assert graphcredit.to_networkx(store, task_id="t0").number_of_nodes() == 5
     assert graphcredit.to_igraph(store, task_id="t0").vcount() == 5
     assert graphcredit.audit(store).numbers
     judged = graphcredit.evidence(store)
     assert (judged.num_groups, judged.best) == (1, None)
-    assert repr(judged).startswith("definition")
-    assert "\nas logged --merge segments" in repr(judged)
+    assert repr(judged).startswith("1 group; 1 of them with different outcomes")
+    assert "\nas logged --merge segments" in str(judged)
+    assert "<td" in judged._repr_html_()
     assert graphcredit.export(store, kind(tmp_path / "out")).num_steps == 8
     assert graphcredit.open_store(graphcredit.open_store(store)).root == tmp_path / "s"
 
 
 def test_options_are_objects_or_names(tmp_path: Path):
     write_store(tmp_path / "s", worked_example())
-    graphcredit.assign(
+    graphcredit.credit(
         tmp_path / "s",
         estimators=["grpo", estimators.GraphGpo(distance_discount=0.5)],
         merge=graphcredit.MergeSettings(merge="exact", normalise=("casefold",)),
@@ -113,15 +116,54 @@ def test_options_are_objects_or_names(tmp_path: Path):
 def test_a_choice_that_is_not_right_is_refused(choice: object, message: str, tmp_path: Path):
     write_store(tmp_path / "s", worked_example())
     with pytest.raises(OptionError, match=message):
-        graphcredit.assign(tmp_path / "s", estimators=choice)  # pyright: ignore[reportArgumentType]
+        graphcredit.credit(tmp_path / "s", estimators=choice)  # pyright: ignore[reportArgumentType]
 
 
-def test_the_defaults_of_assign_are_those_of_the_settings():
-    defaults = graphcredit.assign.__kwdefaults__
-    fields = CreditSettings.model_fields
-    for name in ("invalid_action_penalty", "graph_window"):
-        assert defaults[name] == fields[name].default
-    assert defaults["merge"] == graphcredit.MergeSettings().merge
+FUNCTIONS = {
+    "import": (graphcredit.import_log, {"try", "format"}),
+    "credit": (assigning.credit, {"set"}),
+    "evidence": (graphcredit.evidence, set[str]()),
+    "audit": (graphcredit.audit, set[str]()),
+    "export": (graphcredit.export, set[str]()),
+    "sql": (graphcredit.sql, {"format", "output"}),
+    "train": (graphcredit.train, {"setting", "dry-run"}),
+    "why": (graphcredit.why, {"markdown", "picture"}),
+}
+"""Command to its function, and the flags for which Python needs none."""
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_a_function_has_the_options_of_its_command_with_their_defaults(command: str):
+    function, only_flags = FUNCTIONS[command]
+    keywords = inspect.signature(function).parameters
+    for option in load(command).params:
+        if option.param_type_name == "argument" or option.name in ("quiet", "as_json", "help"):
+            continue
+        name = str(option.name).rstrip("_")
+        if name.replace("_", "-") in only_flags and name not in keywords:
+            continue
+        assert name in keywords, (command, name)
+        if option.default not in (None, (), []):
+            assert keywords[name].default == option.default
+        assert f"\n        {name}: " in str(function.__doc__)
+
+
+def test_an_unknown_option_names_the_nearest(tmp_path: Path):
+    with pytest.raises(OptionError, match=r"evidence has no option 'runs'.*Did you mean 'run'\?"):
+        graphcredit.evidence(tmp_path, runs="r")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(OptionError, match=r"import_log has no option 'sate'.*mean 'state'"):
+        graphcredit.import_log("log.jsonl", tmp_path, sate="facts")
+    with pytest.raises(OptionError, match=r"there are grpo.*Did you mean 'reach'"):
+        graphcredit.credit(tmp_path, estimators="reech")
+
+
+def test_a_target_is_what_its_name_says(tmp_path: Path):
+    write_store(tmp_path / "s", worked_example())
+    with pytest.raises(OptionError, match=r"--to turns writes \.jsonl"):
+        graphcredit.export(tmp_path / "s", tmp_path / "turns.jsonl")
+    with pytest.raises(OptionError, match=r"--to parquet writes \.csv"):
+        graphcredit.export(tmp_path / "s", tmp_path / "steps.csv", to="turns")
+    assert list(tmp_path.iterdir()) == [tmp_path / "s"]
 
 
 def test_which_run_is_meant_must_be_said_where_there_are_two(tmp_path: Path):
@@ -129,7 +171,7 @@ def test_which_run_is_meant_must_be_said_where_there_are_two(tmp_path: Path):
     write_store(tmp_path / "s", steps)
     write_store(tmp_path / "s", steps, run_id="r1", iteration=2)
     write_store(tmp_path / "s", steps, run_id="r1", iteration=4)
-    graphcredit.assign(tmp_path / "s", estimators="grpo")
+    graphcredit.credit(tmp_path / "s", estimators="grpo")
     with pytest.raises(InputError, match="run_id must say which run is meant: there are r0, r1"):
         graphcredit.to_networkx(tmp_path / "s", task_id="t0")
     with pytest.raises(

@@ -16,7 +16,7 @@ pytest.importorskip("altair")
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     store = write_store(tmp_path_factory.mktemp("plot") / "s", worked_example())
-    graphcredit.assign(store, estimators="grpo,rloo,graphgpo")
+    graphcredit.credit(store, estimators="grpo,rloo,graphgpo")
     return store
 
 

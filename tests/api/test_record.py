@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import datasets
 import polars as pl
 import pytest
 
@@ -29,6 +30,9 @@ KINDS: dict[str, Any] = {
     "pandas": FRAME.to_pandas,
     "pandas with an index": lambda: FRAME.to_pandas().set_index(["ep"]),
     "arrow": FRAME.to_arrow,
+    "stream": lambda: FRAME.to_arrow().to_reader(),
+    "datasets": lambda: datasets.Dataset(FRAME.to_arrow()),
+    "list": FRAME.to_dicts,
 }
 
 
@@ -48,16 +52,15 @@ def test_a_frame_of_any_kind_becomes_a_store(make: Any, tmp_path: Path):
 
 def test_states_that_are_lists_are_rounded(tmp_path: Path):
     frame = FRAME.with_columns(obs=pl.Series([[0.101, 1.0], [-0.04, 2.0], [0.099, 1.0]]))
-    options = graphcredit.ImportOptions(decimals=1)
-    graphcredit.record(frame, tmp_path / "store", action="move", options=options)
+    graphcredit.record(frame, tmp_path / "store", action="move", decimals=1)
     assert [row[1] for row in steps_of(tmp_path / "store")] == ["[0.1, 1]", "[0, 2]", "[0.1, 1]"]
 
 
 def test_what_is_wrong_is_named_by_row_and_column(tmp_path: Path):
     store = tmp_path / "store"
-    with pytest.raises(InputError, match=r"lacks moves, and has env, ep"):
+    with pytest.raises(InputError, match=r"lacks moves, and has env, ep.*mean 'move'"):
         graphcredit.record(FRAME, store, action="moves")
-    with pytest.raises(OptionError, match=r"record names task, .*: got mode"):
+    with pytest.raises(OptionError, match=r"import_log has no option 'mode'"):
         graphcredit.record(FRAME, store, mode="move")
     with pytest.raises(
         InputError,
@@ -72,3 +75,26 @@ def test_what_is_wrong_is_named_by_row_and_column(tmp_path: Path):
         ("row 1 to row 2", "the reward of row 2 must be a finite number: got inf")
     ]
     assert report.num_trajectories == 1
+
+
+def test_a_table_that_does_not_say_how_its_rollouts_ended_is_refused(tmp_path: Path):
+    silent = FRAME.drop("r")
+    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 traj"):
+        graphcredit.record(silent, tmp_path / "store", action="move")
+    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 traj"):
+        graphcredit.why(silent, columns={"action": "move"})
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_list_of_chats_is_a_log(tmp_path: Path):
+    asked, answered = ({"role": role, "content": "q"} for role in ("user", "assistant"))
+    chats = [{"messages": [asked, answered], "task_id": "t", "reward": i % 2} for i in range(4)]
+    report = graphcredit.import_log(chats, tmp_path / "store", state="window:2")
+    assert (report.num_success, report.num_failed) == (2, 2)
+    assert repr(report) == "4 trajectories imported, 0 were there already"
+    assert "few to say what they share" in repr(graphcredit.why(chats))
+    chats[1]["task_id"] = "<b>"
+    chats.append({"messages": 3, "task_id": "<i>"})
+    html = graphcredit.import_log(chats, tmp_path / "other")._repr_html_()
+    assert "bad rows" in html
+    assert "<i>" not in html

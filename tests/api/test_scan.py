@@ -23,8 +23,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     write_store(root, worked_example()[:4], worked_example()[4:])
     write_store(root, trajectory("v", "A a B", success=True), iteration=12)
     store = write_store(root, worked_example("t1"), run_id="r1")
-    graphcredit.assign(store, estimators="graphgpo,spo3", run_id="r0", iteration=0)
-    graphcredit.assign(store, estimators="grpo", run_id="r1")
+    graphcredit.credit(store, estimators="graphgpo,spo3", run="r0", iteration=0)
+    graphcredit.credit(store, estimators="grpo", run="r1")
     return store
 
 

@@ -49,10 +49,7 @@ def test_a_trajectory_without_credit_can_be_shown(tmp_path: Path):
 
 def test_of_a_large_graph_what_matters_is_shown(tmp_path: Path):
     chain = [word for number in range(60) for word in (f"s{number}", f"a{number}")]
-    steps = [
-        *trajectory("x", "s0 win won", success=True),
-        *trajectory("y", [*chain, "end"]),
-    ]
+    steps = [*trajectory("x", "s0 win won", success=True), *trajectory("y", [*chain, "end"])]
     credited(tmp_path / "s", steps)
     page = graphcredit.show(tmp_path / "s", task_id="t0")
     # Start and goal, and s1, where the failed rollout went instead.

@@ -60,7 +60,7 @@ def test_what_verifiers_writes_is_imported(tmp_path: Path, rollouts: ModuleType)
     assert dict(report.num_files) == {"verifiers": 1}
     assert (report.num_trajectories, report.num_steps, report.num_groups) == (2, 3, 1)
     assert report.num_bad_rows == 0
-    graphcredit.assign(tmp_path / "s", estimators="gigpo")
+    graphcredit.credit(tmp_path / "s", estimators="gigpo")
     rows = graphcredit.scan(tmp_path / "s").sort("trajectory_id", "step_index").collect()
     assert rows["action"].to_list() == [
         'go({"at": "east"})',

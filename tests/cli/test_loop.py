@@ -17,7 +17,6 @@ from graphcredit.collector.collection import CollectReport, collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.stage import assign_credit
-from graphcredit.loop.advice import what_to_do
 from graphcredit.loop.config import (
     CollectTable,
     CreditTable,
@@ -28,7 +27,7 @@ from graphcredit.loop.config import (
 )
 from graphcredit.loop.layout import Loop
 from graphcredit.loop.run import run_loop
-from graphcredit.loop.summary import Summary
+from graphcredit.loop.summary import Summary, what_to_do
 from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import InputError, OptionError
 from tests.cli.loop_worlds import corridor_loop, register_corridors, run, save_talker

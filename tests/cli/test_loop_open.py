@@ -141,9 +141,7 @@ def test_a_held_out_game_is_not_learnt_from_however_it_is_named(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     kind = EnvironmentKind(
-        list_tasks=games.list_tasks,
-        open=ENVIRONMENTS["corridor"].open,
-        world_of=games.world_of,
+        list_tasks=games.list_tasks, open=ENVIRONMENTS["corridor"].open, world_of=games.world_of
     )
     monkeypatch.setitem(ENVIRONMENTS, "told", kind)
     collect = {"env": "told", "games": "custom-r5o5q5b1n1"}

@@ -99,10 +99,7 @@ def _get(port: int, path: str, headers: dict[str, str]) -> http.client.HTTPRespo
 
 @pytest.mark.parametrize(
     ("address", "reason"),
-    [
-        ("127.0.0.1", "Address already in use"),
-        ("203.0.113.7", "Cannot assign requested address"),
-    ],
+    [("127.0.0.1", "Address already in use"), ("203.0.113.7", "Cannot assign requested address")],
 )
 def test_where_it_cannot_listen_it_says_why_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, reason: str

@@ -40,7 +40,7 @@ def test_from_a_log_to_what_lost_and_the_decisions_that_mattered(kept: tuple[Pat
     assert told["distrust"]
     in_python = graphcredit.why(kept[0], most=3)
     assert in_python.sentences == [each["sentence"] for each in told["decisions"]]
-    assert told["findings"][0]["sentence"] in repr(in_python)
+    assert told["findings"][0]["sentence"] in str(in_python)
     evidence = graphcredit.evidence(kept[0]).knowledge["as logged"].evidence()
     assert f"evidence {evidence.value:.2f} ± {2 * evidence.error:.2f}" in shown.out
 
@@ -157,7 +157,7 @@ def test_scores_are_no_failures_and_the_threshold_is_said(tmp_path: Path):
     decisions, distrust = shown.split("What to distrust")
     assert "(earned 0.8): `a`. From the same state, 2 rollouts did so and earned 0.85" in decisions
     assert "failed" not in decisions
-    assert "- 4 returns between 0 and 1 count as failures: --success median" in distrust
+    assert "- 4 returns between 0 and 1 count as failures: returns are compared" in distrust
 
 
 def test_states_that_do_not_tell_have_a_remedy(tmp_path: Path):

@@ -34,6 +34,5 @@ class Maze(Environment):
 
     def _observe(self) -> Observation:
         return Observation(
-            state=self._place,
-            admissible_actions=tuple(sorted(self._ways.get(self._place, {}))),
+            state=self._place, admissible_actions=tuple(sorted(self._ways.get(self._place, {})))
         )

@@ -27,10 +27,7 @@ TASKS = ENVIRONMENTS["search"].list_tasks("2hop", num_tasks=4, seed=0)
 
 
 def _collect(
-    store: Path,
-    tasks: Sequence[Task] = TASKS,
-    on_progress: OnProgress = silent,
-    **options: Any,
+    store: Path, tasks: Sequence[Task] = TASKS, on_progress: OnProgress = silent, **options: Any
 ) -> CollectReport:
     options = {
         "policy": "oracle:0.4",

@@ -107,10 +107,7 @@ def test_another_number_of_steps_or_another_end_is_refused(root: Path):
             ("w3", STEPS, {"success": False}, "success is True there, False here"),
             ("w4", STEPS, {"truncated": True}, "terminated is True there, False here"),
         ):
-            with (
-                _recorder(root, worker) as another,
-                pytest.raises(StepRefusedError, match=found),
-            ):
+            with _recorder(root, worker) as another, pytest.raises(StepRefusedError, match=found):
                 _log(another, steps, **end)
     assert len(_rows(root)) == 2
 

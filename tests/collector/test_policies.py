@@ -21,12 +21,7 @@ from tests.collector.talkers import save_talker
 def _observation(
     *admissible: str, plan: tuple[str, ...] | None = None, state: str = "hall"
 ) -> Observation:
-    return Observation(
-        state=state,
-        text=None,
-        admissible_actions=admissible,
-        oracle_actions=plan,
-    )
+    return Observation(state=state, text=None, admissible_actions=admissible, oracle_actions=plan)
 
 
 def _choices(policy: OraclePolicy | RandomPolicy, observation: Observation, count: int) -> Counter:

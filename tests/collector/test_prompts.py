@@ -98,14 +98,8 @@ def test_the_fingerprint_changes_with_what_the_template_says(tmp_path: Path):
         ('user = "{state}"', "must be told 'answer'"),
         ('answer = "xml"\nuser = ""', "answer must be 'tags' or 'plain': got 'xml'"),
         ('answer = "plain"\nuser = 3', "template.user must be text: got 3"),
-        (
-            'answer = "plain"\nuser = ""\nhistory_length = true',
-            "must be a whole number: got True",
-        ),
-        (
-            'answer = "plain"\nuser = ""\nhistory_length = -1',
-            "must be at least 0: got -1",
-        ),
+        ('answer = "plain"\nuser = ""\nhistory_length = true', "must be a whole number: got True"),
+        ('answer = "plain"\nuser = ""\nhistory_length = -1', "must be at least 0: got -1"),
         ('answer = "plain"\nuser = ""\ncolour = "red"', "no option 'colour'"),
         ('answer = "plain"\nuser = "{state.__class__}"', r"has \{state\.__class__\}"),
         ('answer = "plain"\nuser = "{score}"', r"may have \{actions\}, .* has \{score\}"),

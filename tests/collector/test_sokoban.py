@@ -16,10 +16,10 @@ from graphcredit.collector.environments.sokoban.board import (
 )
 from graphcredit.collector.environments.sokoban.environment import (
     SokobanEnvironment,
+    board_text,
     open_sokoban,
 )
 from graphcredit.collector.environments.sokoban.make_boards import make_board
-from graphcredit.collector.environments.sokoban.notation import board_text
 from graphcredit.collector.policies.base import PolicyView
 from graphcredit.collector.policies.language.prompts import load_template, render
 from graphcredit.collector.policies.scripted import OraclePolicy

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from graphcredit.collector.environments.sokoban.board import distances_to_goal
+from graphcredit.collector.environments.sokoban.environment import board_text
 from graphcredit.collector.environments.sokoban.make_boards import MIN_MOVES, make_board
 from graphcredit.collector.environments.sokoban.names import (
     MAX_POSITIONS,
@@ -15,7 +16,6 @@ from graphcredit.collector.environments.sokoban.names import (
     list_tasks,
     parse_name,
 )
-from graphcredit.collector.environments.sokoban.notation import board_text
 from graphcredit.store.errors import OptionError
 
 GOLDEN_6X6 = """

@@ -67,8 +67,7 @@ def _steps(store: Store) -> dict[str, list[dict[str, Any]]]:
     names = dict.fromkeys(row["trajectory_id"] for row in rows)
     return {
         name: sorted(
-            (row for row in rows if row["trajectory_id"] == name),
-            key=lambda row: row["step_index"],
+            (row for row in rows if row["trajectory_id"] == name), key=lambda row: row["step_index"]
         )
         for name in names
     }

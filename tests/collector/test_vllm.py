@@ -112,9 +112,6 @@ def _load_both(first: str, second: str) -> None:
 
 
 def test_weights_of_another_shape_are_refused(tmp_path: Path):
-    paths = [
-        save_talker(tmp_path / "p-0"),
-        save_talker(tmp_path / "p-1", intermediate_size=64),
-    ]
+    paths = [save_talker(tmp_path / "p-0"), save_talker(tmp_path / "p-1", intermediate_size=64)]
     with pytest.raises(InputError, match=r"must have the same config\.json"):
         _apart(_load_both, *paths)

@@ -214,10 +214,7 @@ def test_the_trainer_recomputes_the_logged_logprobs(
     tmp_path: Path, fake: FakeVllm, models: list[str], workers: int
 ):
     played = play(
-        tmp_path / "store",
-        f"vllm-server:{models[1]}@{fake.url}",
-        temperature=0.7,
-        workers=workers,
+        tmp_path / "store", f"vllm-server:{models[1]}@{fake.url}", temperature=0.7, workers=workers
     )
     assert played.num_trajectories == 6
     assert fake.loaded() == [models[1]]

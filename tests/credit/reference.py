@@ -96,11 +96,7 @@ def episode_part(
         return dict(zip(names, relative([values[n] for n in names], normalize), strict=True))
     repeated = [(n, values[n]) for n in names for _ in group.trajectories[n]]
     return dict(
-        zip(
-            [n for n, _ in repeated],
-            relative([v for _, v in repeated], normalize),
-            strict=True,
-        )
+        zip([n for n, _ in repeated], relative([v for _, v in repeated], normalize), strict=True)
     )
 
 

@@ -267,7 +267,9 @@ def reach_parts(
         for state in leaving
     }
     new = novelty(whole) if is_new and not any(map(whole.ok, whole.trajectories)) else {}
-    hope = 1 / 2 / (len(total) + 1)
+    middle = (math.fsum(total) + 0.5) / (len(total) + 1)
+    spread = (math.fsum(each**2 for each in total) + 0.5) / (len(total) + 1) - middle**2
+    hope = math.sqrt(spread) / 5
     learnt = {
         state: value - variance + hope * new.get(state, 0.0) / (1 + new.get(state, 0.0))
         for state, value in rest.items()
@@ -293,8 +295,6 @@ def reach_parts(
     beyond = {key: after_all[key] - after(key, value) for key in steps}
     weight = weights(group, beyond, variance, share)
     fade = min(1.0, max(hidden(group, corridors), surprise(group, worth))) ** (1 / 5)
-    middle = (math.fsum(total) + 0.5) / (len(total) + 1)
-    spread = (math.fsum(each**2 for each in total) + 0.5) / (len(total) + 1) - middle**2
     returns = group.returns().values()
     is_even = max(returns) - min(returns) <= 1e-12 * group.size()
     least, span = (0.0, 1.0) if is_even else (min(returns), max(returns) - min(returns))

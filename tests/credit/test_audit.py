@@ -540,11 +540,7 @@ def test_a_store_without_credit_gets_what_needs_steps_alone(tmp_path: Path):
     report = audit(write_store(tmp_path / "s", sound_group()))
     assert report.findings == ()
     assert report.skipped == {c.name: c.needs for c in CHECKS if c.needs != "steps"}
-    assert set(report.numbers) == {
-        "group sizes",
-        "returns",
-        "step weight",
-    }
+    assert set(report.numbers) == {"group sizes", "returns", "step weight"}
 
 
 def test_the_numbers_of_the_sound_store(tmp_path: Path):
@@ -718,12 +714,7 @@ def test_credit_of_a_program_that_writes_advantages_only_is_audited(tmp_path: Pa
     assert (report.findings[0].number, report.findings[0].total) == (1, 1)
 
 
-OURS = {
-    "stale_credit",
-    "outdated_credit",
-    "unbalanced_advantages",
-    "uneven_episode_advantages",
-}
+OURS = {"stale_credit", "outdated_credit", "unbalanced_advantages", "uneven_episode_advantages"}
 
 
 @settings(max_examples=examples(25), deadline=None)

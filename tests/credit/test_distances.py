@@ -7,9 +7,11 @@ from pathlib import Path
 import igraph
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphcredit.credit.graph import distances
 from graphcredit.credit.graph.distances import DistanceFinder
 from tests.worlds import step_table, worked_example
 
@@ -27,9 +29,10 @@ def _by_igraph(edges: list[tuple[int, int, float]], goals: list[tuple[int, float
 @given(
     edges=st.lists(st.tuples(NODES, NODES, WEIGHTS), max_size=30),
     goals=st.lists(st.tuples(NODES, WEIGHTS), max_size=4),
+    rounds=st.sampled_from([0, 1, 1000]),
 )
 def test_distances_are_those_of_igraph(
-    edges: list[tuple[int, int, float]], goals: list[tuple[int, float]]
+    edges: list[tuple[int, int, float]], goals: list[tuple[int, float]], rounds: int
 ):
     source, target = (np.array([edge[n] for edge in edges], np.int64) for n in (0, 1))
     find = DistanceFinder(
@@ -39,7 +42,9 @@ def test_distances_are_those_of_igraph(
         np.array([goal for goal, _ in goals], np.int64),
         np.array([cost for _, cost in goals], np.float64),
     )
-    found = find(np.array([weight for *_, weight in edges], np.float64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distances, "_ROUNDS", rounds)
+        found = find(np.array([weight for *_, weight in edges], np.float64))
     assert found.tolist() == _by_igraph(edges, goals)
 
 

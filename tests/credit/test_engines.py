@@ -19,12 +19,7 @@ import pytest
 from graphcredit.credit.estimators.table import ESTIMATORS, configure
 from graphcredit.credit.inputs.run_history.counts import NAME_SCHEMA, RunHistory
 from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
-from graphcredit.credit.iteration.engines.local import (
-    LOCAL,
-    BatchEngine,
-    LocalEngine,
-    open_engine,
-)
+from graphcredit.credit.iteration.engines.local import LOCAL, BatchEngine, LocalEngine, open_engine
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.embedding.cache import CachedEmbedder
 from graphcredit.credit.merging.exact import ExactMerge
@@ -248,9 +243,7 @@ def test_a_batch_that_kills_every_worker_ends_the_run_and_changes_nothing(
         deadly = _Deadly(tmp_path / f"deaths-{name}", deaths=100)
         with pytest.raises(EngineError, match="one of the 4 workers"):
             assign_credit(
-                store,
-                GRPO.changed(invalid_action_penalty=1.0),
-                engine=_merging(engine, deadly),
+                store, GRPO.changed(invalid_action_penalty=1.0), engine=_merging(engine, deadly)
             )
         assert 4 <= len(list(deadly.folder.iterdir())) <= 8
         assert _written(store) == before

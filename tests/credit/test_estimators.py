@@ -40,11 +40,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"worth": "returns"},
         {"worth": "returns", "distance_discount": 0.8, "normalize": "none"},
     ],
-    "spo3": [
-        {},
-        {"normalize": "none", "alpha": 3.0},
-        {"xi": 1, "zeta": 0.5, "omega_k": 1.0},
-    ],
+    "spo3": [{}, {"normalize": "none", "alpha": 3.0}, {"xi": 1, "zeta": 0.5, "omega_k": 1.0}],
     "hgpo": [{}, {"normalize": "none"}, {"gamma": 0.5, "history": 0}, {"length_alpha": 2.0}],
     "sapo": [
         {},

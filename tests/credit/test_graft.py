@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphcredit.credit.estimators.graft import Graft
-from graphcredit.credit.graph.ahead import means_of_walks
-from graphcredit.credit.graph.goal_chance import goal_chance
+from graphcredit.credit.estimators.graft import Graft, goal_chance, means_of_walks
 from graphcredit.credit.iteration.assemble import assemble
 from tests.worlds import step_table, trajectory, worked_example
 

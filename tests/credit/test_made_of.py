@@ -126,9 +126,7 @@ def test_credit_depends_on_all_that_its_row_names(row: Estimator, matter: str):
 
 
 @pytest.mark.parametrize(
-    "row",
-    [row for row in ESTIMATORS if row.by_wins(row.options())],
-    ids=lambda row: row.name,
+    "row", [row for row in ESTIMATORS if row.by_wins(row.options())], ids=lambda row: row.name
 )
 @settings(max_examples=examples(10), deadline=None)
 @given(log=logs(), seed=st.integers(0, 999))

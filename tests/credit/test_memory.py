@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit import assign, compute
 from graphcredit.credit.estimators import table as table_module
 from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.table import ESTIMATORS, Estimator, configure
 from graphcredit.credit.inputs.table import ANALOGIES, Input
+from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.iteration.settings import CreditSettings
+from graphcredit.credit.stage import assign_credit as assign
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.store.errors import CreditWarning, InputError, OptionError, SchemaError
 from graphcredit.store.parquet.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, ErGraph
@@ -26,10 +27,7 @@ ALL = [row.name for row in ESTIMATORS if row.name != "sapo"]
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a null": ({"reward": None}, "a value is null"),
-    "an infinite reward": (
-        {"reward": float("inf")},
-        "a reward or cost is out of its range",
-    ),
+    "an infinite reward": ({"reward": float("inf")}, "a reward or cost is out of its range"),
     "a step twice": ({"step_index": 1}, "a step_index is there twice"),
     "a step that is missing": ({"step_index": 9}, "step_index is not 0 … T-1"),
     "a trailing space": ({"next_state": "B "}, "a next_state is not the following state"),
@@ -172,12 +170,7 @@ class _Made:
 
 def _made(monkeypatch: pytest.MonkeyPatch, *reads: str, inputs: tuple[Input, ...] = ()) -> None:
     row = Estimator(
-        name="made",
-        options=_Made,
-        writes=("advantage",),
-        reads=reads,
-        inputs=inputs,
-        paper="none",
+        name="made", options=_Made, writes=("advantage",), reads=reads, inputs=inputs, paper="none"
     )
     monkeypatch.setattr(table_module, "ESTIMATORS", (*ESTIMATORS, row))
 

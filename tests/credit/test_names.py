@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.credit import compute
 from graphcredit.credit.estimators.table import configure
+from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
@@ -150,9 +150,7 @@ def test_iterations_one_by_one_and_at_once_give_the_same(
         assert store.history_path("r0").read_bytes() == whole.history_path("r0").read_bytes()
 
 
-def test_an_iteration_credited_again_changes_nothing(
-    at_once: tuple[Store, list[Rows]],
-):
+def test_an_iteration_credited_again_changes_nothing(at_once: tuple[Store, list[Rows]]):
     store, _ = at_once
     history, advantages = store.history_path("r0").read_bytes(), _advantages(store)
     _credit(store, MERGE, 1)
@@ -160,9 +158,7 @@ def test_an_iteration_credited_again_changes_nothing(
     assert _advantages(store) == advantages
 
 
-def test_a_table_in_memory_gives_what_the_store_does(
-    at_once: tuple[Store, list[Rows]],
-):
+def test_a_table_in_memory_gives_what_the_store_does(at_once: tuple[Store, list[Rows]]):
     store, iterations = at_once
     parts = [
         step_table(rows).append_column("iteration", pa.array([number] * len(rows)))

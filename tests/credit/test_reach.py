@@ -9,14 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from graphcredit.credit import compute
 from graphcredit.credit.estimators import outlook
+from graphcredit.credit.estimators.earnings import Earnings
 from graphcredit.credit.estimators.hidden_state import hidden_share
+from graphcredit.credit.estimators.outlook import Places
 from graphcredit.credit.estimators.reach import Reach
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.inputs.analogies.action_lists import MEANING, Worth
 from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import Assembly, assemble
+from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
@@ -143,6 +145,18 @@ def test_where_all_lost_only_the_new_is_credited():
     assert set(parts(plays(("A a B a C", 0), ("A a B a C", 0)))["value"]) == {0.0}
 
 
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_the_new_is_worth_a_fifth_at_most_in_groups_of_any_size(size: int):
+    rooms = [
+        word for n in range(20) for word in ("b", " ".join(f"{n}{x}" for x in "abcdefghijklmnop"))
+    ]
+    rows = trajectory("t0", [*["hall", "a"] * 30, "hall", *rooms])
+    others = [row for n in range(1, size) for row in trajectory(f"t{n}", "hall a " * 30 + "hall")]
+    credit = np.array(parts(rows + others)["advantage"])
+    assert credit.argmax() == 30
+    assert 0.1 < np.abs(credit).max() <= 1 / 5
+
+
 SCORES = (1, 0, 0, 1, 0, 0, 0, 1)
 
 
@@ -208,6 +222,16 @@ def test_groups_that_are_swept_are_solved(rows: list[Row]):
         swept = parts(rows)
     for name, values in solved.items():
         assert swept[name] == pytest.approx(values, rel=1e-6, abs=1e-8), name
+
+
+def test_sweeps_end_where_a_value_is_no_number():
+    batch = assembled(plays(*FORK)).batch
+    earned = Earnings.of(batch)
+    places = Places.of(batch, earned, doubt=float("nan"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outlook, "_DIRECT", 0)
+        (value,) = places.values(batch, earned, np.zeros(batch.num_nodes))
+    assert np.isnan(value).any()
 
 
 def test_a_very_long_corridor_is_passed_over():

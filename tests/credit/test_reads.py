@@ -53,11 +53,7 @@ def _credit(store: Store, estimator: str, merge: MergeSettings) -> None:
     ],
 )
 def test_the_steps_of_an_iteration_are_read_once_for_each_purpose(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    estimator: str,
-    merge: str,
-    expected: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, estimator: str, merge: str, expected: int
 ):
     reads: Counter[int] = Counter()
     read_batch = batches.read_batch

@@ -21,12 +21,7 @@ from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.credit.steps.codes import encode
 from graphcredit.store import Store, open_store
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.errors import (
-    InputError,
-    NothingToCreditError,
-    OptionError,
-    SchemaError,
-)
+from graphcredit.store.errors import InputError, NothingToCreditError, OptionError, SchemaError
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.layout import Shard
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_COLUMNS
@@ -195,10 +190,7 @@ def test_an_iteration_without_a_complete_trajectory_is_credited_among_others(
 
 @pytest.mark.parametrize(
     ("setting", "column"),
-    [
-        ("graphgpo.success_reward=1e42", "graphgpo"),
-        ("graphgpo.step_weight=1e300", "graphgpo"),
-    ],
+    [("graphgpo.success_reward=1e42", "graphgpo"), ("graphgpo.step_weight=1e300", "graphgpo")],
 )
 def test_credit_that_overflows_is_refused_by_estimator(tmp_path: Path, setting: str, column: str):
     store = write_store(tmp_path / "s", worked_example())

@@ -5,11 +5,7 @@ from typing import Any
 from tests.worlds import trajectory
 
 KITCHEN, CARROT, HALL = "a kitchen", "a kitchen carrot", "the hall"
-POSSIBLE = {
-    KITCHEN: ["east", "take", "look"],
-    CARROT: ["east", "drop", "look"],
-    HALL: ["win"],
-}
+POSSIBLE = {KITCHEN: ["east", "take", "look"], CARROT: ["east", "drop", "look"], HALL: ["win"]}
 EVERYTHING = sorted({action for actions in POSSIBLE.values() for action in actions})
 
 

@@ -4,13 +4,7 @@ import polars as pl
 import pytest
 
 from experiments.credit_truth.judge import Unit
-from experiments.credit_truth.noise.judge import (
-    NONE,
-    NoisyUnit,
-    judge_noisy,
-    noisy,
-    noisy_made_by,
-)
+from experiments.credit_truth.noise.judge import NONE, NoisyUnit, judge_noisy, noisy, noisy_made_by
 from experiments.credit_truth.noise.report import tables
 
 UNIT = Unit(world="lift", policy="quarter", seed=0, num_groups=16, estimators=())

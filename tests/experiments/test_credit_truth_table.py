@@ -52,9 +52,7 @@ def test_no_credit_is_below_its_floor(rows: pl.DataFrame):
     assert judged_best < found["true Q - V", 1]["fraction"].value
 
 
-def test_every_estimator_without_entities_is_judged_and_readers_with_every_list(
-    rows: pl.DataFrame,
-):
+def test_every_estimator_without_entities_is_judged_and_readers_with_every_list(rows: pl.DataFrame):
     names = {row.name for row in ESTIMATORS} - {"sapo"}
     assert set(rows["credit"]) == names | REFERENCES | set(TUNED)
     assert reads_lists("reach")
@@ -114,13 +112,7 @@ def test_groups_count_alike_whatever_their_policy_within_a_number_of_wins():
 
 
 def _row(world: str, policy: str, credit: str, fraction: float) -> dict[str, object]:
-    return {
-        "world": world,
-        "policy": policy,
-        "credit": credit,
-        "lists": "",
-        "fraction": fraction,
-    }
+    return {"world": world, "policy": policy, "credit": credit, "lists": "", "fraction": fraction}
 
 
 def test_means_are_over_policies_then_worlds():

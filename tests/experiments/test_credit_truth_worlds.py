@@ -111,12 +111,7 @@ def test_every_state_is_reached_with_some_probability(name: str):
 
 @pytest.mark.parametrize(
     ("name", "kinds"),
-    [
-        ("lake", POLICIES),
-        ("quiz", POLICIES),
-        ("setup", LONG_POLICIES),
-        ("bugs", MIXED_POLICIES),
-    ],
+    [("lake", POLICIES), ("quiz", POLICIES), ("setup", LONG_POLICIES), ("bugs", MIXED_POLICIES)],
 )
 def test_a_policy_wins_as_often_as_its_kind_says(name: str, kinds: Mapping[str, float]):
     world = world_named(name)

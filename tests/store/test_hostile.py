@@ -15,10 +15,7 @@ from graphcredit.store.tree import walk_tree
 from tests.cli.in_process import run as graphcredit
 from tests.store.whole_store import whole_store
 
-ENDLESS = {
-    "pipe": os.mkfifo,
-    "device": lambda path: path.symlink_to("/dev/zero"),
-}
+ENDLESS = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero")}
 
 
 @pytest.fixture

@@ -25,11 +25,7 @@ TWICE: dict[str, tuple[str, str, str]] = {
     "a name for the newest run": ("steps/latest", RUN, "link"),
     "a run": ("steps/run_id=r1", RUN, "one_name"),
     "an iteration": (f"{RUN}/iteration=000001", ITERATION, "one_name"),
-    "an iteration of another run": (
-        "steps/run_id=r1/iteration=000000",
-        ITERATION,
-        "one_name",
-    ),
+    "an iteration of another run": ("steps/run_id=r1/iteration=000000", ITERATION, "one_name"),
     "a shard": (f"{ITERATION}/w9-000000.parquet", STEPS, "one_name"),
     "the store in itself": (f"{ITERATION}/loop", ".", "link"),
     "the store as a run": ("steps/run_id=r1", ".", "one_name"),

@@ -146,10 +146,7 @@ def test_entities_of_other_tasks_do_not_matter_and_those_of_its_own_do(tmp_path:
     assert _stale(store) == []
     (store.root / "er_graph" / "entities.parquet").unlink()
     (state,) = credit_freshness(store)
-    assert (state.state, state.reason) == (
-        "stale",
-        "it was made of other entities than there are",
-    )
+    assert (state.state, state.reason) == ("stale", "it was made of other entities than there are")
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,7 @@ from graphcredit.store import create_store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.state_rules.file import parse_state_rules, read_state_rules
-from graphcredit.store.state_rules.pattern import (
-    compile_path,
-    compile_pattern,
-    compile_words,
-)
+from graphcredit.store.state_rules.pattern import compile_path, compile_pattern, compile_words
 
 
 @pytest.mark.parametrize(

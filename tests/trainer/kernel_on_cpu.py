@@ -79,10 +79,7 @@ def _backward(
         of_share = slope @ run.value.mT
         of_score = factor * run.share * (of_share - (of_share * run.share).sum(-1, keepdim=True))
         found[0][run.rows] += (of_score @ run.key).transpose(0, 1)
-        for into, part in (
-            (found[1], of_score.mT @ run.query),
-            (found[2], run.share.mT @ slope),
-        ):
+        for into, part in ((found[1], of_score.mT @ run.query), (found[2], run.share.mT @ slope)):
             into[run.keys] += part.unflatten(0, (key.shape[1], -1)).sum(1).transpose(0, 1)
     of_query, of_key, of_value = (each.to(query.dtype) for each in found)
     return of_query, of_key, of_value

@@ -87,13 +87,7 @@ def sft(batch: Batch, frozen: Batch, *, weight: str = "advantage") -> list[float
     return [-each * token.logprob for each, token in zip(weights, batch, strict=True)]
 
 
-OBJECTIVES = {
-    "ppo": ppo,
-    "gspo": gspo,
-    "cispo": cispo,
-    "reinforce": reinforce,
-    "sft": sft,
-}
+OBJECTIVES = {"ppo": ppo, "gspo": gspo, "cispo": cispo, "reinforce": reinforce, "sft": sft}
 
 
 def importance_weights(batch: Batch, mode: str, low: float, high: float) -> list[float]:

@@ -76,12 +76,7 @@ def test_values_and_gradients_are_those_of_the_definition(num_kv_heads: int, win
 def test_what_packing_cannot_give_is_refused(asked: dict[str, object], named: str):
     with pytest.raises(InputError, match=named):
         packed_attention(
-            nn.Identity(),
-            *[_heads(4)] * 3,
-            None,
-            cu_seq_lens_q=BOUNDS,
-            max_length_q=12,
-            **asked,
+            nn.Identity(), *[_heads(4)] * 3, None, cu_seq_lens_q=BOUNDS, max_length_q=12, **asked
         )
 
 

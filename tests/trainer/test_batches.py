@@ -34,14 +34,7 @@ def _index(store: Store) -> StepIndex:
 
 
 def _plan(index: StepIndex) -> TrainingPlan:
-    return make_plan(
-        index,
-        seed=0,
-        epochs=1,
-        batch_size=16,
-        max_tokens=40,
-        aggregation="seq-mean",
-    )
+    return make_plan(index, seed=0, epochs=1, batch_size=16, max_tokens=40, aggregation="seq-mean")
 
 
 def _micro(*steps: int, weight: Sequence[float] = ()) -> MicroBatch:
@@ -232,14 +225,7 @@ def test_equal_steps_go_through_the_model_once_and_keep_their_own_credit(tmp_pat
 
 def test_equal_steps_are_packed_together_and_count_once(tmp_path: Path):
     index = _index(token_store(tmp_path / "s", _twins() * 2))
-    plan = make_plan(
-        index,
-        seed=0,
-        epochs=1,
-        batch_size=16,
-        max_tokens=4,
-        aggregation="token-mean",
-    )
+    plan = make_plan(index, seed=0, epochs=1, batch_size=16, max_tokens=4, aggregation="token-mean")
     (rank,) = plan.micro_batches(0, 1)
     assert sorted(micro.steps.tolist() for micro in rank) == [[0, 1, 4, 5], [2, 3]]
     statistics = plan.statistics(0, 1)

@@ -106,11 +106,7 @@ def test_a_weight_scales_the_policy_gradient_and_nothing_else():
     """ρ = 4 cut to 2: policy part -2 · A, A = 3; d = 1, so k2 adds 0.5 · -d, unweighted."""
     tokens = tensors([sampled(4.0, advantage=3.0, reference=0.0)])
     loss = loss_of(
-        tokens,
-        Reinforce(),
-        correction="token-truncate",
-        kl_coefficient=0.5,
-        kl_estimator="k2",
+        tokens, Reinforce(), correction="token-truncate", kl_coefficient=0.5, kl_estimator="k2"
     )
     assert gradient_of(tokens, loss) == pytest.approx([-2 * 3.0 - 0.5])
     assert tokens.behaviour.grad is None

@@ -51,10 +51,9 @@ def test_on_average_an_estimate_and_its_gradient_are_those_that_the_table_says(
         assert estimate.item() == pytest.approx(kl(policy, reference).item(), abs=1e-12)
     estimated = slope(estimate, leaf)
     leaf, policy, reference = policy_and_reference(logits, others)
-    expected = {
-        "k1": 0 * leaf.sum(),
-        "k3": kl(reference, policy),
-    }.get(estimator, kl(policy, reference))
+    expected = {"k1": 0 * leaf.sum(), "k3": kl(reference, policy)}.get(
+        estimator, kl(policy, reference)
+    )
     assert estimated == pytest.approx(slope(expected, leaf), abs=1e-12)
 
 

@@ -107,10 +107,7 @@ def test_tokens_that_would_cross_the_beginning_of_an_answer_are_those_of_its_par
 def test_calls_and_tools_reach_the_template(tmp_path: Path):
     """The chat that an import writes stands for the messages; Anthropic defines the tool."""
     calls = [{"type": "function", "function": {"name": "look", "arguments": {"at": 1}}}]
-    chats = [
-        [HALL, said("assistant", "", tool_calls=calls)],
-        [said("tool", "a door"), EAST],
-    ]
+    chats = [[HALL, said("assistant", "", tool_calls=calls)], [said("tool", "a door"), EAST]]
     extras = [{"message": {"parts": []}, "chat": chat} for chat in chats]
     extras[0]["log"] = {"tools": [{"name": "look", "input_schema": {"type": "object"}}]}
     rows = (row(n, {}, extra=json.dumps(extra)) for n, extra in enumerate(extras))

@@ -130,11 +130,7 @@ def test_a_dual_clip_within_the_clip_is_refused(limit: float):
 
 def test_gspo_has_one_ratio_per_response_and_the_gradient_of_its_logarithm():
     """One response with ratios 2 and 1/8: s = 1/2; A = 3, no clip: s A for each token."""
-    batch = [
-        at(2.0, advantage=3.0),
-        at(1 / 8, advantage=3.0),
-        at(4.0, advantage=-1.0, segment=1),
-    ]
+    batch = [at(2.0, advantage=3.0), at(1 / 8, advantage=3.0), at(4.0, advantage=-1.0, segment=1)]
     tokens = tensors(batch)
     objective = Gspo(clip_low=0.9, clip_high=9.0)
     assert losses(objective, *batch) == pytest.approx([-1.5, -1.5, 4.0])

@@ -69,8 +69,7 @@ def test_the_steps_and_the_plan_by_hand_and_nothing_is_written(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"objective": "cispo"}, {"kl_coefficient": 0.0, "correction": "bypass"}],
+    "options", [{"objective": "cispo"}, {"kl_coefficient": 0.0, "correction": "bypass"}]
 )
 def test_what_it_says_of_passes_is_what_a_training_does(tmp_path: Path, options: dict[str, Any]):
     token_store(tmp_path / "s", random_episodes(0, 4))

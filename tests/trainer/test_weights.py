@@ -91,12 +91,7 @@ def test_over_an_epoch_of_any_batches_each_owner_has_the_same_weight(
     responses, trajectory, group = (list(column) for column in zip(*steps, strict=True))
     index = index_of(responses, trajectory=trajectory, group=group)
     plan = make_plan(
-        index,
-        seed=0,
-        epochs=epochs,
-        batch_size=batch_size,
-        max_tokens=51,
-        aggregation=aggregation,
+        index, seed=0, epochs=epochs, batch_size=batch_size, max_tokens=51, aggregation=aggregation
     )
     num_updates = len(plan.updates) // epochs
     for epoch in range(epochs):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphcredit.store.log_text import visible
 from graphcredit.viewer.graph.state_names import TITLE, TOLD, action_words, state_names
-from graphcredit.viewer.widgets.text import visible
 from tests.viewer.graphs import graph_of
 
 
@@ -74,15 +74,9 @@ def test_a_result_is_told_by_the_tool_that_gave_it_and_what_it_gave():
 
 def test_facts_and_pictures_are_told_by_what_led_there_most_often():
     facts = ["at: agent - loc 1\nholds: agent1 - cup 2", "at: agent - loc 2\nholdsany: no"]
-    assert _named(facts, {"0 1": "go to shelf 2"}) == [
-        "start · with cup 2",
-        "after go to shelf 2",
-    ]
+    assert _named(facts, {"0 1": "go to shelf 2"}) == ["start · with cup 2", "after go to shelf 2"]
     boards = ["# #\n_ P", "# #\nP _"]
-    assert _named(boards, {"0 1": "left", "1 0": "right"}, "0 1 0 1 2") == [
-        "start",
-        "after left",
-    ]
+    assert _named(boards, {"0 1": "left", "1 0": "right"}, "0 1 0 1 2") == ["start", "after left"]
 
 
 def test_states_of_one_tool_are_told_apart_by_file_lines_exit_code_and_result():

@@ -11,11 +11,7 @@ from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.estimators import column, estimators
-from graphcredit.viewer.queries.iterations import (
-    action_entropies,
-    iteration_facts,
-    training_facts,
-)
+from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts, training_facts
 from graphcredit.viewer.queries.tasks import task_facts
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, write_store

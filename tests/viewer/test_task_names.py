@@ -23,10 +23,7 @@ SAID = {
 SEEN = {
     "chat": [
         {"role": "system", "content": "Task: obey."},
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "ISSUE:\nIt crashes\nat once."}],
-        },
+        {"role": "user", "content": [{"type": "text", "text": "ISSUE:\nIt crashes\nat once."}]},
     ],
     "odd": ["x", {"role": "user", "content": 7}],
 }

@@ -12,12 +12,7 @@ from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.facts import SHOWN, own_steps, with_shown
-from graphcredit.viewer.graph.shading import (
-    OwnStep,
-    Shading,
-    TrueDistances,
-    true_distances,
-)
+from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, true_distances
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph, read_task_graph
 from graphcredit.viewer.queries.compare import truth_agreement
 from graphcredit.viewer.queries.graphs import task_steps
@@ -121,9 +116,7 @@ def test_a_state_whose_text_hides_something_has_several_true_distances(store: St
     assert truth.words(0) == "true 2 to 5"
     assert truth.words(1) == ""
     unknown = steps.set_column(
-        steps.column_names.index("oracle_distance"),
-        "oracle_distance",
-        [[None] * len(steps)],
+        steps.column_names.index("oracle_distance"), "oracle_distance", [[None] * len(steps)]
     ).drop_columns(["next_oracle_distance"])
     unknown = unknown.append_column("next_oracle_distance", [[None] * len(steps)])
     assert true_distances(unknown.cast(steps.select(unknown.column_names).schema)) is None
@@ -168,13 +161,7 @@ def test_a_transition_taken_twice_shows_both_numbers_and_the_mean():
     several = [OwnStep(index=3, action="go", value=-0.5), OwnStep(index=7, action="run", value=0.1)]
     shading = Shading(advantage="a", own={(0, 1): several})
     edge = Edge(
-        source=0,
-        target=1,
-        actions=("go",),
-        visits=9,
-        cost=1.0,
-        advantage=3.0,
-        is_pruned=False,
+        source=0, target=1, actions=("go",), visits=9, cost=1.0, advantage=3.0, is_pruned=False
     )
     assert shading.drawn_value(edge) == pytest.approx(-0.2)
     assert shading.value(edge) == 3.0

@@ -43,11 +43,7 @@ class BatchReader:
     """
 
     def __init__(
-        self,
-        index: StepIndex,
-        *,
-        images: Images | None = None,
-        cache_bytes: int = CACHE_BYTES,
+        self, index: StepIndex, *, images: Images | None = None, cache_bytes: int = CACHE_BYTES
     ) -> None:
         """Open nothing yet.
 

@@ -74,9 +74,7 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
             f"{column} of {path}, row {row}. Run `graphcredit credit` again"
         )
     return CreditRows(
-        path=path,
-        keys=table.select([key.name for key in CREDIT_KEY_COLUMNS]),
-        advantage=values,
+        path=path, keys=table.select([key.name for key in CREDIT_KEY_COLUMNS]), advantage=values
     )
 
 

@@ -53,11 +53,7 @@ class PrefixOrder:
         rank = self.rank[steps[order]]
         gaps = rank[:-1] + 1
         inner = np.minimum.reduceat(self.shared[: rank[-1] + 1], gaps) if len(gaps) else gaps
-        return Runs(
-            order=order,
-            length=self.length[steps[order]],
-            shared=np.append(0, inner),
-        )
+        return Runs(order=order, length=self.length[steps[order]], shared=np.append(0, inner))
 
 
 def equal_order(index: StepIndex) -> PrefixOrder:

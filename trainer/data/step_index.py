@@ -144,11 +144,7 @@ class IndexReport:
 
 
 def read_index(
-    parts: Sequence[Part],
-    *,
-    column: str | None,
-    filters: Filters,
-    source: TokenSource = LOGGED,
+    parts: Sequence[Part], *, column: str | None, filters: Filters, source: TokenSource = LOGGED
 ) -> tuple[StepIndex, IndexReport]:
     """Find the steps to train on. It reads only the columns it needs, row group by row group.
 

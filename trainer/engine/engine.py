@@ -19,7 +19,7 @@ from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
-from graphcredit.trainer.model.dropout import dropping
+from graphcredit.trainer.model.adapters import dropping
 from graphcredit.trainer.model.export import distinct, save_model
 from graphcredit.trainer.model.layers import model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
@@ -52,13 +52,7 @@ class StoredState(Protocol):
 class TrainingEngine(Process):
     """A model and its optimizer on one device, or this process' shard of both."""
 
-    def __init__(
-        self,
-        name: str,
-        scorer: Scorer,
-        options: OptimizerOptions,
-        device: torch.device,
-    ):
+    def __init__(self, name: str, scorer: Scorer, options: OptimizerOptions, device: torch.device):
         """Make an engine of a model that is on its device."""
         super().__init__(device)
         self._source = find_model(name)

@@ -216,11 +216,9 @@ def learning_rate(options: OptimizerOptions, update: int, num_updates: int) -> f
     if update < options.warmup:
         return options.learning_rate * (update + 1) / options.warmup
     done = (update - options.warmup) / max(num_updates - options.warmup, 1)
-    factor = {
-        "constant": 1.0,
-        "linear": 1 - done,
-        "cosine": (1 + math.cos(math.pi * done)) / 2,
-    }[options.schedule]
+    factor = {"constant": 1.0, "linear": 1 - done, "cosine": (1 + math.cos(math.pi * done)) / 2}[
+        options.schedule
+    ]
     least = options.min_learning_rate
     return least + (options.learning_rate - least) * factor
 

@@ -39,10 +39,7 @@ class ObjectiveRow:
 
 OBJECTIVES: tuple[ObjectiveRow, ...] = (
     ObjectiveRow(
-        name="ppo",
-        options=Ppo,
-        uses_old=True,
-        paper="GiGPO, Eq. 9; arXiv 1707.06347, 1912.09729",
+        name="ppo", options=Ppo, uses_old=True, paper="GiGPO, Eq. 9; arXiv 1707.06347, 1912.09729"
     ),
     ObjectiveRow(name="gspo", options=Gspo, uses_old=True, paper="arXiv 2507.18071, Eq. 5-7, 13"),
     ObjectiveRow(name="cispo", options=Cispo, uses_old=True, paper="arXiv 2506.13585, Eq. 4-5"),

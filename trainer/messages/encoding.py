@@ -12,11 +12,6 @@ def encode_parts(tokenizer: Any, texts: Sequence[str], name: str) -> list[list[i
     Each is tokenised alone, as the sampler had the prompt before it sampled the answer. That must
     be a tokenisation of the whole, too.
 
-    Args:
-        tokenizer: A fast one.
-        texts: Prompts and answers in turn.
-        name: The tokenizer's, for messages of errors.
-
     Raises:
         InputError: It is not: the tokenizer adds something to a text that it begins with.
     """

@@ -11,11 +11,7 @@ from typing import Any, NamedTuple
 from transformers.models.auto.tokenization_auto import AutoTokenizer
 
 from graphcredit.store.chat import Chat
-from graphcredit.store.confined.templates import (
-    TemplateRefusedError,
-    render_chat,
-    start_renderer,
-)
+from graphcredit.store.confined.templates import TemplateRefusedError, render_chat, start_renderer
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import UnusableError
 from graphcredit.trainer.messages.encoding import encode_parts

@@ -1,4 +1,4 @@
-"""LoRA adapters on a transformers model, whether its weights are there or not."""
+"""LoRA adapters on a transformers model, whether its weights are there or not; their dropout."""
 
 import random
 import warnings
@@ -10,6 +10,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from peft.tuners.lora import ParamWrapper
 from peft.tuners.tuners_utils import BaseTunerLayer
+from torch import nn
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.options import ModelOptions
@@ -60,3 +61,31 @@ def quiet_peft() -> Generator[None]:
         warnings.filterwarnings("ignore", r"The following \w+_pattern keys", RuntimeWarning)
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
+
+
+@contextmanager
+def dropping(model: nn.Module, seed: int) -> Generator[None]:
+    """Drop inputs of adapters within this context; does nothing without a dropout.
+
+    Args:
+        model: With its adapters.
+        seed: Of the random numbers: a training that is resumed draws those it would have drawn.
+    """
+    layers = [
+        part
+        for name, module in model.named_modules()
+        if name.endswith("lora_dropout")
+        for part in module.children()
+        if isinstance(part, nn.Dropout)
+    ]
+    if not layers:
+        yield
+        return
+    torch.manual_seed(seed)
+    try:
+        for layer in layers:
+            layer.train()
+        yield
+    finally:
+        for layer in layers:
+            layer.eval()

@@ -106,10 +106,7 @@ class Scorer(nn.Module):
 
 
 def scorer_arguments(
-    batch: PackedBatch,
-    put: Callable[[NDArray[Any]], Tensor],
-    *,
-    want_entropy: bool,
+    batch: PackedBatch, put: Callable[[NDArray[Any]], Tensor], *, want_entropy: bool
 ) -> tuple[Any, ...]:
     """Return the arguments of `Scorer.forward` for a micro-batch."""
     keys, bounds = batch.keys, put(batch.cu_seqlens)

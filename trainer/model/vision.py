@@ -37,7 +37,6 @@ class ImageReader:
     """Reads images as the processor of a model does, and places them among tokens."""
 
     def __init__(self, directory: Path, config: Any) -> None:
-        """Load nothing yet."""
         self._directory, self._config = directory, config
         self._merge: int = config.vision_config.spatial_merge_size
 

@@ -55,12 +55,7 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    process: Process,
-    directory: Path,
-    state: EngineState,
-    progress: Progress,
-    *,
-    keep: int = KEPT,
+    process: Process, directory: Path, state: EngineState, progress: Progress, *, keep: int = KEPT
 ) -> Path:
     """Write a checkpoint `update-<number>/` and remove the oldest ones.
 
@@ -96,11 +91,6 @@ def latest_checkpoint(
     process: Process, directory: Path, identity: Identity
 ) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that is undamaged, and a notice about each that is damaged.
-
-    Args:
-        process: This one among the processes.
-        directory: Directory of the checkpoints; it need not exist.
-        identity: Fingerprint of the training that resumes.
 
     Returns:
         The checkpoint, or None without one; and the notices.

@@ -37,16 +37,10 @@ def write_tensors(process: Process, directory: Path, tensors: Mapping[str, Tenso
         tensors: Name to value: the same names everywhere; DTensors are sharded, others equal.
     """
     writer = HuggingFaceStorageWriter(
-        str(directory),
-        fqn_to_index_mapping=_file_numbers(tensors),
-        save_distributed=True,
+        str(directory), fqn_to_index_mapping=_file_numbers(tensors), save_distributed=True
     )
     with _plain_errors():
-        save(
-            dict(tensors),
-            storage_writer=writer,
-            no_dist=process.world_size == 1,
-        )
+        save(dict(tensors), storage_writer=writer, no_dist=process.world_size == 1)
 
 
 def read_tensors(process: Process, directory: Path, into: Mapping[str, Tensor]) -> None:
@@ -59,11 +53,7 @@ def read_tensors(process: Process, directory: Path, into: Mapping[str, Tensor]) 
     """
     reader = HuggingFaceStorageReader(str(directory))
     with _plain_errors():
-        load(
-            dict(into),
-            storage_reader=reader,
-            no_dist=process.world_size == 1,
-        )
+        load(dict(into), storage_reader=reader, no_dist=process.world_size == 1)
 
 
 def tensor_shapes(directory: Path) -> dict[str, tuple[int, ...]]:

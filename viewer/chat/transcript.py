@@ -3,6 +3,7 @@
 # pyright: reportAttributeAccessIssue=false
 # (pyarrow.compute defines its functions at import time)
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,11 +14,21 @@ import pyarrow.compute as pc
 
 from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store
-from graphcredit.viewer.chat.errors import begins_with_error, is_error
 from graphcredit.viewer.chat.logged import Kind, kind_of, parts_of_message, tool_of
 from graphcredit.viewer.chat.measures import measures
 from graphcredit.viewer.chat.texts import Part, calls_of, code_part, parts_of
 from graphcredit.viewer.queries.trajectory import steps
+
+_FLAGS = ("is_error", "isError")
+_CODES = ("exit_code", "returncode", "return_code", "exitCode")
+_INSIDE = ("content", "extra", "metadata", "additional_kwargs")
+"""Fields that may have such fields in turn."""
+
+_TEXT = re.compile(
+    r"\s*(?:(?:[A-Z]\w*)?(?:Error|Exception)\b|error:|ERROR\b|Traceback \(most recent call last\)"
+    r"|<returncode>(?!0<)|<tool_use_error>|<error>)"
+)
+
 
 _COLUMNS = ["state", "next_state", "observation", "thought", "action", "is_action_valid", "extra"]
 
@@ -174,3 +185,27 @@ def _logged(extra: str | None) -> Mapping[str, Any]:
 def _text(text: str | None) -> str:
     """Return a text; an unchecked log may have null in its place."""
     return "⟨null⟩" if text is None else text
+
+
+def is_error(message: Any, depth: int = 3) -> bool:
+    """Return whether the fields of a message, or of a part of it, say that a tool failed."""
+    if isinstance(message, list):
+        return any(is_error(part, depth - 1) for part in message) if depth else False
+    if not isinstance(message, Mapping) or not depth:
+        return False
+    return (
+        any(message.get(name) is True for name in _FLAGS)
+        or message.get("status") in ("error", "failed")
+        or bool(message.get("error"))
+        or any(_is_failure(message.get(name)) for name in _CODES)
+        or any(is_error(message.get(name), depth - 1) for name in _INSIDE)
+    )
+
+
+def begins_with_error(text: str) -> bool:
+    """Return whether the text of a tool or an environment begins as the report of an error."""
+    return _TEXT.match(text) is not None
+
+
+def _is_failure(code: Any) -> bool:
+    return isinstance(code, int) and not isinstance(code, bool) and code > 0

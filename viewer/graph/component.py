@@ -81,10 +81,7 @@ def _components() -> tuple[Callable[..., Any], ...]:
     return (
         component("graphcredit_cytoscape", js=asset("cytoscape.min.js") + _ANNOUNCE_LIBRARY),
         component(
-            "graphcredit_graph",
-            html=asset("graph.html"),
-            css=asset("graph.css"),
-            js=graph_script(),
+            "graphcredit_graph", html=asset("graph.html"), css=asset("graph.css"), js=graph_script()
         ),
         component("graphcredit_marks", js=_ANNOUNCE.replace("NAME", "marks")),
         component("graphcredit_play", js=_ANNOUNCE.replace("NAME", "play")),

@@ -169,9 +169,7 @@ def found(graph: TaskGraph, shown: TaskGraph, words: str) -> FoundStates:
     there = {node.state_id for node in shown.nodes}
     states = states_with(graph, words)
     return FoundStates(
-        words=words,
-        keys=[node_key(state) for state in states if state in there],
-        total=len(states),
+        words=words, keys=[node_key(state) for state in states if state in there], total=len(states)
     )
 
 

@@ -6,8 +6,8 @@ with a bar at the tip blame. All text is escaped: a log cannot put markup into a
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from xml.sax.saxutils import escape
 
+from graphcredit.store.log_text import in_html
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
 from graphcredit.viewer.graph.scales import SEEN, Scales
 from graphcredit.viewer.graph.shading import Shading
@@ -26,11 +26,7 @@ _MOST_WAYS = 4
 
 
 def draw(
-    graph: TaskGraph,
-    *,
-    title: str,
-    whole: TaskGraph | None = None,
-    shading: Shading | None = None,
+    graph: TaskGraph, *, title: str, whole: TaskGraph | None = None, shading: Shading | None = None
 ) -> str:
     """Return the SVG of a graph."""
     whole = graph if whole is None else whole
@@ -79,10 +75,7 @@ def _picture(
             line
             for node in graph.nodes
             for line in _node(
-                node,
-                names[node.state_id],
-                scales.shade(node),
-                *layout.places[node.state_id],
+                node, names[node.state_id], scales.shade(node), *layout.places[node.state_id]
             )
         ),
         *_labels(graph, layout, shading, ground),
@@ -204,10 +197,5 @@ def _text(
     outline = f' stroke="{halo}" stroke-width="3" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
-        f'text-anchor="{anchor}"{outline}>{_clean(text)}</text>'
+        f'text-anchor="{anchor}"{outline}>{in_html(text)}</text>'
     )
-
-
-def _clean(text: str) -> str:
-    """Return text that is safe in XML: escaped, control characters replaced."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))

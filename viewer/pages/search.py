@@ -1,18 +1,55 @@
 """The Search page: words in all texts of the store, marked, with links to their steps."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.components.v2 import component
 
+from graphcredit.store.log_text import named, visible
 from graphcredit.store.plural import counted
 from graphcredit.viewer.queries.texts import MOST_FOUND, TEXTS, Found, found_texts
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.hits import Hit, show_hits
-from graphcredit.viewer.widgets.text import one_line, visible
+
+_STYLE = """
+.hits a { display: block; margin: 12px 0 2px; font: 15px var(--st-font, sans-serif);
+  color: var(--st-primary-color, #1b5ea8); overflow-wrap: anywhere }
+.hits p { margin: 0; font: 13px/1.5 var(--st-code-font, monospace); overflow-wrap: anywhere;
+  unicode-bidi: plaintext; color: var(--st-text-color, #212529) }
+.hits mark { background: #f2c744; color: #212529 }
+"""
+
+_SCRIPT = """
+export default function ({ data, parentElement }) {
+  const made = (name, text) => Object.assign(document.createElement(name), { textContent: text });
+  const shown = data.hits.flatMap(({ title, address, before, found, after }) => {
+    const link = Object.assign(made("a", title), { href: address });
+    const place = made("p", "");
+    place.append(before, made("mark", found), after);
+    return [link, place];
+  });
+  parentElement.querySelector(".hits").replaceChildren(...shown);
+}
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hit:
+    """A place; its texts are visible ones, see `widgets.text`."""
+
+    title: str
+    address: str
+    """Of the page that the link leads to."""
+    before: str
+    found: str
+    """What is marked."""
+    after: str
+
 
 _BEFORE, _AFTER = 100, 300
 """Characters that are shown beside the words."""
@@ -51,12 +88,12 @@ def _counts(found: Found) -> str:
 def _hit(place: Mapping[str, Any], words: str) -> Hit:
     """Return a place with what stands beside the words."""
     at, text = _at(place, words)
-    where = f"{place['run_id']}/{place['iteration']} · {one_line(place['task_id'], 40)}"
+    where = f"{place['run_id']}/{place['iteration']} · {named(place['task_id'])}"
     more = "" if place["num_steps"] == 1 else f" and {place['num_steps'] - 1:,} more"
     step = f"step {place['step_index']}{more}"
     page, address = _page(place, words)
     return Hit(
-        title=f"{where} · {one_line(place['trajectory_id'], 40)} · {step}",
+        title=f"{where} · {named(place['trajectory_id'])} · {step}",
         address=f"/{page}?{urlencode(address)}",
         before=visible(text[max(at.start() - _BEFORE, 0) : at.start()]),
         found=visible(at[0]),
@@ -88,3 +125,13 @@ def _page(place: Mapping[str, Any], words: str) -> tuple[str, dict[str, str]]:
         "find": words,
     }
     return "trajectory", {name: str(value) for name, value in address.items()}
+
+
+def show_hits(hits: Sequence[Hit]) -> None:
+    """Show the places."""
+    _component()(key="hits", data={"hits": [asdict(hit) for hit in hits]})
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return component("graphcredit_hits", html='<div class="hits"></div>', css=_STYLE, js=_SCRIPT)

@@ -15,11 +15,6 @@ def by_trajectory(estimator: str, others: Sequence[str], *, has_summary: bool) -
     Its columns are `task_id, trajectory_id, num_counted, num_alone, num_disagreeing,
     num_advantages, total, squares, most, least, scale, bars`: `num_counted` steps have credit, and
     the rest is as in a summary. `num_disagreeing` is null with one estimator.
-
-    Args:
-        estimator: Whose advantages.
-        others: All estimators.
-        has_summary: Whether the iteration has a current summary.
     """
     return _summed(estimator, others) if has_summary else _counted(estimator, others)
 

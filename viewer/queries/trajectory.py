@@ -37,13 +37,6 @@ def places_of(
 ) -> pa.Table:
     """Return where a run has a trajectory, the last iteration first.
 
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: None: all iterations are searched.
-        trajectory_id: The trajectory.
-        number: Only this iteration; None for any.
-
     Returns:
         `iteration, task`.
     """

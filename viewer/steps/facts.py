@@ -152,11 +152,6 @@ def extreme_steps(
     """Return the steps with the most and the least advantage: what they are, step and advantage.
 
     Empty if all are about equal. The most of a trajectory that gets only blame is no credit.
-
-    Args:
-        table: The steps.
-        estimator: Whose advantages.
-        rows: Those that are looked at.
     """
     values = table[f"{estimator}_advantage"].to_pylist()
     known = [value for value in values if value is not None]

@@ -30,7 +30,6 @@ class SearchEnvironment(Environment):
     """One question, and all pages."""
 
     def __init__(self, question: Question, facts: Facts, *, with_oracle: bool) -> None:
-        """Make the environment of a question."""
         self._question = question
         self._facts = facts
         self._name_of = {_folded(name): name for name in facts.pages}

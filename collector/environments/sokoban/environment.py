@@ -1,6 +1,6 @@
 """The Sokoban environment: push every box onto a target, by moving up, down, left and right.
 
-- `state` is the board as text (`notation.py`). It is all that there is to see, so `text` is None.
+- `state` is the board as text (`board_text`). It is all that there is to see, so `text` is None.
 - Admissible actions are those that move the player. All others are refused.
 - The reward is 1 for the move that wins, else 0.
 - A box in a corner cannot be pulled out, so an episode may be lost long before the step limit ends
@@ -20,7 +20,11 @@ from graphcredit.collector.environments.sokoban.board import (
     shortest_plan,
 )
 from graphcredit.collector.environments.sokoban.make_boards import make_board
-from graphcredit.collector.environments.sokoban.notation import board_text
+
+# The notation that Sokoban environments for language models share.
+_WALL, _FLOOR, _TARGET = "#", "_", "O"
+_BOX, _BOX_ON_TARGET = "X", "√"
+_PLAYER, _PLAYER_ON_TARGET = "P", "S"
 
 _TASK = "Push every box onto a target."
 
@@ -29,7 +33,6 @@ class SokobanEnvironment(Environment):
     """One board and its start."""
 
     def __init__(self, board: Board, start: Position, *, with_oracle: bool) -> None:
-        """Make the environment of a board."""
         self._board = board
         self._start = start
         self._with_oracle = with_oracle
@@ -76,3 +79,21 @@ def open_sokoban(spec: str, _: Path, with_oracle: bool) -> SokobanEnvironment:
     """Open the board of a task."""
     board, start = make_board(spec)
     return SokobanEnvironment(board, start, with_oracle=with_oracle)
+
+
+def board_text(board: Board, position: Position) -> str:
+    """Return a board with its boxes and its player, one line for each row."""
+    symbols = [_symbol(board, position, cell) for cell in range(board.rows * board.columns)]
+    rows = range(0, len(symbols), board.columns)
+    return "\n".join(" ".join(symbols[first : first + board.columns]) for first in rows)
+
+
+def _symbol(board: Board, position: Position, cell: int) -> str:
+    is_target = board.targets >> cell & 1
+    if board.walls >> cell & 1:
+        return _WALL
+    if position.boxes >> cell & 1:
+        return _BOX_ON_TARGET if is_target else _BOX
+    if position.player == cell:
+        return _PLAYER_ON_TARGET if is_target else _PLAYER
+    return _TARGET if is_target else _FLOOR

@@ -41,12 +41,7 @@ class TextWorldEnvironment(Environment):
     """One game in TextWorld's interpreter."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        with_oracle: bool,
-        with_looking: bool = True,
-        note: str | None = None,
+        self, path: Path, *, with_oracle: bool, with_looking: bool = True, note: str | None = None
     ) -> None:
         """Load a game.
 

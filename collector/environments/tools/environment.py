@@ -38,7 +38,6 @@ class ToolsEnvironment(Environment):
     """One customer, and the tools."""
 
     def __init__(self, spec: str, service: Service, *, with_oracle: bool) -> None:
-        """Make the environment of a task."""
         self._service = service
         self._distances = distances_of(spec) if with_oracle else None
         self.reset()

@@ -3,24 +3,32 @@
 import math
 from collections.abc import Collection
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
+
+from graphcredit.collector.importers.messages.values import snake_case
 
 _NAMES = frozenset(
     {
         *("speaker", "author", "sender", "server_name", "server_label"),
         *("role", "from", "type", "kind", "object", "model", "id", "ids", "uuid", "status"),
-        *("finish_reason", "stop_reason", "finishReason", "stopReason", "done_reason"),
-        *("timestamp", "created", "created_at", "created_time", "createdAt", "updatedAt"),
-        *("updated_at", "start_time", "end_time", "date", "version", "service_tier"),
-        *("mime_type", "mimeType", "media_type", "model_name", "modelName", "modelVersion"),
-        *("model_version", "system_fingerprint", "tool_name", "tool_choice", "valueType"),
-        *("provider", "gen_ai.system", "custom_llm_provider", "request_path", "url", "method"),
+        *("finish_reason", "stop_reason", "done_reason", "timestamp", "created", "created_time"),
+        *("start_time", "end_time", "date", "version", "service_tier", "mime_type", "media_type"),
+        *("model_name", "model_version", "system_fingerprint", "tool_name", "tool_choice"),
+        *(
+            "value_type",
+            "provider",
+            "gen_ai.system",
+            "custom_llm_provider",
+            "request_path",
+            "url",
+            "method",
+        ),
         *("status_code", "api_key", "source", "requestor"),
     }
 )
-"""Fields whose short texts identify or classify, and say nothing in a conversation."""
+"""Fields, in snake case, whose short texts identify or classify, and say nothing."""
 
-_NAME_ENDS = ("_id", "Id", "_ids", "_at", "Uuid", "_type", "_uid", "_kind", "provider_name")
+_NAME_ENDS = ("_id", "_ids", "_at", "_uuid", "_type", "_uid", "_kind", "provider_name")
 _NAME_CHARACTERS = 200
 
 _DEFINITIONS = frozenset(
@@ -55,7 +63,8 @@ class Field(dict[str, "Field"]):
         """Return the place of a name within this one; `*` is that of a list's items."""
         path = f"{self.path}.{name}" if self.path else name
         characters = math.inf if path in self.aside or name in _DEFINITIONS else 0
-        if not characters and (name in _NAMES or name.endswith(_NAME_ENDS)):
+        snake = snake_case(name)
+        if not characters and (snake in _NAMES or snake.endswith(_NAME_ENDS)):
             characters = _NAME_CHARACTERS
         within = Field(path, self.aside, characters)
         if len(self) < _MOST_WITHIN:
@@ -75,21 +84,21 @@ def texts_within(value: object, place: Field) -> list[tuple[Field, str]]:
     Names, blank texts and what is left out on purpose do not count.
     """
     texts: list[tuple[Field, str]] = []
-    rest = [(place, value)]
+    rest: list[tuple[Field, Any]] = [(place, value)]
     for outer, within in rest:  # it grows by what is within
         if type(within) is dict:
-            for name, item in cast("dict[str, object]", within).items():
+            for name, item in cast("dict[str, Any]", within).items():
                 kind = type(item)
                 if kind is str:
                     inner = outer[name]
-                    if len(cast("str", item)) > inner.characters:
-                        texts.append((inner, cast("str", item)))
+                    if len(item) > inner.characters:
+                        texts.append((inner, item))
                 elif kind is dict or kind is list:
                     inner = outer[name]
                     if not inner.characters or _may_have_texts(item, inner.characters):
                         rest.append((inner, item))
         elif type(within) is list:
-            inner, items = outer["*"], cast("list[object]", within)
+            inner, items = outer["*"], cast("list[Any]", within)
             if not inner.characters:
                 texts += [(inner, item) for item in items if type(item) is str and item]
                 rest += [(inner, item) for item in items if type(item) in (dict, list)]

@@ -10,17 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from graphcredit.collector.importers.coverage.fields import (
-    Field,
-    record_field,
-    texts_within,
-)
+from graphcredit.collector.importers.coverage.fields import Field, record_field, texts_within
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
-from graphcredit.collector.importers.messages.values import (
-    canonical,
-    canonical_text,
-    parse_json,
-)
+from graphcredit.collector.importers.messages.values import canonical, canonical_text, parse_json
 
 _LONG = 40
 """Characters of a text that is in another one by no accident."""

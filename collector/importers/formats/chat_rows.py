@@ -1,6 +1,5 @@
 """Rows with a list of messages: OpenAI-style, tau-bench, SWE-smith, ShareGPT."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -25,7 +24,6 @@ from graphcredit.collector.importers.formats.row_verdicts import (
     success_of,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.logs.places import squeezed
 from graphcredit.collector.importers.messages.answers import sources_of
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import (
@@ -39,6 +37,7 @@ from graphcredit.collector.importers.messages.rollout import (
     words_of,
 )
 from graphcredit.collector.importers.messages.row_images import with_images_placed
+from graphcredit.collector.importers.messages.row_results import with_results_of
 from graphcredit.collector.importers.messages.values import (
     NESTED,
     as_list,
@@ -51,6 +50,7 @@ from graphcredit.collector.importers.messages.values import (
     is_limit,
     joined,
     no_verdict,
+    snake_cased,
     without,
 )
 
@@ -91,16 +91,16 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         yield Omission(reason="row without messages")  # as of a failed rollout
         return
     row, unplaced = images_placed(source)
-    policy = as_text(row.get("policy_version"))
+    says = snake_cased(row)
+    policy = as_text(says.get("policy_version"))
     sampling = NO_SAMPLING if policy is None else LoggedSampling(policy_version=policy)
-    trial = first_of(row, ("trial", "rollout_id", "rollout_index", "sample_idx"))
-    task = task_of(row)
-    success = success_of(row)
-    reward, score = reward_of(row)
-    is_truncated = row.get("truncated")
-    messages = messages_of_row(row, sampling)
-    messages, agreed = without_agreement(messages) if task is None else (messages, {})
-    messages, unused = _with_turn_rewards(messages, row)
+    trial = first_of(says, ("trial", "rollout_id", "rollout_index", "sample_idx"))
+    task = task_of(says)
+    success = success_of(says)
+    reward, score = reward_of(says)
+    is_truncated = says.get("truncated")
+    messages = with_results_of(row, messages_of_row(row, sampling))
+    messages, unused = _with_turn_rewards(messages, says)
     yield LoggedRollout(
         messages=messages,
         record=source,
@@ -109,8 +109,8 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         reward=reward,
         rewards=rewards_of(row),
         success=as_verdict(success[1]),
-        left_out={**no_verdict(*success), **unplaced, **agreed, **unused},
-        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(row, STOPS)),
+        left_out={**no_verdict(*success), **unplaced, **unused},
+        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(says, STOPS)),
         info=info_of(row),
         notes=tuple(_notes(row, score)),
     )
@@ -138,17 +138,9 @@ def images_placed(row: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[str, 
 
 def task_of(*parts: Mapping[str, Any]) -> str | None:
     """Return the name of the task, of a row or of what it nests: the surest name in any of them."""
-    parts = tuple(
-        each for part in parts for each in (part, *(fields_of(part.get(name)) for name in NESTED))
-    )
-    name = _first_name(part.get(name) for name in GROUPS for part in parts)
-    if name is None:  # the same names in other capitals
-        squeezed_parts = [{squeezed(key): part[key] for key in part} for part in parts]
-        name = _first_name(part.get(squeezed(name)) for name in GROUPS for part in squeezed_parts)
-    return name
-
-
-def _first_name(values: Iterator[Any]) -> str | None:
+    every = [each for part in parts for each in (part, *map(part.get, NESTED))]
+    found = [snake_cased(fields) for each in every if (fields := fields_of(each))]
+    values = (part.get(name) for name in GROUPS for part in found)
     names = (first_of(fields_of(v), ("id", *GROUPS, "name")) or v for v in values)
     name = next((as_text(name) for name in names if name not in (None, "", {}, [])), None)
     return name if name is None or len(name) <= _MOST_NAME else words_of(name)
@@ -172,6 +164,8 @@ def _with_turn_rewards(
     """
     lists = (row.get(name) for name in (*TURN_REWARDS, *REWARDS))
     listed = [cast("list[Any]", rewards) for rewards in lists if isinstance(rewards, list)]
+    if not listed:
+        return _with_own_rewards(messages), {}
     sizes = [len(sources_of(message)) if message.is_answer else 0 for message in messages]
     of_all = [size or 1 for size in sizes]
     num_turns, is_joined = sum(map(bool, sizes)), max(sizes, default=0) > 1
@@ -225,29 +219,6 @@ def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[M
     if sampling is NO_SAMPLING:
         return messages
     return tuple(with_sampling(message, sampling) for message in messages)
-
-
-_AGREED = re.compile(
-    r"(?i)\W*(ok(ay)?|understood|got it|sure|yes|of course|certainly|i understand|ready|alright)"
-    r"(\W*|\b[^?:\n]{0,60}\b(instructions?|rules?|the task|ready|understand|understood|my best)\b"
-    r"[^?:\n]{0,60})"
-)
-"""An answer that only agrees; one that acts has another line, or names its action."""
-
-
-def without_agreement(
-    messages: tuple[Message, ...],
-) -> tuple[tuple[Message, ...], dict[str, int]]:
-    """Return messages whose first answer is context if it only agrees, as to rules of a game."""
-    turns = [number for number, message in enumerate(messages) if message.is_answer]
-    if len(turns) < 2 or turns[1] == turns[0] + 1:
-        return messages, {}
-    first = messages[turns[0]]
-    if first.tool_calls or not _AGREED.fullmatch(first.text):
-        return messages, {}
-    context = replace(first, is_context=True)
-    changed = (*messages[: turns[0]], context, *messages[turns[0] + 1 :])
-    return changed, {"opening answer that only agrees: it is context": 1}
 
 
 def info_of(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     numbers_of,
     parse_number,
+    snake_cased,
 )
 
 REWARDS = (
@@ -30,7 +31,8 @@ _IF_BOOL = ("target", "label")
 
 def named_fields(row: Mapping[str, Any], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """Yield the fields of these names that are not null: of the row, then of what it nests."""
-    for part in (row, *(fields_of(row.get(name)) for name in NESTED)):
+    row = snake_cased(row)
+    for part in (row, *(snake_cased(fields_of(row[name])) for name in NESTED if name in row)):
         for name in names:
             if part.get(name) is not None:
                 yield name, part[name]

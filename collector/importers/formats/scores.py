@@ -58,9 +58,17 @@ def scores_of(
     found: dict[str, float] = {}
     for name in LISTS:
         for given in (field_at(row, name), attributes.get(name)):
-            found |= dict(_named(given))
+            if given is not None:
+                found |= dict(_named(given))
     evaluated = (event["attributes"] for event in events if "gen_ai" in event["attributes"])
     return found | dict(_named([each for each in evaluated if field_at(each, _NAMES[2])]))
+
+
+def numbers_at(value: object, names: Iterable[str]) -> dict[str, float]:
+    """Return the scores that an object has under some names."""
+    fields = fields_of(value)
+    found = {name: as_score(fields[name]) for name in names if name in fields}
+    return {name: score for name, score in found.items() if score is not None}
 
 
 def _named(given: object) -> Iterator[tuple[str, float]]:

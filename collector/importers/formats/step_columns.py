@@ -62,7 +62,7 @@ def columns_of_store(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def columns_of_log(rows: Sequence[Row]) -> tuple[dict[str, list[Any]], dict[str, int]]:
-    """Return the columns that the rows of an episode have under a name of the store's.
+    """Return the columns that the rows of a trajectory have under a name of the store's.
 
     Another program may mean something else by such a name.
 
@@ -78,7 +78,7 @@ def columns_of_log(rows: Sequence[Row]) -> tuple[dict[str, list[Any]], dict[str,
             columns[column.name] = _values(column, rows)
         except StepRefusedError as error:
             rule = str(error).partition(": got")[0]
-            left_out[f"`{column.name}` of an episode, as {rule}"] = 1
+            left_out[f"`{column.name}` of a trajectory, as {rule}"] = 1
     return columns, left_out
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.arc_recordings import step_of
 from graphcredit.collector.importers.formats.chat_rows import GROUPS
+from graphcredit.collector.importers.formats.game_records import step_of, steps_of_replay
 from graphcredit.collector.importers.formats.row_messages import list_of, pair_of
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.messages.values import (
@@ -14,6 +14,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     parse_json,
+    snake_case,
 )
 from graphcredit.store.schema import STEP_COLUMNS
 
@@ -51,8 +52,8 @@ Row = Mapping[str, Any]
 @lru_cache(maxsize=1024)
 def _present(fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the fields that may have each part, of those that a row has."""
-    lower = {field.lower(): field for field in fields} | dict(zip(fields, fields, strict=True))
-    return {name: tuple(lower[n] for n in names if n in lower) for name, names in NAMES.items()}
+    known = {snake_case(field): field for field in fields} | {field: field for field in fields}
+    return {name: tuple(known[n] for n in names if n in known) for name, names in NAMES.items()}
 
 
 def fields_for(row: Row, name: str) -> tuple[str, ...]:
@@ -94,6 +95,8 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
     row = fields_of(value)
     if "data" in row and (step := step_of(row)) is not None:
         return Shape(said={}, rows=[step], is_row=True)
+    if (steps := steps_of_replay(row)) is not None:
+        return Shape(said={}, rows=steps)
     if any(isinstance(each, list | dict) or name in STEP_LISTS for name, each in row.items()):
         shape = _of_lists(_with_lists(row))
         if shape is not None:

@@ -4,11 +4,9 @@ They stand in a rollout in the place of what its messages have for them.
 """
 
 import binascii
-import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, cast
 from urllib.parse import unquote, unquote_to_bytes
 
@@ -19,9 +17,13 @@ from graphcredit.collector.importers.images.image_types import (
     MOST_BYTES,
     NOT_FOLLOWED,
     ImageError,
-    image_type,
 )
-from graphcredit.collector.importers.images.neighbour_files import ImageFolder, read_file
+from graphcredit.collector.importers.images.neighbour_files import (
+    ImageFolder,
+    KeptImage,
+    path_of,
+    read_file,
+)
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.image_parts import address_of
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message
@@ -34,34 +36,6 @@ _SHORTEST_BASE64 = 60
 
 _SHOWN = 60
 """Characters of an address that a message shows."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KeptImage:
-    """An image that a message shows."""
-
-    path: str
-    """Where it is in the store: two images have one path if they are equal."""
-    content: bytes | Path
-    """The content, or its file beside the log, so that a long log holds few images."""
-
-    @property
-    def mark(self) -> str:
-        """Return what stands for the image in a text."""
-        return f"[image {Path(self.path).stem[:12]}]"
-
-    def read(self) -> bytes:
-        """Return the content."""
-        if isinstance(self.content, bytes):
-            return self.content
-        content = read_file(self.content)
-        if _path_of(content) != self.path:
-            raise ImageError(BROKEN, f"{self.content} has changed while it was imported")
-        return content
-
-    def as_logged(self) -> Mapping[str, Any]:
-        """Return it as the column `images` has it."""
-        return {"bytes": None, "path": self.path}
 
 
 def with_images(
@@ -127,8 +101,8 @@ def keep_image(address: str | bytes | None, folder: ImageFolder) -> KeptImage:
         content = _decoded(address)
     else:
         path = folder.find(_file_name(address))
-        return KeptImage(path=_path_of(read_file(path)), content=path)
-    return KeptImage(path=_path_of(content), content=content)
+        return KeptImage(path=path_of(read_file(path)), content=path)
+    return KeptImage(path=path_of(content), content=content)
 
 
 def _shown(address: str | bytes | None) -> str:
@@ -136,12 +110,6 @@ def _shown(address: str | bytes | None) -> str:
     if not isinstance(address, str):
         return "no address" if address is None else f"{len(address):,} bytes"
     return address if len(address) <= _SHOWN else f"{address[:_SHOWN]}…"
-
-
-def _path_of(content: bytes) -> str:
-    """Return where an image is in the store, if it is one."""
-    suffix, digest = image_type(content), hashlib.sha256(content).hexdigest()
-    return f"images/{digest[:2]}/{digest}.{suffix}"
 
 
 def _file_name(address: str) -> str:

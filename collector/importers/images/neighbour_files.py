@@ -1,13 +1,16 @@
-"""Image files beside a log. A log is foreign: it must not choose what is read.
+"""Image files beside a log, and images that are kept.
 
-Only files within the folder that the user named are read, whatever links and `..` say, and of
-these only what is an ordinary file and not hidden.
+A log is foreign: it must not choose what is read. Only files within the folder that the user named
+are read, whatever links and `..` say, and of these only what is an ordinary file and not hidden.
 """
 
+import hashlib
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from graphcredit.collector.importers.images.image_types import (
     BROKEN,
@@ -15,6 +18,7 @@ from graphcredit.collector.importers.images.image_types import (
     MOST_BYTES,
     NOT_FOLLOWED,
     ImageError,
+    image_type,
 )
 
 
@@ -73,3 +77,37 @@ def read_file(path: Path) -> bytes:
 
 def _reason(error: Exception) -> str:
     return error.strerror or "" if isinstance(error, OSError) else str(error)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptImage:
+    """An image that a message shows."""
+
+    path: str
+    """Where it is in the store: two images have one path if they are equal."""
+    content: bytes | Path
+    """The content, or its file beside the log, so that a long log holds few images."""
+
+    @property
+    def mark(self) -> str:
+        """Return what stands for the image in a text."""
+        return f"[image {Path(self.path).stem[:12]}]"
+
+    def read(self) -> bytes:
+        """Return the content."""
+        if isinstance(self.content, bytes):
+            return self.content
+        content = read_file(self.content)
+        if path_of(content) != self.path:
+            raise ImageError(BROKEN, f"{self.content} has changed while it was imported")
+        return content
+
+    def as_logged(self) -> Mapping[str, Any]:
+        """Return it as the column `images` has it."""
+        return {"bytes": None, "path": self.path}
+
+
+def path_of(content: bytes) -> str:
+    """Return where an image is in the store, if it is one."""
+    suffix, digest = image_type(content), hashlib.sha256(content).hexdigest()
+    return f"images/{digest[:2]}/{digest}.{suffix}"

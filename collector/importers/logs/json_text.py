@@ -60,18 +60,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _num_keys(value: object) -> int:
     """Return how many keys all objects in a value have together."""
-    num, level = 0, [value]
-    while level:
-        inner: list[Any] = []
-        for each in level:
-            if type(each) is dict:
-                fields = cast("dict[str, Any]", each)
-                num += len(fields)
-                inner += [item for item in fields.values() if type(item) in _NESTED]
-            elif type(each) is list:
-                items = cast("list[Any]", each)
-                inner += [item for item in items if type(item) in _NESTED]
-        level = inner
+    num, nested = 0, cast("list[Any]", [value] if type(value) in _NESTED else [])
+    for each in nested:  # it grows by what is within
+        items = each
+        if type(each) is dict:
+            num += len(each)
+            items = each.values()
+        nested += [item for item in items if type(item) in _NESTED]
     return num
 
 

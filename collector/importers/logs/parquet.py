@@ -8,11 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcredit.collector.importers.logs.arrow_sizes import (
-    longest_of,
-    refuse_encoded,
-    sizes_of,
-)
+from graphcredit.collector.importers.logs.arrow_sizes import longest_of, refuse_encoded, sizes_of
 from graphcredit.collector.importers.logs.files import (
     MOST_CONTAINERS,
     MOST_VALUES,

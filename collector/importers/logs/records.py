@@ -22,12 +22,7 @@ from graphcredit.collector.importers.logs.files import (
     too_long,
 )
 from graphcredit.collector.importers.logs.json_list import list_items, values
-from graphcredit.collector.importers.logs.jsonl import (
-    BEFORE_JSON,
-    is_indented,
-    is_lines,
-    lines_of,
-)
+from graphcredit.collector.importers.logs.jsonl import BEFORE_JSON, is_indented, is_lines, lines_of
 from graphcredit.collector.importers.logs.marked_lines import has_marks, marked_episodes
 from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
 from graphcredit.collector.importers.logs.plain import plain

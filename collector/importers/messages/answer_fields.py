@@ -71,13 +71,7 @@ def plain_answer(raw: Mapping[str, Any]) -> Message | None:
 
 
 def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[Piece]:
-    """Return the pieces of an answer with what its fields say: reasoning and calls, once each.
-
-    Args:
-        raw: The answer.
-        pieces: Those of its content.
-        what: What it is called in messages of errors.
-    """
+    """Return the pieces of an answer with what its fields say: reasoning and calls, once each."""
     reasoning = first_of(raw, _REASONING)
     if reasoning is not None:
         words = "\n".join(piece.text for piece in pieces_of(reasoning) if not piece.is_unread)
@@ -109,6 +103,8 @@ def call_beside(raw: Mapping[str, Any], *names: str) -> ToolCall | None:
         raw: The message.
         names: Further fields that may name the tool.
     """
+    if raw.keys().isdisjoint(_INPUTS):
+        return None
     name, arguments = first_of(raw, (*_TOOLS, *names)), first_of(raw, _INPUTS)
     if not isinstance(name, str) or not name or arguments is None or any(map(raw.get, _CALLS)):
         return None

@@ -1,15 +1,11 @@
 """Messages of one answer of the model become one message."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from graphcredit.collector.importers.messages.roles import ROLES, is_call_role
-from graphcredit.collector.importers.messages.rollout import (
-    ASSISTANT,
-    TOOL,
-    Message,
-)
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, TOOL, Message
 from graphcredit.collector.importers.messages.shapes import is_call, is_thought
 from graphcredit.collector.importers.messages.values import as_text
 
@@ -34,25 +30,39 @@ def joined_answer(first: Message, *others: Message) -> Message:
 
 
 def joined_answers(messages: Sequence[Message]) -> list[Message]:
-    """Return messages in which those of one answer are one, also with results between them.
+    """Return messages in which those of one answer are one.
 
-    They share an id; or the log has reasoning and calls apart, and they follow each other as an
-    answer goes on: reasoning, text, calls. A call before the result of the one before is of one
-    answer with it, too.
+    Two messages of the policy with nothing but results between them are one answer if
+
+    - both have ids, and these are equal: behind results, unless all answers have that id, which
+      names the speaker then; or
+    - nothing is between them, an id is missing, and one of them is no whole message but a call or
+      reasoning alone, and they follow each other as an answer goes on: reasoning, text, calls
+      (`_goes_on`); or
+    - nothing is between them, an id is missing, and the second calls tools before the results of
+      the calls of the first are there (`_are_parallel`).
+
+    Context and what the policy sampled are never one.
     """
+    ids = {_id_of(message) for message in messages if message.role == ASSISTANT}
+    name = next(iter(ids)) if len(ids) == 1 else None
     results = {as_text(each.source.get("tool_call_id")) for each in messages if each.role == TOOL}
     joined: list[Message] = []
     last = -1  # where the answer is that may go on
     for message in messages:
         if message.role == ASSISTANT:
-            is_next = last == len(joined) - 1
-            may_go_on = last >= 0 and (is_next or "id" in message.source)
-            if may_go_on and (
-                _goes_on(joined[last], message, messages, is_next=is_next)
-                or (is_next and _are_parallel(joined[last], message, results))
-            ):
-                joined[last] = _with(joined[last], message)
-                continue
+            if last >= 0 and joined[last].is_context == message.is_context:
+                answer, is_next = joined[last], last == len(joined) - 1
+                if None not in (both := (_id_of(answer), _id_of(message))):
+                    is_apart = tokens_of(answer) is not None or not (is_next or name not in both)
+                    is_one = both[0] == both[1] and not is_apart
+                else:
+                    is_one = is_next and (
+                        _goes_on(answer, message) or _are_parallel(answer, message, results)
+                    )
+                if is_one:
+                    joined[last] = _with(answer, message)
+                    continue
             last = len(joined)
         elif message.role != TOOL:
             last = -1
@@ -60,20 +70,11 @@ def joined_answers(messages: Sequence[Message]) -> list[Message]:
     return joined
 
 
-def _goes_on(
-    answer: Message, message: Message, messages: Iterable[Message], *, is_next: bool
-) -> bool:
-    if answer.is_context != message.is_context or tokens_of(answer) is not None:
-        return False
-    ids = _id_of(answer), _id_of(message)
-    if None not in ids:
-        if ids[0] != ids[1] or is_next:
-            return ids[0] == ids[1]
-        # An id that all answers have is a name.
-        return any(_id_of(m) != ids[0] for m in messages if m.role == ASSISTANT)
+def _goes_on(answer: Message, message: Message) -> bool:
+    """Return whether a message, or the answer before it, is a part, and comes at its turn."""
     stages, further = _stages(answer), _stages(message)
     num_parts = _is_part(answer) + _is_part(message)
-    if not (is_next and further and num_parts):
+    if tokens_of(answer) is not None or not further or not num_parts:
         return False
     # A message without a word begins the answer of the call that follows it.
     return (
@@ -85,9 +86,8 @@ def _goes_on(
 
 def _are_parallel(answer: Message, message: Message, results: Container[str | None]) -> bool:
     """Return whether a message calls what the calls before it, which have results, leave open."""
-    are_apart = None not in (_id_of(answer), _id_of(message)) or tokens_of(message) is not None
     are_judged = any(_OF_ONE & each.keys() for each in (answer.source, message.source))
-    if are_apart or are_judged or answer.is_context != message.is_context:
+    if are_judged or tokens_of(message) is not None:
         return False
     is_said_before = answer.tool_calls or (answer.text and not message.text)
     is_called = bool(message.tool_calls) and _has_results(message, results)

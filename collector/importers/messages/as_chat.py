@@ -3,14 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphcredit.collector.importers.messages.rollout import (
-    ASSISTANT,
-    Message,
-    ToolCall,
-    Turn,
-)
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, ToolCall, Turn
 from graphcredit.collector.importers.messages.worded_calls import OPEN
-from graphcredit.store.chat import Chat, call_arguments, openai_message
+from graphcredit.store.chat import Chat, call_arguments, is_openai_message
 
 
 def chat_of(turn: Turn) -> Chat | None:
@@ -29,8 +24,8 @@ def chat_of(turn: Turn) -> Chat | None:
 
 
 def _is_openai(messages: Sequence[Message]) -> bool:
-    sources = (message.source for message in messages)
-    return all(source and openai_message(source) is not None for source in sources)
+    sources = [message.source for message in messages]
+    return all(sources) and all(map(is_openai_message, sources))
 
 
 def _as_chat(message: Message) -> dict[str, Any]:

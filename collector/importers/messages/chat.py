@@ -47,6 +47,9 @@ from graphcredit.collector.importers.messages.worded_calls import opened_words
 _PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
 """Fields of an answer as OpenAI has it, which is read without looking for others."""
 
+_HEARD = frozenset({"role", "content", "tool_call_id", "name"})
+"""Fields of a message that the policy sees, likewise."""
+
 _ROLES = {RESULT: TOOL, RULES: SYSTEM}
 """Kinds of pieces that nobody says but another role: each is a message of its own."""
 
@@ -87,14 +90,7 @@ def said_alike(one: Message, other: Message) -> bool:
 
 
 def seen(role: str, content: object, source: Mapping[str, Any], **more: Any) -> Message:
-    """Return a message with the text and the images of a content.
-
-    Args:
-        role: Who says it.
-        content: Text or parts.
-        source: The message as the log has it.
-        **more: Further fields of `Message`.
-    """
+    """Return a message with the text and the images of a content."""
     text, images = text_of_content(content), images_of(content)
     return Message(role=role, text=text, image_parts=images, source=dict(source), **more)
 
@@ -120,8 +116,11 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
         if message is not None:
             message.is_context = is_context
             return [message]
-    source, role = raw, raw.get("role")
+    source, role, content = raw, raw.get("role"), raw.get("content")
     role = ROLES.get(role) if isinstance(role, str) else None
+    if raw.keys() <= _HEARD and type(content) is str and role not in (None, ASSISTANT):
+        text = _without_id(content) if role == TOOL else content
+        return [Message(role=role, text=text, is_context=is_context, source=source)]
     if role is None or "additional_kwargs" in raw:
         raw = opened(raw)
         role = role_of(raw)

@@ -16,11 +16,16 @@ _OF_EPISODE = ("turn", "step", "iteration", "round", "call", "cost", "time")
 """Words of limits that an episode reaches between two answers."""
 
 _SAID = ("content", "parts", "tool_calls", "arguments", "input", "output")
+_SILENT = frozenset({"role", "content", "tool_calls", "reasoning_content"})
+"""Fields that never say it."""
+
 _DEPTH = 3
 
 
 def reason_of(value: Mapping[str, Any], depth: int = _DEPTH) -> str | None:
     """Return why an answer ended, from an object of it or one within; None if it does not say."""
+    if value.keys() <= _SILENT:
+        return None
     reason = first_of(value, REASONS)
     if isinstance(reason, str):
         return reason

@@ -4,8 +4,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from graphcredit.collector.importers.images.neighbour_files import KeptImage
 from graphcredit.collector.importers.logs.places import NOWHERE, Place
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
@@ -14,9 +15,6 @@ from graphcredit.collector.importers.messages.values import (
     as_number,
     field_at,
 )
-
-if TYPE_CHECKING:
-    from graphcredit.collector.importers.images.kept import KeptImage
 
 ASSISTANT, SYSTEM, USER, TOOL = "assistant", "system", "user", "tool"
 
@@ -102,7 +100,7 @@ class Message:
     """How good the state after this turn is, where the format says so; of an assistant message."""
     image_parts: tuple[Mapping[str, Any], ...] = ()
     """The images of its content as the log has them; each has a mark in the text."""
-    images: tuple["KeptImage", ...] = ()
+    images: tuple[KeptImage, ...] = ()
     """Those of them that are kept."""
     num_unread: int = 0
     """Parts of its content that no reader knows: each has a mark in the text."""
@@ -190,13 +188,7 @@ _SHOWN = 5
 def each_part(
     parts: Sequence[Any], what: str, read: Callable[[Mapping[str, Any]], Rollouts]
 ) -> Rollouts:
-    """Yield the rollouts of all sound parts of a record, then raise an error about the others.
-
-    Args:
-        parts: JSON objects.
-        what: What their list is called in the record.
-        read: Returns the rollouts of a part.
-    """
+    """Yield the rollouts of all sound parts of a record, then raise an error about the others."""
     broken: list[str] = []
     for number, part in enumerate(parts):
         try:
@@ -257,10 +249,12 @@ _SPEAKERS = ("name", "agent", "agent_name", "sender", "speaker")
 
 def agent_of(message: Message) -> str | None:
     """Return who speaks, where a message of the policy says so."""
-    names = (message.source.get(name) for name in _SPEAKERS)
-    tools = {call.name for call in message.tool_calls}
-    name = next((n for n in names if isinstance(n, str) and n and n not in tools), None)
-    role = message.source.get("role")
+    source, name = message.source, None
+    if not source.keys().isdisjoint(_SPEAKERS):
+        tools = {call.name for call in message.tool_calls}
+        names = (source.get(name) for name in _SPEAKERS)
+        name = next((n for n in names if isinstance(n, str) and n and n not in tools), None)
+    role = source.get("role")
     if name is None and isinstance(role, str) and role[:1].isupper():
         return role.partition(" (")[0]
     return name

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.rollout import ToolCall
@@ -12,6 +11,7 @@ from graphcredit.collector.importers.messages.values import (
     first_of,
     parse_json,
     short,
+    snake_case,
 )
 
 KINDS = ("type", "part_kind", "kind", "block_type")
@@ -20,25 +20,27 @@ _ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "tool_input"
 _UNNAMED = ("action", "code", "queries", "query", "operation")
 """Fields with the arguments of a call whose tool only its type names."""
 
-_CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "callId")
+_CALL_IDS = (
+    "tool_use_id",
+    "tool_call_id",
+    "toolCallId",
+    "toolUseId",
+    "call_id",
+    "callId",
+    "callID",
+)
 IDS = (*_CALL_IDS, "id")
 RESULTS = ("output", "outputs", "result", "results", "response", "content")
 ERRORS = ("error", "errorText")
 _IS_CALL = re.compile(r"(^|_)(call|use|invocation)$|^executable_code$")
 _IS_RESULT = re.compile(r"(result|response|output|outputs|return)$")
 _IS_THOUGHT = re.compile(r"thinking|reasoning|^thought(_event)?$")
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")
-
-
-@lru_cache(maxsize=512)
-def _snake(kind: str) -> str:
-    return _WORDS.sub("_", kind).lower()
 
 
 def kind_of(part: Mapping[str, Any]) -> str:
     """Return what a part calls itself, such as `tool_call`; empty if it does not say."""
     kind = first_of(part, KINDS)
-    return _snake(kind) if isinstance(kind, str) else ""
+    return snake_case(kind) if isinstance(kind, str) else ""
 
 
 def is_call(part: Mapping[str, Any]) -> bool:
@@ -64,16 +66,12 @@ def is_result(part: Mapping[str, Any]) -> bool:
     return bool(is_named) and first_of(part, (*RESULTS, *ERRORS)) is not None
 
 
-def openai_call(value: object) -> ToolCall | None:
+def openai_call(call: Any) -> ToolCall | None:
     """Return a call as OpenAI has it, quickly; None if it is another."""
-    if not isinstance(value, dict):
+    function: Any = call.get("function") if type(call) is dict else None
+    if type(function) is not dict:
         return None
-    call = cast("dict[str, Any]", value)
-    function = call.get("function")
-    if not isinstance(function, dict):
-        return None
-    fields = cast("dict[str, Any]", function)
-    name, arguments, call_id = fields.get("name"), fields.get("arguments"), call.get("id")
+    name, arguments, call_id = function.get("name"), function.get("arguments"), call.get("id")
     if not isinstance(name, str) or arguments is None:
         return None
     known = call_id if isinstance(call_id, str) else None

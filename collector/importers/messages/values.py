@@ -35,6 +35,21 @@ def fields_of(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if is_object else {}
 
 
+@lru_cache(maxsize=4096)
+def snake_case(name: str) -> str:
+    """Return a name in lower case, its words parted by underscores: `taskId` is `task_id`."""
+    return _WORDS.sub("_", name).lower()
+
+
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|-")
+
+
+def snake_cased(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object with the names of its fields in snake case; those that are so win."""
+    others = [name for name in row if not name.islower()]
+    return {**{snake_case(name): row[name] for name in others}, **row} if others else row
+
+
 def as_mapping(value: object, what: str) -> Mapping[str, Any]:
     """Return a JSON object."""
     if isinstance(value, (dict, Mapping)):  # first the type that is quick to see

@@ -29,11 +29,7 @@ from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.rules.relative import is_relative
 from graphcredit.collector.importers.rules.scores import ScoreRule, score_rule
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
-from graphcredit.collector.importers.rules.verdicts import (
-    Verdicts,
-    verdicts_of,
-    with_verdict,
-)
+from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of, with_verdict
 from graphcredit.store.errors import OptionError
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {

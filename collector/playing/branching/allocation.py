@@ -77,9 +77,7 @@ class Allocation:
             tree_size=tree_size,
             scores={
                 (row["task_id"], row["state"]): StateScore(
-                    num_total=row["num_total"],
-                    score=row["score"],
-                    num_rollouts=row["num_rollouts"],
+                    num_total=row["num_total"], score=row["score"], num_rollouts=row["num_rollouts"]
                 )
                 for row in known.sort_by("num_total").to_pylist()
             },

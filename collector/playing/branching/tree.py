@@ -60,7 +60,6 @@ class Walk:
     """An environment that can take a step at the end of any path: it backtracks by replaying."""
 
     def __init__(self, environment: Environment, task_id: str) -> None:
-        """Start at the root of the task's tree."""
         self.task_id = task_id
         self.root = Path(view=PolicyView(observation=environment.reset()))
         self._environment = environment

@@ -33,7 +33,6 @@ class TransformersEngine:
     """A causal language model, on the GPU if there is one."""
 
     def __init__(self) -> None:
-        """Start without a model."""
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model: Any = None
         self.tokenizer: Any = None

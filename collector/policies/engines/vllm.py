@@ -44,7 +44,6 @@ class VllmEngine:
     """A model in vLLM, on the GPU if there is one."""
 
     def __init__(self) -> None:
-        """Start without a model."""
         self._llm: Any = None
         self._shape: dict[str, Any] = {}
         self._dtype = ""

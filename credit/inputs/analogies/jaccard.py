@@ -7,14 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphcredit.credit.steps.arrays import (
-    Bools,
-    Floats,
-    Ints,
-    distinct_pairs,
-    factorise,
-    ranges,
-)
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints, distinct_pairs, factorise, ranges
 
 Bits: TypeAlias = NDArray[np.uint64]
 """[num_nodes, num_words] a set as the bits of some words."""

@@ -28,12 +28,7 @@ from graphcredit.credit.inputs.analogies.action_lists import ActionLists, Worth,
 from graphcredit.credit.inputs.analogies.jaccard import Sets, sets_of
 from graphcredit.credit.inputs.analogies.novelty import novelty
 from graphcredit.credit.merging.admissible import UNKNOWN, signatures
-from graphcredit.credit.steps.arrays import (
-    Floats,
-    Ints,
-    factorise,
-    factorise_pairs,
-)
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes

@@ -146,14 +146,7 @@ class RunHistory:
     def add(
         self, iteration: int, fingerprint: str, counts: pa.Table, num_trajectories: int
     ) -> None:
-        """Count an iteration.
-
-        Args:
-            iteration: Its number.
-            fingerprint: Of its step shards.
-            counts: From `keyed`.
-            num_trajectories: Its complete trajectories.
-        """
+        """Count an iteration."""
         self._insert("counts", counts)
         self.iterations[iteration] = fingerprint
         self.num_trajectories += num_trajectories

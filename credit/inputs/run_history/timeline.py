@@ -47,12 +47,6 @@ class Timeline(InputProvider):
     """The past of a run, moved on iteration by iteration."""
 
     def __init__(self, run: StoredRun, scores: StateScores) -> None:
-        """Look at which iterations there are.
-
-        Args:
-            run: The run.
-            scores: What a state is worth by its counts.
-        """
         store = run.sources.store
         self._run, self._scores, self._merge = run, scores, run.merge.as_json()
         self._path = store.history_path(run.run_id)

@@ -105,3 +105,21 @@ def open_engine(
     if ray_address is not None:
         raise OptionError(f"an address goes with --engine ray: got --engine {name}")
     return nullcontext(LocalEngine(num_workers or 1))
+
+
+def engine_of(
+    engine: str | BatchEngine, merge: MergeSettings
+) -> AbstractContextManager[BatchEngine]:
+    """Return the engine that a text such as local:2 or ray:HOST:PORT names, or what was given.
+
+    Raises:
+        OptionError: The text names none.
+    """
+    if not isinstance(engine, str):
+        return nullcontext(engine)
+    name, _, rest = engine.partition(":")
+    if name != "local":
+        return open_engine(name, rest or None)
+    if rest and not (rest.isdecimal() and int(rest)):
+        raise OptionError(f"--engine local:N must name 1 process or more: got {engine!r}")
+    return open_engine(name, None, int(rest) if rest else num_workers_for(merge))

@@ -69,9 +69,7 @@ class ModelEmbedder:
 
 def _load(name: str) -> Any:
     try:
-        from sentence_transformers import (  # pyright: ignore[reportMissingImports]
-            SentenceTransformer,
-        )
+        from sentence_transformers import SentenceTransformer  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingDependencyError(
             f"the embedder {name!r} needs sentence-transformers: "

@@ -50,11 +50,7 @@ class Forms:
 
 
 def forms_of(
-    nodes: Nodes,
-    texts: pa.Array,
-    tasks: Sequence[str],
-    overrule: StateRules,
-    rules: Sequence[Rule],
+    nodes: Nodes, texts: pa.Array, tasks: Sequence[str], overrule: StateRules, rules: Sequence[Rule]
 ) -> Forms:
     """Apply the user's rules, then the others, to each text in each kind of task.
 

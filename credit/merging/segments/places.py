@@ -13,13 +13,7 @@ import numpy as np
 
 from graphcredit.credit.merging.segments.parse import ATTRIBUTE, COLOURS, NUMBERED
 from graphcredit.credit.merging.segments.statistics import Sightings
-from graphcredit.credit.merging.segments.tokens import (
-    Line,
-    kind_of,
-    neighbours,
-    size_of,
-    template,
-)
+from graphcredit.credit.merging.segments.tokens import Line, kind_of, neighbours, size_of, template
 
 Place: TypeAlias = tuple[str, ...]
 

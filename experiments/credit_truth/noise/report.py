@@ -76,11 +76,7 @@ def _mistaken(rows: pl.DataFrame) -> str:
     wrong = (
         rows.filter(pl.col("credit") == rows["credit"][0])
         .group_by("merge", "world", maintain_order=True)
-        .agg(
-            total=pl.len(),
-            wrong=(pl.col("precision") < 1).sum(),
-            worst=pl.col("precision").min(),
-        )
+        .agg(total=pl.len(), wrong=(pl.col("precision") < 1).sum(), worst=pl.col("precision").min())
         .filter(pl.col("wrong") > 0)
     )
     return table(

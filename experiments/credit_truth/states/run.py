@@ -118,9 +118,7 @@ def seen(played: Played) -> tuple[Rollouts, Bools]:
     length = np.bincount(rollouts.episode).reshape(-1, GROUP_SIZE)
     group = np.repeat(np.cumsum(kept) - 1, GROUP_SIZE).reshape(-1, GROUP_SIZE)
     first = Rollouts(
-        group=group[kept].ravel(),
-        length=length[kept].ravel(),
-        outcome=units_of_group[kept].ravel(),
+        group=group[kept].ravel(), length=length[kept].ravel(), outcome=units_of_group[kept].ravel()
     )
     return first, kept[rollouts.episode // GROUP_SIZE]
 

@@ -40,8 +40,7 @@ WORLDS = _by_name(push, cliff, maze, vault, safe, brew, office, shop, rabbit, li
 """The worlds that judge."""
 
 DESIGN_WORLDS = _by_name(
-    *(lake, slippery, crate, road, fog, mirrors),
-    *(puzzle, blocks, flat, farm, pump, lever, letter),
+    *(lake, slippery, crate, road, fog, mirrors), *(puzzle, blocks, flat, farm, pump, lever, letter)
 )
 """The worlds that estimators may be designed on."""
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from graphcredit.collector.exporters.sequences import StepTokens, sequences_of
 from graphcredit.collector.exporters.tokens import export_tokens
-from graphcredit.credit import assign
 from graphcredit.credit.iteration.settings import settings_of
 from graphcredit.credit.options import CreditOptions
+from graphcredit.credit.stage import assign_credit as assign
 from graphcredit.store import open_store
 from graphcredit.store.errors import InputError
 from tests.cli.in_process import run

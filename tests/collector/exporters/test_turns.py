@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 from graphcredit.collector.exporters.turns import export_turns
-from graphcredit.credit import assign
 from graphcredit.credit.iteration.settings import settings_of
 from graphcredit.credit.options import CreditOptions
+from graphcredit.credit.stage import assign_credit as assign
 from graphcredit.store import open_store
 from tests.cli.in_process import run
 from tests.collector.importers.logs import called, said, walk, write_lines
@@ -44,7 +44,7 @@ def test_each_turn_has_its_advantages_and_where_it_is_from(tmp_path: Path):
     first = lines[0]
     assert first["log"] == {"id": "row-1", "split": "train", "task_id": "t", "reward": 1.0}
     assert first.keys() == {
-        *("run_id", "iteration", "task_id", "trajectory_id", "step_index", "advantages", "log"),
+        *("run_id", "iteration", "task_id", "trajectory_id", "step_index", "advantages", "log")
     }
     assert (first["run_id"], first["iteration"], first["task_id"]) == ("imported", 0, "t")
 

@@ -136,6 +136,12 @@ def test_an_opening_that_agrees_is_context(agreed: str, num_groups: int, tmp_pat
     report = imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "s")
     assert report.num_groups == num_groups
     assert report.num_steps == 4 * (3 - num_groups)
+    roles = {"user": "user", "assistant": "agent"}
+    for number, row in enumerate(rows):
+        steps = [{"source": roles[m["role"]], "message": m["content"]} for m in row["messages"]]
+        atif = {"schema_version": "ATIF-v1.4", "agent": {"name": "a"}, "steps": steps}
+        write_json(tmp_path / f"atif/{number}/trajectory.json", atif)
+    assert imported(tmp_path / "atif", tmp_path / "t").num_steps == report.num_steps
 
 
 @pytest.mark.parametrize("ids", [("m1", "m1", "m2"), ("agent", "agent", "agent")])

@@ -180,10 +180,7 @@ def test_links_within_the_folder_are_followed(tmp_path: Path):
 def test_a_folder_that_is_imported_may_have_its_images_in_another_one_of_it(tmp_path: Path):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.png").write_bytes(png())
-    row = {
-        "reward": 1,
-        "messages": [shows(image_url("../images/a.png")), said("assistant", "x")],
-    }
+    row = {"reward": 1, "messages": [shows(image_url("../images/a.png")), said("assistant", "x")]}
     log = write_lines(tmp_path / "logs" / "w.jsonl", row)
     assert imported(tmp_path, tmp_path / "all").num_images == 1
     assert imported(log, tmp_path / "alone").left_out == {image_types.NOT_FOLLOWED: 1}

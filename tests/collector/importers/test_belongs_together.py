@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from graphcredit.collector.importers import beside
 from graphcredit.collector.importers.logs.places import path_rule, task_term
 from graphcredit.store.errors import InputError, OptionError
 from tests.collector.importers.logs import said, write_json, write_lines
@@ -132,7 +133,111 @@ def test_a_verdict_of_one_is_not_that_of_many_nor_of_a_log_that_judges(tmp_path:
     assert imported(many.parent, tmp_path / "s").num_unjudged == 2
     report = imported(judged.parent, tmp_path / "t")
     assert report.num_failed == 1
-    assert any(note.startswith("not used: verdicts in result.txt") for note in report.notes)
+    assert any(note.startswith("not used: result.txt beside the log") for note in report.notes)
+
+
+@pytest.mark.parametrize("are_keyed", [True, False])
+def test_verdicts_in_folders_of_their_own_judge_by_the_names_of_these(
+    are_keyed: bool, tmp_path: Path
+):
+    won = {("run1", "i1"), ("run2", "i2")}
+    for run, name in ((run, name) for run in ("run1", "run2") for name in ("i1", "i2")):
+        write_json(tmp_path / run / "trajs" / name / "log.json", chat(name, run))
+        judged = tmp_path / run / "evaluation" / name
+        judged.mkdir(parents=True)
+        verdict = {"resolved": (run, name) in won}
+        write_json(judged / "report.json", {name: verdict} if are_keyed else verdict)
+    imported(tmp_path, tmp_path.with_name("store"))
+    names = {name for name, success in outcomes(tmp_path.with_name("store")).items() if success}
+    assert names == {"run1/trajs/i1/log", "run2/trajs/i2/log"}
+
+
+def test_rows_of_verdicts_that_name_nothing_are_refused(tmp_path: Path):
+    log = write_lines(tmp_path / "w.jsonl", chat("a", "b"), chat("a", "c"))
+    (tmp_path / "v.csv").write_text("index,passed\n0,True\n1,False\n")
+    with pytest.raises(InputError, match="must name what its verdict is of"):
+        imported(log, tmp_path / "s", verdicts=tmp_path / "v.csv")
+
+
+def test_a_list_that_begins_with_the_prompt_is_the_way_to_the_answer(tmp_path: Path):
+    steps = [said("user", "q?"), said("assistant", "look"), said("user", "4"), *A_FOUR]
+    row = {"question": "q?", "prediction": "4", "is_correct": True, "intermediate_steps": steps}
+    shots = {**row, "intermediate_steps": [said("user", "other"), said("assistant", "x")]}
+    imported(write_lines(tmp_path / "w.jsonl", row, shots), tmp_path / "s", max_unread=100)
+    assert {action for (action,) in brief(tmp_path / "s", "action")} == {"look", "four", "4"}
+
+
+A_FOUR = [said("assistant", "four")]
+
+
+def test_what_may_be_a_verdict_and_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    log = write_json(tmp_path / "w.json", chat("a", "b"))
+    (tmp_path / "result.txt").write_text("three of four tests passed")
+    report = imported(log, tmp_path / "s")
+    assert any(note.startswith("not used: result.txt beside the log") for note in report.notes)
+    (tmp_path / "result.txt").write_text("1")
+    assert imported(log, tmp_path / "t").num_success == 1
+    monkeypatch.setattr(beside, "_MOST_BYTES", 0)
+    report = imported(log, tmp_path / "u")
+    assert report.num_unjudged == 1
+    assert any(note.startswith("not used: result.txt beside the log") for note in report.notes)
+
+
+def test_names_of_tasks_and_verdicts_may_be_in_any_capitals(tmp_path: Path):
+    rows = [
+        {"TaskID": "t", "Messages": chat("hall", f"go {n}")["messages"], "Success": n == 1}
+        for n in (0, 1)
+    ]
+    report = imported(write_lines(tmp_path / "c.jsonl", *rows), tmp_path / "s")
+    assert (report.num_groups, report.num_success, report.num_failed) == (1, 1, 1)
+    steps = [
+        {"TrajectoryID": n, "StepIndex": 0, "State": "hall", "Action": f"{n}", "Reward": float(n)}
+        for n in (0, 1)
+    ]
+    report = imported(write_lines(tmp_path / "e.jsonl", *steps), tmp_path / "t")
+    assert (report.num_trajectories, report.num_success, report.num_failed) == (2, 1, 1)
+
+
+CALLS = [
+    {"id": f"c{n}", "function": {"name": name, "arguments": "{}"}}
+    for n, name in enumerate(("find", "pay"))
+]
+
+
+@pytest.mark.parametrize(
+    "beside_them",
+    [
+        {"tool_results": [{"tool_call_id": "c0", "content": "P1"}, {"id": "c1", "result": "paid"}]},
+        {"outputs_of_tools": {"c1": "paid", "c0": "P1"}},
+        {
+            "calls": [{"id": "c0", "name": "find", "input": {"content": "no result"}}],
+            "results": [{"callId": f"c{n}", "output": o} for n, o in enumerate(("P1", "paid"))],
+        },
+    ],
+)
+def test_results_in_a_field_of_their_own_belong_to_their_calls(
+    beside_them: dict[str, Any], tmp_path: Path
+):
+    answers = [{"role": "assistant", "content": "", "tool_calls": [call]} for call in CALLS]
+    messages = [said("user", "refund"), *answers, said("assistant", "done")]
+    row = {"task_id": "t", "reward": 1, "messages": messages, **beside_them}
+    imported(write_lines(tmp_path / "r.jsonl", row), tmp_path / "s")
+    assert brief(tmp_path / "s", "state", "action") == [
+        ("refund", "find({})"),
+        ("P1", "pay({})"),
+        ("paid", "done"),
+    ]
+
+
+def test_answers_may_have_columns_of_steps(tmp_path: Path):
+    answers = [{**said("assistant", "go"), "cost": cost, "oracle_distance": 2} for cost in (9, 1)]
+    messages = [said("user", "hall"), answers[0], said("user", "yard"), answers[1]]
+    log = write_lines(tmp_path / "r.jsonl", {"reward": 1, "messages": messages})
+    report = imported(log, tmp_path / "s")
+    assert brief(tmp_path / "s", "cost", "oracle_distance") == [(9.0, 2.0), (1.0, 2.0)]
+    assert "the answers have columns of steps: cost, oracle_distance" in report.notes
 
 
 TABLES: dict[str, str] = {

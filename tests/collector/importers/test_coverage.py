@@ -46,10 +46,7 @@ def test_all_of_a_row_is_read(row: dict[str, Any]):
         ({"remark": "a door is open"}, "remark"),
         ({"deep": [{"er": {"text": "x y"}}, {"er": {"text": "z"}}]}, "deep.*.er.text"),
         ({"said": "go to the gar"}, "said"),
-        (
-            {"messages": [*CHAT, {**CHAT[0], "aside": "not ok"}]},
-            "messages.*.aside",
-        ),
+        ({"messages": [*CHAT, {**CHAT[0], "aside": "not ok"}]}, "messages.*.aside"),
     ],
 )
 def test_any_text_that_no_step_has_is_named(more: dict[str, Any], path: str):

@@ -86,10 +86,7 @@ def test_trl_completions(tmp_path: Path):
     assert any(note.startswith("TRL logs no total") for note in report.notes)
     assert (report.num_groups, report.num_success, report.num_failed) == (1, 1, 1)
     found = brief(tmp_path / "store", "iteration", "action", "thought", "reward", "policy_version")
-    assert sorted(found) == [
-        (4, "6", None, 1.5, "step-4"),
-        (4, "7", "hm", 0.5, "step-4"),
-    ]
+    assert sorted(found) == [(4, "6", None, 1.5, "step-4"), (4, "7", "hm", 0.5, "step-4")]
 
 
 def test_older_verifiers_groups_by_prompt_and_reads_calls_in_text(tmp_path: Path):
@@ -243,10 +240,7 @@ def test_nemo_gym_transitions_are_cumulative(tmp_path: Path):
     items = row["response"]["output"]
     row["response"]["output"] = [items[:3], items]
     imported(write_lines(tmp_path / "r.jsonl", row), tmp_path / "store")
-    assert [action for (action,) in brief(tmp_path / "store", "action")] == [
-        "up",
-        'move({"x": 1})',
-    ]
+    assert [action for (action,) in brief(tmp_path / "store", "action")] == ["up", 'move({"x": 1})']
     row["response"]["output"] = [items[1:3], items]
     assert imported(write_lines(tmp_path / "r.jsonl", row), tmp_path / "other").num_bad_rows == 1
 

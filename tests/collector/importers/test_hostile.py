@@ -26,10 +26,7 @@ from tests.collector.importers.logs import write_lines
 from tests.forks import FORKS
 
 MIB = 1 << 20
-CHAT = [
-    {"role": "user", "content": "go"},
-    {"role": "assistant", "content": "gone"},
-]
+CHAT = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "gone"}]
 ROW = json.dumps({"messages": CHAT, "reward": 1.0}).encode()
 
 

@@ -75,6 +75,8 @@ def test_the_field_of_the_groups_and_others_are_named(tmp_path: Path):
     rows = [row(n % 2, f"hi {n % 4}", "a", weather=f"sun {n % 2}") for n in range(4)]
     notes = notes_of(tmp_path, *rows)
     assert "groups by the prompt (4). weather has 2 values in 4 records: --group weather" in notes
+    twice = notes_of(tmp_path / "3", *rows, *rows)
+    assert "--group weather" not in twice, "prompts that recur are groups already"
     again = [{**each, "task_id": "t"} for each in rows]
     assert "groups by task_id (4)" in notes_of(tmp_path / "2", *again)
 

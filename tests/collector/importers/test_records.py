@@ -170,10 +170,7 @@ def test_a_key_is_missed_where_it_is_there_twice_and_nowhere_else(
     value: Any, is_ascii: bool, indent: int | None, gap: str
 ):
     text = json.dumps(
-        {gap: value, "rest": [value]},
-        ensure_ascii=is_ascii,
-        indent=indent,
-        separators=(",", " : "),
+        {gap: value, "rest": [value]}, ensure_ascii=is_ascii, indent=indent, separators=(",", " : ")
     )
     data = text.encode("utf-8", "surrogatepass")
     parsed = parse_json_text(data)

@@ -84,11 +84,7 @@ def test_verl_agent_joins_the_steps_of_a_shuffled_dump(tmp_path: Path):
         by_trajectory.setdefault(step["trajectory_id"], []).append(row)
     assert sorted(by_trajectory.values(), key=len) == [
         [("hall", "east", 0.0, "hm"), ("room", "dance", -0.1, "hm")],
-        [
-            ("hall", "east", 0.0, "hm"),
-            ("room", "west", 0.0, "hm"),
-            ("hall", "east", 10.0, "hm"),
-        ],
+        [("hall", "east", 0.0, "hm"), ("room", "west", 0.0, "hm"), ("hall", "east", 10.0, "hm")],
     ]
     assert {tuple(step["admissible_actions"]) for step in steps} == {("east", "west")}
     assert steps[0]["iteration"] == 7

@@ -141,7 +141,11 @@ def test_a_log_has_columns_of_the_store_beside_its_own(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        ("cost", (0.0, 1.0), "`cost` of an episode, as cost must be a number from 1e-24 to 1e+24"),
+        (
+            "cost",
+            (0.0, 1.0),
+            "`cost` of a trajectory, as cost must be a number from 1e-24 to 1e+24",
+        ),
         ("logged_at", (NOON.isoformat(), None), "logged_at must be in all rows"),
         ("logged_at", (1.5, 2.5), "logged_at must be a time"),
         ("logged_at", (NOON.isoformat(), "2020-01-01"), "must not decrease"),
@@ -228,5 +232,5 @@ def test_a_new_column_is_declared_in_one_place(tmp_path: Path):
     ended = subprocess.run(command, capture_output=True, text=True)
     values = "[(7.0,), (125.0,), (None,)]"
     assert ended.stdout.splitlines() == [
-        *(values, values, "['reward 0', 'cost 1', 'latency 125 ms']", "True True"),
+        *(values, values, "['reward 0', 'cost 1', 'latency 125 ms']", "True True")
     ], ended.stderr

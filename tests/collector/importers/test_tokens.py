@@ -180,11 +180,7 @@ def calls(tmp_path: Path) -> Path:
     said = chat("hall", "east", "kitchen", "take")
     for end, (prompt, response, logprobs) in ((1, FIRST), (3, SECOND)):
         content = [{"token": "x", "logprob": value} for value in logprobs]
-        choice = {
-            "message": said[end],
-            "token_ids": response,
-            "logprobs": {"content": content},
-        }
+        choice = {"message": said[end], "token_ids": response, "logprobs": {"content": content}}
         answer = {"choices": [choice], "prompt_token_ids": prompt}
         request = {"messages": said[:end]}
         rows.append({"request": request, "response": answer, "trace_id": "a", "reward": 1.0})

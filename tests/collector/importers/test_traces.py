@@ -137,6 +137,24 @@ def test_the_score_is_the_reward(scores: Any, reward: float, tmp_path: Path):
     assert report.num_unjudged == (reward == 0)
 
 
+def test_the_output_of_the_root_may_have_the_verdict_and_that_of_a_tool_has_none(tmp_path: Path):
+    root = {"trace_id": "t", "id": "r", "op_name": "rollout", "output": {"success": True}}
+    calls = [
+        {"trace_id": "t", "id": f"{n}", "parent_id": "r", "op_name": "openai.chat", "inputs": {}}
+        for n in range(2)
+    ]
+    calls[0] |= {
+        "inputs": {"messages": [HI]},
+        "output": {"choices": [{"message": said("assistant", "a")}]},
+    }
+    calls[1] |= {"op_name": "tool", "output": {"success": False}}
+    report, _ = read(tmp_path, root, *calls)
+    assert (report.num_success, report.num_failed) == (1, 0)
+    (tmp_path / "other").mkdir()
+    report, _ = read(tmp_path / "other", {**root, "output": None}, *calls)
+    assert report.num_unjudged == 1
+
+
 def test_spans_without_answers_are_refused_in_one_sentence(tmp_path: Path):
     span = {"trace_id": "t", "span_id": "a", "name": "chat m", "attributes": {}}
     asked = {**span, "attributes": {"gen_ai.input.messages": json.dumps([HI])}}

@@ -68,8 +68,7 @@ def test_an_episode_of_rllm_without_a_trajectory_is_counted(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("correct", "counts"),
-    [("True", (1, 0, 0)), (None, (0, 0, 0)), ("partly", (0, 0, 1))],
+    ("correct", "counts"), [("True", (1, 0, 0)), (None, (0, 0, 0)), ("partly", (0, 0, 1))]
 )
 def test_a_verdict_of_rllm_may_be_text(tmp_path: Path, correct: object, counts: tuple[int, ...]):
     step = {"observation": "hall", "action": "go"}

@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
 from graphcredit.credit.evidence.report import recommended
-from graphcredit.credit.evidence.visits import (
-    PSEUDO_VISITS,
-    Rollouts,
-    said_by_others,
-    swaps,
-)
+from graphcredit.credit.evidence.visits import PSEUDO_VISITS, Rollouts, said_by_others, swaps
 from graphcredit.credit.steps.arrays import Ints
 
 Paths = list[tuple[int, float, list[int]]]
@@ -54,12 +49,7 @@ def slow(paths: Paths) -> tuple[list[float], list[float]]:
     return surprises, opinions
 
 
-EXAMPLE: Paths = [
-    (0, 1.0, [0, 1]),
-    (0, 0.0, [0, 2, 2]),
-    (0, 1.0, [0, 1]),
-    (0, 0.0, [3, 2, 0, 2]),
-]
+EXAMPLE: Paths = [(0, 1.0, [0, 1]), (0, 0.0, [0, 2, 2]), (0, 1.0, [0, 1]), (0, 0.0, [3, 2, 0, 2])]
 
 
 def test_a_visit_by_hand():

@@ -48,8 +48,7 @@ def test_the_part_that_decides_stays_and_the_dice_goes():
 
 def test_nodes_are_equal_where_the_base_and_all_kept_parts_are():
     parts = Parts(
-        base=np.array([7, 7, 7, 9]),
-        of={"a": np.array([5, 5, 6, 5]), "b": np.array([1, 2, 2, 1])},
+        base=np.array([7, 7, 7, 9]), of={"a": np.array([5, 5, 6, 5]), "b": np.array([1, 2, 2, 1])}
     )
     assert parts.node(()).tolist() == [0, 0, 0, 1]
     assert parts.node(("a",)).tolist() == [0, 0, 1, 2]

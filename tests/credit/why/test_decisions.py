@@ -135,9 +135,9 @@ def test_equal_returns_are_no_scores(tmp_path: Path):
     assert not are_graded(pa.Table.from_pylist(rows))
 
 
-def test_a_notebook_shows_ids_as_code():
-    told = Decisions((replace(EXAMPLE, trajectory_id="![x](y) <img>"),))
-    assert told._repr_markdown_().startswith("1. Step 26 of failed `![x](y) <img>`: `take")
+def test_a_notebook_shows_ids_as_text():
+    html = Decisions((replace(EXAMPLE, trajectory_id="![x](y) <img>"),))._repr_html_()
+    assert "Step 26 of failed ![x](y) &lt;img&gt;: `take" in html
 
 
 def test_every_step_has_its_decision(tmp_path: Path):

@@ -8,14 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
-from tests.viewer.flows.screen import (
-    download,
-    in_graph,
-    is_drawn,
-    marked,
-    open_page,
-    tab_to,
-)
+from tests.viewer.flows.screen import download, in_graph, is_drawn, marked, open_page, tab_to
 from tests.viewer.flows.watch import Watch
 
 pytestmark = pytest.mark.browser

@@ -4,13 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from graphcredit.store import Store
-from tests.viewer.flows.screen import (
-    acted,
-    ask,
-    expect_at,
-    expect_same_after_reload,
-    open_page,
-)
+from tests.viewer.flows.screen import acted, ask, expect_at, expect_same_after_reload, open_page
 
 pytestmark = pytest.mark.browser
 

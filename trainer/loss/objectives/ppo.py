@@ -45,10 +45,7 @@ class Ppo:
         """Return the loss of each token, and where it was clipped."""
         advantage = tokens.advantage
         terms = clipped(
-            tokens.log_ratio().exp(),
-            advantage,
-            clip_low=self.clip_low,
-            clip_high=self.clip_high,
+            tokens.log_ratio().exp(), advantage, clip_low=self.clip_low, clip_high=self.clip_high
         )
         limit = self.dual_clip if self.dual_clip else torch.inf
         is_capped = (advantage < 0) & (terms.ratio > limit)

@@ -20,6 +20,5 @@ class Reinforce:
     def terms(self, tokens: TokenInputs) -> PolicyTerms:
         """Return the loss of each token."""
         return PolicyTerms(
-            loss=-tokens.advantage * tokens.logprob,
-            ratio=tokens.log_ratio().exp().detach(),
+            loss=-tokens.advantage * tokens.logprob, ratio=tokens.log_ratio().exp().detach()
         )

@@ -28,7 +28,4 @@ class Sft:
         """Return the loss of each token."""
         good = tokens.advantage.clamp(min=0)
         weight = good if self.weight == "advantage" else (good > 0).to(good.dtype)
-        return PolicyTerms(
-            loss=-weight * tokens.logprob,
-            ratio=tokens.log_ratio().exp().detach(),
-        )
+        return PolicyTerms(loss=-weight * tokens.logprob, ratio=tokens.log_ratio().exp().detach())

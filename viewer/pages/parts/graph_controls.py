@@ -64,11 +64,7 @@ def choose_view(graph: TaskGraph, *, has_trajectory: bool) -> str:
 
 
 def _segments(
-    name: str,
-    title: str,
-    options: Sequence[str],
-    default: str,
-    show: Callable[[str], str] = str,
+    name: str, title: str, options: Sequence[str], default: str, show: Callable[[str], str] = str
 ) -> str:
     wanted = st.query_params.get(name, default)
     chosen = wanted if wanted in options else default

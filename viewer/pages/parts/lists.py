@@ -13,13 +13,7 @@ from graphcredit.viewer.queries.trajectories import (
     against_outcome,
     found_trajectories,
 )
-from graphcredit.viewer.queries.truth import (
-    marked,
-    progress_of,
-    seen_change,
-    true_change,
-    verdict,
-)
+from graphcredit.viewer.queries.truth import marked, progress_of, seen_change, true_change, verdict
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.containers import choices

@@ -22,29 +22,37 @@ class Groups:
     def __init__(self) -> None:
         self._by_id: dict[str, str] = {}
         """Ids of responses to names of groups."""
-        self._by_end: dict[int, list[tuple[str, str]]] = {}
-        """Hashes of whole conversations to the calls of their last messages and names of groups:
+        self._ends: dict[int, list[tuple[str, str]]] = {}
+        """Hash of a whole conversation to the calls of its last message and the name of its group:
         alike rollouts have one hash."""
         self._names: set[str] = set()
         self._joined: dict[str, str] = {}
 
     def add(self, row: Mapping[str, Any]) -> tuple[str, bool]:
         """Return the name of a row's group, and whether an earlier row has it."""
-        name = session_of(row) or self._by_response(row)
-        if name is None:
-            *begins, (whole, calls) = _beginnings(row) or [(0, "")]
-            ends = ((self._by_end.get(each, []), called) for each, called in reversed(begins))
-            known, called = next((end for end in ends if end[0]), ([], ""))
-            before = next((end for end in known if end[0] == called), known[-1] if known else None)
-            if before is not None:
-                known.remove(before)
-            name = before[1] if before is not None else f"row {len(self._names)}"
-            self._by_end.setdefault(whole, []).append((calls, name))
-            if (response := response_of(row)) is not None:
-                self._by_id[response] = name
+        name = session_of(row) or self._by_response(row) or self._by_messages(row)
         is_known = name in self._names
         self._names.add(name)
         return name, is_known
+
+    def _by_messages(self, row: Mapping[str, Any]) -> str:
+        """Return the name of the longest conversation that the row's messages begin with.
+
+        Of several that are equal but for the calls of their last message, the one with the same
+        calls goes on, else the newest. No other row goes on with it then.
+        """
+        *beginnings, (whole, calls) = _beginnings(row) or [(0, "")]
+        name = f"row {len(self._names)}"
+        for beginning, called in reversed(beginnings):
+            if known := self._ends.get(beginning):
+                before = next((end for end in known if end[0] == called), known[-1])
+                known.remove(before)
+                name = before[1]
+                break
+        self._ends.setdefault(whole, []).append((calls, name))
+        if (response := response_of(row)) is not None:
+            self._by_id[response] = name
+        return name
 
     def _by_response(self, row: Mapping[str, Any]) -> str | None:
         """Return the name of a group whose responses name one another, in any order."""

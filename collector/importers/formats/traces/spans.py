@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.scores import LISTS, scores_of
+from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
+from graphcredit.collector.importers.formats.scores import LISTS, numbers_at, scores_of
 from graphcredit.collector.importers.formats.traces.attributes import (
     attributes_of,
     input_of,
@@ -208,7 +209,10 @@ def _span(row: Mapping[str, Any], trace_id: str | None) -> Span:
         "session": session or as_text(_at(whole, _SESSION)),
         "input": given,
         "output": said,
-        "scores": scores_of(row, attributes, events),
+        "scores": {
+            **({} if _at(row, _PARENT) else numbers_at(said, (*REWARDS, *SUCCESSES))),
+            **scores_of(row, attributes, events),
+        },
         "events": [event for event in events if not is_read(event)],
         "metadata": whole["metadata"],
         "attributes": attributes,

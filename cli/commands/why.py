@@ -11,7 +11,7 @@ from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.files.atomic import atomic_path
-from graphcredit.store.markdown import as_prose
+from graphcredit.store.log_text import as_prose
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:

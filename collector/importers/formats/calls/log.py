@@ -86,7 +86,7 @@ def is_log(sample: Sequence[Record]) -> bool:
     if any(is_exchange(row) or calls_within(row) for row in rows):
         return True
     groups = Groups()
-    return sum(groups.add(row)[1] for row in rows) >= _LEAST * len(rows)
+    return len(rows) > 1 and sum(groups.add(row)[1] for row in rows) >= _LEAST * len(rows)
 
 
 def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:

@@ -19,6 +19,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     in_turn,
     is_same,
     joined_calls,
+    told_once,
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
 from graphcredit.collector.importers.formats.calls.order import in_order, path_of
@@ -33,7 +34,6 @@ from graphcredit.collector.importers.formats.calls.rows import (
     response_of,
     session_of,
 )
-from graphcredit.collector.importers.formats.calls.told import told_once
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record, RowError

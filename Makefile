@@ -22,8 +22,12 @@ EDITABLE := --config-settings editable_mode=strict --editable
 .PHONY: demo test test-slow test-nightly gpu check format docs clean
 .DELETE_ON_ERROR:
 
-demo: .venv/playable
-	$(BIN)/graphcredit demo
+# The whole job on the example log: why, a store, credit, a table, SQL, a picture. Text games are `graphcredit demo`.
+demo: .venv/usable
+	$(BIN)/graphcredit why examples/orders.jsonl --keep demo/orders --picture demo/why.svg
+	$(BIN)/graphcredit credit demo/orders -e grpo,reach
+	$(BIN)/graphcredit sql demo/orders "$$(cat examples/orders.sql)"
+	@echo "demo/why.svg is the picture; $(BIN)/graphcredit view demo/orders shows the rest"
 
 test: .venv/installed
 	$(PYTEST) -m "not slow" --hypothesis-profile=fast
@@ -46,7 +50,7 @@ check: .venv/installed
 	$(BIN)/pyright
 
 # The documents as a site with search, without a network: open site/index.html.
-docs: .venv/playable
+docs: .venv/usable
 	@$(PIP) $(EDITABLE) ".[docs]" $(NAMES)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
@@ -60,16 +64,16 @@ format: .venv/installed
 	@$(PIP) --upgrade "pip>=25" $(NAMES)
 	@touch $@
 
-.venv/playable: .venv/requirements $(FOLDERS)
-	@echo "installing graphcredit and what the demo needs into .venv: some minutes the first time"
-	@$(PIP) $(EDITABLE) ".[play,er,view]" $(NAMES)
+.venv/usable: .venv/requirements $(FOLDERS)
+	@echo "installing graphcredit and its viewer into .venv: some minutes the first time"
+	@$(PIP) $(EDITABLE) ".[view]" $(NAMES)
 	@touch $@
 
 # Everything, torch too: what the tests need and the demo does not.
 .venv/installed: .venv/requirements $(FOLDERS)
 	@echo "installing graphcredit with what all tests need into .venv: some minutes the first time"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) $(EDITABLE) ".[$(EXTRAS)]" $(NAMES)
-	@touch $@ .venv/playable
+	@touch $@ .venv/usable
 
 clean:
 	rm -rf .venv build site *.egg-info

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Store, open_store
+from graphcredit.store.log_text import in_html, named
 from graphcredit.store.near_names import did_you_mean
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import graph_html
@@ -41,7 +42,7 @@ class Page:
         """Return a frame for a notebook. Its content cannot reach the notebook's own page."""
         allowed = "allow-scripts" if self.needs_scripts else ""
         return (
-            f'<iframe title="{escape(self.title)}" sandbox="{allowed}" style="width:100%;'
+            f'<iframe title="{in_html(self.title)}" sandbox="{allowed}" style="width:100%;'
             f'height:{self.height}px;border:0" srcdoc="{escape(self.html)}"></iframe>'
         )
 
@@ -103,7 +104,7 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
             "found none. `graphcredit.credit(store)` assigns it"
         )
     graph, shown, steps_of_task, shading = graph_of_task(store, run, iteration, task_id, estimator)
-    title = f"{task_id} · run {run}, iteration {iteration}"
+    title = f"{named(task_id)} · run {run}, iteration {iteration}"
     if len(shown.nodes) < len(graph.nodes):
         title += f" · {len(shown.nodes):,} of {len(graph.nodes):,} states"
     html = graph_html(
@@ -145,4 +146,4 @@ def _trajectory(
     whys = why_of_task(store, run_id=run, iteration=iteration, task_id=task_id)
     why = whys.get(trajectory_id)
     html = trajectory_page(table, title=title, estimator=estimator, why=why)
-    return Page(html=html, title=f"{title}, {trajectory_id}", needs_scripts=False)
+    return Page(html=html, title=f"{title}, {named(trajectory_id)}", needs_scripts=False)

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.table import HELP_NAMES, CommandTable
+from graphcredit.cli.within_limit import within_limit
 from graphcredit.store.errors import (
     DamagedFileError,
     ExtensionWarning,
@@ -25,6 +25,7 @@ from graphcredit.store.errors import (
     missing_extras,
     system_errors,
 )
+from graphcredit.store.log_text import in_terminal
 
 app = typer.Typer(
     name="graphcredit",
@@ -61,8 +62,12 @@ def main() -> None:
     """Run the command line; print a `GraphcreditError` as one message, without a traceback.
 
     The exit code is 2 for wrong use. It is 1 if a file is damaged, or if the same command can
-    succeed later; 143 after SIGTERM, which ends a command as Ctrl-C does.
+    succeed later; 130 after Ctrl-C, and 143 after SIGTERM, which ends a command as that does.
     """
+    within_limit(_ended_in_order)
+
+
+def _ended_in_order() -> None:
     with _ended_by_sigterm():
         _main()
 
@@ -95,9 +100,10 @@ def _main() -> None:
             app()
     except KeyboardInterrupt:
         sys.stderr.write("graphcredit: interrupted\n")
-        raise SystemExit(1) from None
+        raise SystemExit(128 + signal.SIGINT) from None
     except GraphcreditError as error:
-        message = plain_text(str(error), keep="\n")
+        # A line of a log in it is no line of ours: only the first one begins at the margin.
+        message = in_terminal(str(error), keep="\n").replace("\n", "\n  ")
         sys.stderr.write(f"graphcredit: {message}\n")
         is_wrong_use = isinstance(error, InputError | MissingDependencyError) and not isinstance(
             error, DamagedFileError
@@ -111,7 +117,7 @@ _SHOW_WARNING = warnings.showwarning
 def _show_warning(message: Warning | str, category: type[Warning], *rest: Any) -> None:
     """Print a warning of our own as a notice, without the line of code that it came from."""
     if issubclass(category, ExtensionWarning):
-        sys.stderr.write(f"notice: {plain_text(str(message))}\n")
+        sys.stderr.write(f"notice: {in_terminal(str(message))}\n")
     else:
         _SHOW_WARNING(message, category, *rest)
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from graphcredit.cli.output.console import tell
-from graphcredit.cli.output.escape import Plain
-from graphcredit.cli.output.tables import print_table, write_csv, write_json
+from graphcredit.cli.output.tables import Plain, print_table, write_csv, write_json
 from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.files.output import output_path
@@ -66,7 +65,7 @@ def converse(session: Session) -> None:
         try:
             session.answer(statement)
         except GraphcreditError as error:
-            _tell(f"graphcredit: {error}".split("\n"))
+            _tell(f"graphcredit: {error}".replace("\n", "\n  ").split("\n"))
         except KeyboardInterrupt:
             _tell(["interrupted"])
     try:

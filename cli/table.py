@@ -5,32 +5,46 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from graphcredit.cli.options import quietable
-from graphcredit.cli.output.help import PlainCommand, PlainGroup
+from graphcredit.cli.output.help import PlainCommand
+
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Ask": {
+        "why": "Say what failures do that wins do not, which decisions mattered, what to distrust.",
+        "import": "Make a store of the log of another program.",
+        "credit": "Assign credit to every step of the complete trajectories and write it beside "
+        "them.",
+        "evidence": "Say which definition of a state tells how rollouts end, by the log alone.",
+        "audit": "Check the groups and the credit of a store.",
+        "sql": "Query a store's views with SQL.",
+        "view": "Show in a browser on this machine which steps got credit, and why.",
+        "export": "Write steps with their credit for other tools, or credit beside the ids of the "
+        "log.",
+    },
+    "Train": {
+        "train": "Improve a policy on the steps of an iteration, weighed by one advantage column.",
+        "loop": "Improve a policy: play, assign credit, train, and again with the better policy.",
+        "collect": "Play groups of trajectories and record them in a store.",
+        "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
+    },
+    "Keep": {
+        "check": "Check every rule of the store's format, and the digest of every file.",
+        "states": "Show which texts of a task became one state, and which states are nearly alike.",
+        "estimators": "List the estimators, or show one: its formula, its options, its columns and "
+        "its paper.",
+        "er-graph": "Draw the entities and relations that `sapo` needs from the texts of a store.",
+    },
+}
+"""Title to the name and the first sentence of the help of each command. The function and its module
+in `commands/` are called as the command, `import_` where Python has the word for itself, and `_`
+stands for `-`."""
 
 COMMANDS: Mapping[str, str] = {
-    "audit": "Check the groups and the credit of a store.",
-    "check": "Check every rule of the store's format, and the digest of every file.",
-    "collect": "Play groups of trajectories and record them in a store.",
-    "credit": "Assign credit to every step of the complete trajectories and write it beside them.",
-    "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
-    "evidence": "Say which definition of a state tells how rollouts end, by the log alone.",
-    "er-graph": "Draw the entities and relations that `sapo` needs from the texts of a store.",
-    "estimators": "List the estimators, or show one: its formula, its options, its columns and "
-    "its paper.",
-    "export": "Write steps with their credit for other tools, or credit beside the ids of the log.",
-    "import": "Make a store of the log of another program.",
-    "loop": "Improve a policy: play, assign credit, train, and again with the better policy.",
-    "sql": "Query a store's views with SQL.",
-    "states": "Show which texts of a task became one state, and which states are nearly alike.",
-    "train": "Improve a policy on the steps of an iteration, weighed by one advantage column.",
-    "view": "Show in a browser on this machine which steps got credit, and why.",
-    "why": "Say what failures do that wins do not, which decisions mattered, what to distrust.",
+    name: said for group in GROUPS.values() for name, said in group.items()
 }
-"""Name to the first sentence of the help. The function and its module in `commands/` are called the
-same, `import_` where Python has the word for itself, and `_` stands for `-`."""
+"""All of them."""
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -43,14 +57,25 @@ class LazyCommand(TyperCommand):
         return load(self.name or "").make_context(*args, **settings)
 
 
-class CommandTable(PlainGroup):
+class CommandTable(TyperGroup):
     """The group of all commands."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
+        super().__init__(*args, **{**settings, "rich_markup_mode": None})
         self.commands = {
             name: LazyCommand(name, short_help=sentence) for name, sentence in COMMANDS.items()
         }
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in the order of their groups."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each group, each command with its whole first sentence."""
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), said) for name, said in commands.items()])
 
 
 def load(name: str) -> Any:

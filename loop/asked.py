@@ -11,7 +11,7 @@ from graphcredit.collector.importers.run import import_log
 from graphcredit.credit.iteration.settings import settings_of
 from graphcredit.credit.options import RECOMMENDED, CreditOptions
 from graphcredit.credit.stage import assign_credit
-from graphcredit.store.errors import InputError
+from graphcredit.store.errors import InputError, NothingToCreditError
 from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import MARKER_NAME, Store, open_store
 from graphcredit.store.progress import OnProgress, silent
@@ -76,6 +76,7 @@ def _refuse_nothing(source: Path, report: ImportReport) -> None:
 def _credit(store: Store, on_progress: OnProgress) -> None:
     known = {(c.run_id, c.iteration, c.estimator): c for c in credit_freshness(store)}
     credited = {place[:2] for place in known}
+    is_any, empty = bool(known), None
     for run_id in store.runs():
         for iteration in store.iterations(run_id):
             found = known.get((run_id, iteration, RECOMMENDED))
@@ -89,10 +90,17 @@ def _credit(store: Store, on_progress: OnProgress) -> None:
                     f"{run_id}, iteration {iteration} {why}. Give `graphcredit credit STORE -e "
                     f"{RECOMMENDED}` with the --merge and the --state of the rest"
                 )
-            assign_credit(
-                store,
-                settings_of(CreditOptions()),
-                run_id=run_id,
-                iteration=iteration,
-                on_progress=on_progress,
-            )
+            try:
+                assign_credit(
+                    store,
+                    settings_of(CreditOptions()),
+                    run_id=run_id,
+                    iteration=iteration,
+                    on_progress=on_progress,
+                )
+            except NothingToCreditError as error:
+                empty = error  # its rollouts have no verdict; others may have
+            else:
+                is_any = True
+    if empty is not None and not is_any:
+        raise empty

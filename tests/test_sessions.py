@@ -38,7 +38,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
 @pytest.mark.parametrize(
     ("document", "num_commands"),
     [
-        ("README.md", 4),
+        ("README.md", 3),
         ("docs/recording.md", 3),
         pytest.param("docs/tutorial.md", 11, marks=pytest.mark.slow),
         pytest.param("docs/research/states.md", 3, marks=pytest.mark.slow),

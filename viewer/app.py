@@ -5,11 +5,11 @@ from pathlib import Path
 
 import streamlit as st
 
+from graphcredit.store.log_text import one_line
 from graphcredit.viewer.config import STORE_VARIABLE
 from graphcredit.viewer.sitemap import PAGES, page
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.containers import add_style
-from graphcredit.viewer.widgets.text import one_line
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 """ASGI middleware that answers unknown addresses with a page of ours."""
 
 import re
-from html import escape
 
 from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from graphcredit.store.log_text import in_html
 from graphcredit.viewer.sitemap import PAGES
 
 _FIRST = next(iter(PAGES))
@@ -46,4 +46,4 @@ def _answer(path: str, query: str) -> ASGIApp | None:
         f'<li><a href="/{"" if page == _FIRST else page}">{title}</a></li>'
         for page, title in PAGES.items()
     )
-    return HTMLResponse(_PAGE % (escape(path), links), status_code=404)
+    return HTMLResponse(_PAGE % (in_html(path), links), status_code=404)

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from graphcredit.cli.output.console import say
-from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.tables import print_table
 from graphcredit.credit.audit.agreement import PROGRESS, mean_agreement
 from graphcredit.credit.iteration.report import CreditReport, merge_reports
 from graphcredit.store import Store
 from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.log_text import in_terminal
 from graphcredit.store.sql.catalog import Connection
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.graph.svg import draw
@@ -178,7 +178,7 @@ def _trajectory_table(steps: Sequence[Sequence[Any]], estimators: Sequence[str])
         is_progress = len(distances) == 2 and before > after
         table.add_row(
             str(index),
-            Text(plain_text(action)),
+            Text(in_terminal(action)),
             Text(" → ".join(distances), style="bold" if is_progress else ""),
             *(_coloured(value) for value in advantages),
             "≠" if len(signs) > 1 else "",

@@ -1,25 +1,44 @@
 """`graphcredit estimators`: list the estimators, each with formula, options and paper."""
 
 import inspect
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.output.console import say
+from graphcredit.cli.options import AsJson
+from graphcredit.cli.output.console import print_json, say
 from graphcredit.credit.estimators.table import Estimator, all_estimators, estimator_named
 from graphcredit.store.options import described
 
 
 def estimators(
     name: Annotated[str | None, typer.Argument(help="One of them, in full.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the estimators, or show one: its formula, its options, its columns and its paper.
 
     Example: graphcredit estimators reach
     """
+    if as_json:
+        rows = [estimator_named(name)] if name else all_estimators().values()
+        print_json([_as_json(row) for row in rows])
+        return
     lines = _in_full(estimator_named(name)) if name else map(_in_short, all_estimators().values())
     for line in "\n".join(lines).split("\n"):
         say(line)
+
+
+def _as_json(row: Estimator) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "made_of": row.matter,
+        "specification": _specification(row),
+        "columns": list(row.columns),
+        "needs": [each.name for each in row.inputs],
+        "paper": row.paper,
+        "options": [asdict(option) for option in described(row.options)],
+    }
 
 
 def _in_short(row: Estimator) -> str:

@@ -11,7 +11,7 @@ from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.files.atomic import atomic_path
-from graphcredit.store.markdown import as_prose
+from graphcredit.store.log_text import as_prose
 from graphcredit.store.plural import counted
 
 if TYPE_CHECKING:
@@ -111,4 +111,4 @@ def _unread(report: "ImportReport") -> Iterator[str]:
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
-    yield from (note for note in report.notes if "--success median" in note)
+    yield from (note for note in report.notes if "returns are compared" in note)

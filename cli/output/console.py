@@ -1,6 +1,5 @@
 """Console output: results go to stdout, messages and progress to stderr, bars to terminals only."""
 
-import json
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -10,8 +9,8 @@ from typing import Any
 
 import typer
 
-from graphcredit.cli.output.escape import plain_text
 from graphcredit.store.errors import interrupts
+from graphcredit.store.log_text import in_json, in_terminal
 from graphcredit.store.progress import OnProgress
 
 _settings = {"is_quiet": False}
@@ -33,7 +32,7 @@ SILENCE = 30.0
 
 def say(line: str = "") -> None:
     """Print a line of the result; control characters in it, which logs may have, are escaped."""
-    print(plain_text(line), flush=True)  # noqa: T201
+    print(in_terminal(line), flush=True)  # noqa: T201
 
 
 def tell(line: str) -> None:
@@ -44,19 +43,18 @@ def tell(line: str) -> None:
 
 def complain(line: str) -> None:
     """Print why something failed, on stderr; `--quiet` does not hide it."""
-    print(plain_text(line), file=sys.stderr, flush=True)  # noqa: T201
+    print(in_terminal(line), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print a result as JSON; names of files may have bytes that are not UTF-8."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    sys.stdout.write(text.encode(errors="backslashreplace").decode() + "\n")
+    sys.stdout.write(in_json(value, indent=indent) + "\n")
     sys.stdout.flush()
 
 
 @contextmanager
 def interruptible(remedy: str) -> Generator[None]:
-    """Turn Ctrl-C into one line and exit code 1.
+    """Turn Ctrl-C into one line and exit code 130.
 
     Args:
         remedy: The end of that line, which says how to proceed.
@@ -66,7 +64,7 @@ def interruptible(remedy: str) -> Generator[None]:
             yield
     except KeyboardInterrupt:
         tell(f"Interrupted: the store is valid, and {remedy}.")
-        raise typer.Exit(1) from None
+        raise typer.Exit(130) from None
 
 
 @contextmanager
@@ -111,7 +109,7 @@ def _bar() -> Generator[OnProgress]:
         if what != stage:
             stage = what
             bar.reset(task)
-        text = f"{what} {note}".rstrip()
+        text = in_terminal(f"{what} {note}".rstrip())
         bar.update(task, description=text, completed=done, total=total or None, at=at(done, total))
 
     with bar:

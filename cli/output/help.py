@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 _FIRST_COLUMN = 30
 """Columns of an option's name; the help of a longer one begins on the next line."""
@@ -69,17 +69,3 @@ class PlainCommand(TyperCommand):
             title, rows = section
             with formatter.section(title):
                 formatter.write_dl(rows, col_max=_FIRST_COLUMN)
-
-
-class PlainGroup(TyperGroup):
-    """A group that lists each command with the whole first sentence of its help."""
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **{**settings, "rich_markup_mode": None})
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the section of the commands."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, each.get_short_help_str(limit=1000)) for name, each in commands if each]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)

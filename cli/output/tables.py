@@ -13,8 +13,8 @@ from typing import Any, TextIO
 import pyarrow as pa
 from rich.cells import cell_len, set_cell_size
 
-from graphcredit.cli.output.escape import Plain, plain_text
 from graphcredit.store.errors import OptionError
+from graphcredit.store.log_text import in_json, in_terminal
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.values import python_rows
 
@@ -30,7 +30,7 @@ def print_table(stream: TextIO, table: pa.Table) -> list[str]:
     Returns:
         What was shortened or left out, and how to see it.
     """
-    names = [plain_text(name) for name in table.column_names]
+    names = [in_terminal(name) for name in table.column_names]
     widths = [cell_len(name) for name in names]
     for row in _cells(table):
         widths = [max(w, cell_len(cell)) for w, cell in zip(widths, row, strict=True)]
@@ -89,10 +89,10 @@ def _cells(table: pa.Table) -> Iterator[list[str]]:
 def _cell(value: object) -> str:
     if value is None:
         return "null"
-    return f"{value:.6g}" if isinstance(value, float) else plain_text(_as_text(value))
+    return f"{value:.6g}" if isinstance(value, float) else in_terminal(_as_text(value))
 
 
-def write_csv(table: pa.Table, stream: TextIO | Plain) -> None:
+def write_csv(table: pa.Table, stream: "TextIO | Plain") -> None:
     """Write CSV with a header. Null is an empty field; lists and structs are JSON."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.column_names)
@@ -100,7 +100,7 @@ def write_csv(table: pa.Table, stream: TextIO | Plain) -> None:
         writer.writerow(["" if value is None else _as_text(value) for value in row])
 
 
-def write_json(table: pa.Table, stream: TextIO | Plain) -> None:
+def write_json(table: pa.Table, stream: "TextIO | Plain") -> None:
     """Write a JSON array of objects, one per line; NaN and infinities are strings.
 
     Raises:
@@ -109,15 +109,26 @@ def write_json(table: pa.Table, stream: TextIO | Plain) -> None:
     names = table.column_names
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise OptionError(
-            f"columns of JSON must have different names: {plain_text(twice)!r} is there twice. "
+            f"columns of JSON must have different names: {in_terminal(twice)!r} is there twice. "
             "Rename one of them with AS"
         )
     separator = "["
     for row in python_rows(table):
         content = _jsonable(dict(zip(names, row, strict=True)))
-        stream.write(separator + json.dumps(content, ensure_ascii=False))
+        stream.write(separator + in_json(content))
         separator = ",\n "
     stream.write("[]\n" if separator == "[" else "]\n")
+
+
+class Plain:
+    """A text stream for a terminal: it escapes all control characters but newlines and tabs."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+
+    def write(self, text: str) -> int:
+        """Write a text, escaped by `in_terminal`."""
+        return self._terminal.write(in_terminal(text, keep="\n\t"))
 
 
 def _as_text(value: object) -> str:

@@ -9,8 +9,9 @@ from graphcredit.credit.why.finding_words import words
 from graphcredit.credit.why.findings import Finding, Findings
 from graphcredit.credit.why.pooled import PooledDecision
 from graphcredit.credit.why.report import WhyReport
-from graphcredit.credit.why.sentences import coded, link, short
+from graphcredit.credit.why.sentences import LONGEST, coded, link
 from graphcredit.loop.used_states import UsedStates
+from graphcredit.store.log_text import one_line
 from graphcredit.store.plural import counted
 
 _NONE_OF_ONE = (
@@ -107,4 +108,4 @@ def _numbered(shown: list[ComparedDecision], *, markdown: bool) -> Iterator[str]
     for number, each in enumerate(shown, start=1):
         yield f"{number}. {words(each, markdown=markdown)}"
         place = f"{coded(each.state)}; [in the viewer](http://127.0.0.1:8501{link(each)})"
-        yield f"   state: {place if markdown else short(each.state)}"
+        yield f"   state: {place if markdown else one_line(each.state, LONGEST)}"

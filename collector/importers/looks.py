@@ -19,7 +19,7 @@ _SHOWN = 10
 """Fields that are named."""
 
 _DEPTH = 4
-_FORMATS = "docs/import.md lists what is read"
+_FORMATS = "docs/formats.md lists what is read"
 _KINDS: Mapping[type, str] = {
     str: "text",
     bool: "true or false",
@@ -89,12 +89,13 @@ def _advice(row: Mapping[str, Any], record: Record) -> str:
         if has_action and any(has_part(row, name) for name in SEEN):
             return (
                 "It may be a step, and lacks a sign of where it stands (episode, step, reward, "
-                "done): --columns trajectory_id=path, if each file is a trajectory"
+                "done): --columns trajectory=FIELD, or trajectory=path if each file is a trajectory"
             )
-        missing = "a state (state, obs, …)" if has_action else "an action"
+        missing = "state" if has_action else "action"
         return (
-            f"It may be a step, and lacks {missing}: --columns state=FIELD,action=FIELD, and "
-            "trajectory_id=FIELD or trajectory_id=path, if each file is a trajectory"
+            f"It may be a step, and lacks its {missing}: --columns {missing}=FIELD names it; with "
+            "commas also task=FIELD, reward=FIELD, and trajectory=FIELD, or trajectory=path if "
+            "each file is a trajectory"
         )
     if not any(isinstance(item, str | list | dict) for item in row.values()):
         return (

@@ -20,7 +20,7 @@ _TASKS = 1_000
 """Tasks whose first states are compared."""
 
 _TASK_WORDS = ("task", "scenario", "problem", "question", "case", "env", "seed", "prompt", "goal")
-_SUGGESTION = "--success median, top:0.25 or a threshold such as 'reward>={:g}' decides otherwise"
+_COMPARED = "returns are compared as they are; --success 'reward>=NUMBER' says what a success is"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -165,19 +165,13 @@ class Observed:
     def _of_scores(self) -> Iterator[str]:
         numbers, returns = self._numbers, self.returns
         judged = numbers["won"] + numbers["lost"]
-        middle = median(returns) if returns else 0.0
-        if returns and middle == min(returns):  # a threshold that parts them
-            middle = min((each for each in returns if each > middle), default=middle)
         outside = returns and (max(returns) > 1 or min(returns) < 0)
         if numbers["by_reward"] and outside:
-            yield (
-                f"returns are not between 0 and 1, and `reward>=1` counts as success: "
-                f"{_SUGGESTION.format(middle)}"
-            )
+            yield f"returns are not between 0 and 1, and count as success from 1 on: {_COMPARED}"
         elif numbers["partial"]:
             yield (
                 f"{counted(numbers['partial'], 'return')} between 0 and 1 count as failures: "
-                f"{_SUGGESTION.format(middle)}"
+                f"{_COMPARED}"
             )
         if judged > 1 and not (numbers["won"] and numbers["lost"]):
             what = "succeeded" if numbers["won"] else "failed"

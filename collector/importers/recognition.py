@@ -9,7 +9,7 @@ from typing import Any, cast
 from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
-from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, fields_of
+from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, field_at
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.collector.importers.table import LogFormat, candidates, format_named
 from graphcredit.store.errors import StepRefusedError
@@ -36,7 +36,7 @@ _ABOUT_RECORDS = (*MALFORMED, OverflowError, RecordError, RowError, StepRefusedE
 
 NESTED_IN = (
     *("rollouts", "trajectories", "episodes", "samples", "records", "results"),
-    *("rows", "items", "examples", "data"),
+    *("rows", "items", "examples", "data", "results.results"),
 )
 """Fields whose list may be the records of a file, such as `{"rollouts": [...]}`."""
 
@@ -180,7 +180,7 @@ def _has_records(record: Record, name: str, named: LogFormat | None) -> bool:
 def _inner(records: Iterator[Record], name: str, *, others: bool = True) -> Iterator[Record]:
     """Yield the items of a list of each record; what has no such list is a record itself."""
     for record in records:
-        items = fields_of(record.value).get(name)
+        items = field_at(record.value, name)
         if not isinstance(items, list):
             if others:
                 yield record

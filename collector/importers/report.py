@@ -293,7 +293,8 @@ class Tally:
         if counts["unjudged"]:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
             like = next((n for n in self.candidates if any(w in n.lower() for w in OUTCOMES)), None)
-            hint = "" if like is None else f". --columns reward={like} takes {like}"
+            hint = f". --columns reward={like or 'FIELD'} takes {like or 'one of them'}"
+            hint *= bool(self.candidates)
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "

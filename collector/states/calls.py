@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 from graphcredit.collector.states.content import as_json, canonical_scalar, content_of, is_failure
@@ -74,6 +74,9 @@ class Visit:
 _FENCED = re.compile(r"```(?:\w*bash\w*|sh|shell)[ \t]*\n(.*?)```", re.DOTALL)
 _CALL = re.compile(r"([A-Za-z_][\w.:/-]*)\((.*)\)", re.DOTALL)
 
+_REMEMBERED = 2048
+"""Calls that are remembered, since rollouts of a task repeat them and each rule asks for them."""
+
 
 def visits_of(moves: Sequence[Move]) -> list[Visit]:
     """Return the steps of a trajectory with their calls.
@@ -95,8 +98,14 @@ def visits_of(moves: Sequence[Move]) -> list[Visit]:
 def called(tool: str, arguments: object = "", result: str = "", *, is_failed: bool = False) -> Call:
     """Return a call whose arguments are values, JSON or any text."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    canonical = _canonical(text)
-    return Call(tool=tool, arguments=canonical, result=result, is_refused=is_failed, raw=text)
+    return _called(tool, text, result, is_failed)
+
+
+@lru_cache(_REMEMBERED)
+def _called(tool: str, text: str, result: str, is_failed: bool) -> Call:
+    return Call(
+        tool=tool, arguments=_canonical(text), result=result, is_refused=is_failed, raw=text
+    )
 
 
 def _calls_in(action: str) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from graphcredit.credit.why.decisions import ComparedDecision
 from graphcredit.credit.why.findings import Finding
 from graphcredit.credit.why.pooled import PooledDecision
 from graphcredit.credit.why.sentences import coded, sentence
-from graphcredit.store.markdown import as_code
+from graphcredit.store.log_text import as_code, named
 from graphcredit.store.plural import counted
 
 
@@ -62,7 +62,7 @@ def _example(finding: Finding) -> str:
     if finding.among and finding.kind != "did":
         at = "whose last chance was after step"
     step = f"{at} {finding.step_index}: {coded(finding.action)}"
-    return f"Such as {finding.trajectory_id}, {step}."
+    return f"Such as {named(finding.trajectory_id)}, {step}."
 
 
 def pooled_sentence(decision: PooledDecision) -> str:
@@ -78,7 +78,8 @@ def pooled_sentence(decision: PooledDecision) -> str:
         f"In {places}, some rollouts {decision.words} and others did not: those that did "
         f"({counted(decision.num_took, 'time')}) {ended} after something else "
         f"({counted(decision.num_others, 'time')}); from the same state, {size}. "
-        f"Such as {decision.trajectory_id}, step {decision.step_index}: {coded(decision.action)}."
+        f"Such as {named(decision.trajectory_id)}, step {decision.step_index}: "
+        f"{coded(decision.action)}."
     )
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
-from xml.sax.saxutils import escape
 
 from graphcredit.credit.why.decisions import ComparedDecision, decisions
-from graphcredit.credit.why.sentences import doubt, short
+from graphcredit.credit.why.sentences import doubt
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
+from graphcredit.store.log_text import in_html, named, one_line
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.sql.catalog import connect
 
@@ -109,11 +109,12 @@ def decision_picture(store: Store, decision: ComparedDecision) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">',
+        f"<title>{in_html(named(decision.task_id))}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
-        _text(_LEFT, 36, f"{short(decision.task_id)}: where it was lost", 20, weight="bold"),
+        _text(_LEFT, 36, f"{one_line(decision.task_id)}: where it was lost", 20, weight="bold"),
         *_strips(up, down, is_graded=decision.is_graded),
         *_labels(decision, up, down, is_loss=is_loss),
-        *_listed(f"before, {short(decision.trajectory_id)}:", before, _LEFT, _MIDDLE + 80),
+        *_listed(f"before, {one_line(decision.trajectory_id)}:", before, _LEFT, _MIDDLE + 80),
         *_listed("and then, the best of them:", after, _FORK + 150, _UP + 52),
         _text(
             _LEFT, _HEIGHT - 22, f"Difference{doubt(decision)}; ± two standard errors", 12, _PALE
@@ -165,18 +166,20 @@ def _strips(up: _Side, down: _Side, *, is_graded: bool) -> Iterator[str]:
 def _labels(decision: ComparedDecision, up: _Side, down: _Side, *, is_loss: bool) -> Iterator[str]:
     number = up.number + down.number
     yield _text(_LEFT, _MIDDLE - 82, f"{number} rollouts were in this state:", 13, _PALE)
-    yield _text(_LEFT, _MIDDLE - 62, _cut(decision.state, 48), 13, mono=True)
+    yield _text(_LEFT, _MIDDLE - 62, one_line(decision.state, 48), 13, mono=True)
     for side, colour in ((up, _BLUE), (down, _ORANGE)):
         ended = side.ended(is_graded=decision.is_graded)
         yield _text(_END + 16, side.y + 7, ended, 20, colour, weight="bold")
     is_most = " something else, most often" if is_loss else ""
     yield _text(_FORK + 150, _UP - 62, f"{up.number} did{is_most}", 13, _PALE)
-    yield _text(_FORK + 150, _UP - 42, _cut(up.words, 60), 15, mono=True)
+    yield _text(_FORK + 150, _UP - 42, one_line(up.words, 60), 15, mono=True)
     is_most = "" if is_loss else " something else, most often"
     top = _DOWN + 62
     yield _text(_FORK, top, f"{down.number} did{is_most}", 15, _PALE)
-    for line, words in enumerate(wrap(short(down.words), 44, max_lines=2)):
-        yield _text(_FORK, top + 34 + 32 * line, words, 24, _ORANGE, weight="bold", mono=True)
+    for line, words in enumerate(wrap(down.words[:200], 44, max_lines=2, placeholder=" …")):
+        yield _text(
+            _FORK, top + 34 + 32 * line, one_line(words), 24, _ORANGE, weight="bold", mono=True
+        )
 
 
 def _listed(title: str, actions: list[str], x: int, y: int) -> Iterator[str]:
@@ -184,12 +187,7 @@ def _listed(title: str, actions: list[str], x: int, y: int) -> Iterator[str]:
     if actions:
         yield _text(x, y, title, 12, _PALE)
     for number, action in enumerate(actions, start=1):
-        yield _text(x, y + 18 * number, _cut(action, 46), 12, mono=True)
-
-
-def _cut(text: str, length: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[: length - 1]}…"
+        yield _text(x, y + 18 * number, one_line(action, 46), 12, mono=True)
 
 
 def _text(
@@ -203,8 +201,7 @@ def _text(
     mono: bool = False,
 ) -> str:
     family = ' font-family="DejaVu Sans Mono, Menlo, monospace"' if mono else ""
-    shown = escape("".join(letter if letter.isprintable() else "·" for letter in words))
     return (
         f'<text x="{x:.0f}" y="{y:.0f}" font-size="{size}" font-weight="{weight}" '
-        f'fill="{colour}"{family}>{shown}</text>'
+        f'fill="{colour}"{family}>{in_html(words)}</text>'
     )

@@ -4,11 +4,11 @@ from typing import Protocol
 from urllib.parse import urlencode
 
 from graphcredit.credit.why.decisions import ComparedDecision
-from graphcredit.store.markdown import as_code
+from graphcredit.store.log_text import as_code, named, one_line
 from graphcredit.store.plural import counted
 
-_WORDS = 80
-"""Characters of an action or a state."""
+LONGEST = 81
+"""Most characters of an action or a state."""
 
 
 def sentence(decision: ComparedDecision) -> str:
@@ -19,15 +19,9 @@ def sentence(decision: ComparedDecision) -> str:
     )
 
 
-def short(text: str) -> str:
-    """Return the beginning of a text, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _WORDS else f"{line[:_WORDS]}…"
-
-
 def coded(text: str) -> str:
     """Return the beginning of a text as code of Markdown, whatever backticks it has."""
-    return as_code(short(text))
+    return as_code(one_line(text, LONGEST))
 
 
 class _Step(Protocol):
@@ -60,9 +54,10 @@ def link(step: _Step) -> str:
 
 def _rollout(decision: ComparedDecision) -> str:
     """Return the rollout with its outcome; of returns, no threshold makes some of them failures."""
+    name = named(decision.trajectory_id)
     if decision.is_graded:
-        return f"{decision.trajectory_id} ({outcome(decision)})"
-    return f"{outcome(decision)} {decision.trajectory_id}"
+        return f"{name} ({outcome(decision)})"
+    return f"{outcome(decision)} {name}"
 
 
 def outcome(decision: ComparedDecision) -> str:

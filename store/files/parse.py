@@ -25,7 +25,8 @@ def parse_json(text: str | bytes) -> Any:
         value = json.loads(text)
     except RecursionError:
         raise _too_deep() from None
-    refuse_deep(value)
+    if isinstance(text, bytes) or text.count("{") + text.count("[") > MAX_DEPTH:
+        refuse_deep(value)
     return value
 
 

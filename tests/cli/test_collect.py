@@ -90,7 +90,7 @@ def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(tmp_path
 
 @pytest.mark.one_in(2)
 @pytest.mark.play
-@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 1), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
     tmp_path: Path, number: signal.Signals, exit_code: int
 ):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from graphcredit.cli import table
 from graphcredit.cli.main import app
 from graphcredit.cli.table import COMMANDS, load
 from graphcredit.collector.options import CollectOptions, GameOptions
@@ -43,6 +44,9 @@ def test_the_help_lists_every_command_with_its_whole_first_sentence():
     for name, sentence in COMMANDS.items():
         assert sentence == load(name).help.partition(".")[0].replace("\n", " ") + "."
         assert f" {name} {sentence}" in text
+    assert [text.index(f" {title}: ") for title in table.GROUPS] == sorted(
+        text.index(f" {title}: ") for title in table.GROUPS
+    )
 
 
 @pytest.mark.parametrize(

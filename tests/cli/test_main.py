@@ -1,5 +1,6 @@
 """Exit codes and interrupts, the same for every command."""
 
+import signal
 import subprocess
 import sys
 
@@ -27,7 +28,7 @@ def test_an_interrupt_is_a_line_inside_duckdb_too(
     monkeypatch.setattr(main, "app", interrupt)
     with pytest.raises(SystemExit) as ended:
         main.main()
-    assert ended.value.code == 1
+    assert ended.value.code == 130
     assert capsys.readouterr().err == "graphcredit: interrupted\n"
 
 
@@ -64,3 +65,16 @@ def test_each_command_starts_in_a_process_of_its_own(name: str):
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert f"graphcredit {name}" in ended.stdout
+
+
+def test_an_interrupt_before_the_program_is_loaded_leaves_no_traceback():
+    code = (
+        "import os, signal, sys, graphcredit.cli as cli\n"
+        "class Ctrl:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'graphcredit.cli.main': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Ctrl())\n"
+        "cli.start()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")

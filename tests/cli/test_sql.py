@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.cli.output.escape import plain_text
 from graphcredit.cli.output.tables import fit, print_table, write_csv, write_json
 from graphcredit.store import Store
+from graphcredit.store.log_text import in_terminal
 from graphcredit.store.sql.views import VIEW_NAMES
 from tests.cli.in_process import completed, run
 from tests.worlds import trajectory, worked_example, write_store
@@ -273,6 +273,6 @@ def test_values_of_every_kind_have_a_text():
 
 
 def test_plain_text_keeps_what_does_not_act():
-    assert plain_text("naïve 状態 🙂 a b") == "naïve 状態 🙂 a b"
-    assert plain_text("a\nb\x1b", keep="\n") == "a\nb\\x1b"
-    assert plain_text("\x9b\u2028\ud800") == r"\x9b\u2028\ud800"
+    assert in_terminal("naïve 状態 🙂 a b") == "naïve 状態 🙂 a b"
+    assert in_terminal("a\nb\x1b", keep="\n") == "a\nb\\x1b"
+    assert in_terminal("\x9b\u2028\ud800") == r"\x9b\u2028\ud800"

@@ -199,6 +199,12 @@ def _bannered(text: str, rng: VisitRandom, index: int) -> str:
     return "\n".join(lines)
 
 
+def _wandering(text: str, rng: VisitRandom, index: int) -> str:
+    walk = random.Random(rng.rollout.random())
+    start = walk.randrange(5, 17)
+    return f"HP {start + sum(walk.choices((-1, 0, 0, 1), k=index + 1))} of 20\n{text}"
+
+
 NOISES: dict[str, dict[str, Disturb]] = {
     "prints": {
         "colours": _coloured,
@@ -215,6 +221,7 @@ NOISES: dict[str, dict[str, Disturb]] = {
         "totals": _total,
         "names": lambda text, rng, index: f"Guest {rng.rollout.randrange(1000, 9999)}\n{text}",
         "loads": lambda text, rng, index: f"{text}\nLoad: {rng.randrange(1, 99)}",
+        "levels": _wandering,
     },
     "lines": {"banners": _bannered},
 }

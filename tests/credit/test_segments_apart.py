@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -192,3 +193,27 @@ def test_a_gauge_that_only_falls_is_kept_where_the_policy_goes_by_it():
                 path += [f"Room {room}. A hall.\nFuel: {fuel} %", pace]
             rows += trajectory(f"{task:02}-{number}", [*path, "The end."], task_id=f"t{task:02}")
     assert_apart(merged(rows), [f"{row['task_id']} {row['state']}" for row in rows])
+
+
+def test_a_level_that_wanders_is_kept_where_actions_move_it_or_little_was_seen():
+    """Nothing else ever depends on it."""
+
+    def world(num_tasks: int, moves: Mapping[str, tuple[int, int]]) -> Rows:
+        rows: Rows = []
+        for task in range(num_tasks):
+            for number in range(8):
+                rng, path = random.Random(f"{task} {number}"), list[str]()
+                level = rng.randrange(40, 60)
+                for step in range(12):
+                    path += [f"Camp {step // 2}. Tents.\nFood: {level}", rng.choice(list(moves))]
+                    level += rng.randint(*moves[path[-1]])
+                rows += trajectory(f"{task:02}-{number}", path[:-1], task_id=f"t{task:02}")
+        return rows
+
+    for rows in (
+        world(12, {"eat": (-3, 0), "hunt": (0, 3)}),
+        world(4, {f"try {number}": (-1, 1) for number in range(30)}),
+    ):
+        assert_apart(merged(rows), [f"{row['task_id']} {row['state']}" for row in rows])
+    rows = world(12, {"eat": (-1, 1), "hunt": (-1, 1)})
+    assert len(set(merged(rows))) == 12 * 6

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphcredit.store.log_text import visible
 from graphcredit.viewer.chat.markdown import tree_of
 from graphcredit.viewer.chat.runs import runs_of
 from graphcredit.viewer.chat.texts import Code, parts_of
 from graphcredit.viewer.chat.transcript import transcript
 from graphcredit.viewer.steps.chat_data import drawn_messages
-from graphcredit.viewer.widgets.text import visible
 from tests.viewer.stores import HOSTILE
 from tests.worlds import step_table, trajectory
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphcredit.store.log_text import visible
 from graphcredit.viewer.graph.state_names import TITLE, TOLD, action_words, state_names
-from graphcredit.viewer.widgets.text import visible
 from tests.viewer.graphs import graph_of
 
 

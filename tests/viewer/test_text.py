@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcredit.viewer.widgets.text import (
-    code_label,
-    isolated,
-    label,
-    one_line,
-    visible,
-    visible_cells,
-)
+from graphcredit.store.log_text import isolated, one_line, visible
+from graphcredit.viewer.widgets.text import code_label, label, visible_cells
 from tests.viewer.stores import HOSTILE
 
 
@@ -65,10 +59,10 @@ def test_cells_become_visible_and_nulls_and_numbers_stay():
 
 
 def test_code_in_a_label_ends_where_the_text_ends():
-    assert code_label("go") == "` go `"
+    assert code_label("go") == "`go`"
     assert code_label("a `b` ``c``") == "``` a `b` ``c`` ```"
-    assert code_label("") == "` - `"
-    assert len(code_label("x" * 200)) == 84
+    assert code_label("") == "`-`"
+    assert len(code_label("x" * 200)) == 82
 
 
 def test_text_from_right_to_left_does_not_turn_the_numbers_beside_it():

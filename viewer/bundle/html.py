@@ -6,7 +6,7 @@ So markup of a log has no effect. A task's own name may be no name for a file.
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from graphcredit.viewer.widgets.text import one_line, visible
+from graphcredit.store.log_text import in_html, named, one_line
 
 LIBRARY, GRAPH_SCRIPT, GRAPH_STYLE = "cytoscape.min.js", "graph.js", "graph.css"
 """The files that the pages with a graph share, beside the index."""
@@ -47,20 +47,15 @@ def document(title: str, body: str) -> str:
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width">
-<title>{text(one_line(title))}</title><style>{_STYLE}{PARTS_STYLE}</style></head><body>
+<title>{in_html(named(title))}</title><style>{_STYLE}{PARTS_STYLE}</style></head><body>
 {body}
 </body></html>
 """
 
 
-def text(shown: str | None) -> str:
-    """Return the HTML of a text."""
-    return escape(visible(shown))
-
-
 def link(address: str, title: str, max_length: int = 80) -> str:
     """Return a link; the address is ours, the title may be a log's."""
-    return f'<a href="{escape(address)}">{text(one_line(title, max_length))}</a>'
+    return f'<a href="{escape(address)}">{in_html(one_line(title, max_length))}</a>'
 
 
 def navigation(links: Iterable[tuple[str, str]]) -> str:
@@ -70,14 +65,14 @@ def navigation(links: Iterable[tuple[str, str]]) -> str:
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; the cells are HTML."""
-    head = "".join(f"<th>{text(title)}</th>" for title in heads)
+    head = "".join(f"<th>{in_html(title)}</th>" for title in heads)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return f'<div class="scroll"><table class="list"><tr>{head}</tr>\n{body}</table></div>'
 
 
 def warnings(lines: Iterable[str]) -> str:
     """Return a paragraph for each line, marked as a warning."""
-    return "".join(f'<p class="warning">{text(line)}</p>' for line in lines)
+    return "".join(f'<p class="warning">{in_html(line)}</p>' for line in lines)
 
 
 def share(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from graphcredit.store.log_text import in_html, named, one_line
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle.choice import Chapter
 from graphcredit.viewer.bundle.html import (
@@ -14,11 +15,9 @@ from graphcredit.viewer.bundle.html import (
     share,
     table,
     task_file,
-    text,
     warnings,
 )
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
-from graphcredit.viewer.widgets.text import one_line
 
 _MOST_SURPRISES = 30
 
@@ -27,9 +26,9 @@ def index_page(
     run_id: str, chapters: Sequence[Chapter], addresses: Sequence[Mapping[str, str]], choice: str
 ) -> str:
     """Return the page."""
-    parts = [f"<h1>Run {text(run_id)}</h1>"]
+    parts = [f"<h1>Run {in_html(run_id)}</h1>"]
     if choice:
-        parts.append(f"<p>A part of it: {text(choice)}.</p>")
+        parts.append(f"<p>A part of it: {in_html(choice)}.</p>")
     for chapter, pages in zip(chapters, addresses, strict=True):
         parts += _chapter(chapter, pages, is_open=chapter is chapters[-1])
     return document(f"{run_id} · graphcredit", "\n".join(parts))
@@ -47,8 +46,8 @@ def _chapter(chapter: Chapter, addresses: Mapping[str, str], *, is_open: bool) -
         yield "<p>No credit was assigned to it.</p>"
     else:
         yield (
-            f"<p>Credit by {text(chapter.estimator)}, the tasks with the widest spread first. The "
-            "bars are steps by advantage, from blame to credit, on one scale.</p>"
+            f"<p>Credit by {in_html(chapter.estimator)}, the tasks with the widest spread first. "
+            "The bars are steps by advantage, from blame to credit, on one scale.</p>"
         )
     files = chapter.files
     doubts = doubts_of_facts(chapter.tasks)
@@ -80,7 +79,7 @@ def _row(
     incomplete = f" + {row['num_incomplete']} incomplete" if row["num_incomplete"] else ""
     return [
         link(f"{folder(chapter.iteration)}/{file}", row["task_id"]),
-        text(one_line(row["instruction"] or "", 120)),
+        in_html(one_line(row["instruction"] or "", 120)),
         share(row["success_rate"]),
         doubt or "",
         f"{row['num_trajectories']}{incomplete}",
@@ -100,8 +99,8 @@ def _surprises(steps: Sequence[Mapping[str, Any]], addresses: Mapping[str, str])
             number(row["advantage"], "+.3f"),
             link(f"{addresses[row['trajectory_id']]}#step-{row['step_index']}", row["action"]),
             f"step {row['step_index']}",
-            text(one_line(row["task_id"])),
-            text(one_line(row["trajectory_id"])),
+            in_html(named(row["task_id"])),
+            in_html(named(row["trajectory_id"])),
         ]
         for row in steps[:_MOST_SURPRISES]
     ]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
+from graphcredit.store.log_text import in_html, named
 from graphcredit.store.parquet.notes import note_rows, read_notes
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle.choice import Chapter
@@ -25,7 +26,6 @@ from graphcredit.viewer.bundle.html import (
     number,
     table,
     task_file,
-    text,
     trajectory_file,
 )
 from graphcredit.viewer.graph.drawing import draw_part
@@ -42,7 +42,6 @@ from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.why_of_task import why_of_task
 from graphcredit.viewer.widgets.note_words import words_of_trajectory
-from graphcredit.viewer.widgets.text import one_line
 
 
 def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str, str]]:
@@ -85,7 +84,7 @@ def _by_trajectory(rows: pa.Table) -> dict[str, pa.Table]:
 
 
 def _navigation(task: int, task_id: str, files: list[str], index: int) -> str:
-    links = [("../index.html", "All tasks"), (task_file(task), one_line(task_id))]
+    links = [("../index.html", "All tasks"), (task_file(task), named(task_id))]
     if index > 0:
         links.append((files[index - 1], "Previous trajectory"))
     if index + 1 < len(files):
@@ -127,13 +126,13 @@ def _task_page(
     below = _trajectories(chapter.files[task_id], trajectories, estimator, steps)
     if estimator is None:
         note = "<p>No credit was assigned to it, so there is no graph.</p>"
-        return document(title, f"{above}<h1>{text(one_line(title, 400))}</h1>{note}{below}")
+        return document(title, f"{above}<h1>{in_html(named(title))}</h1>{note}{below}")
     column = f"{estimator}_advantage"
     graph = read_task_graph(store, **here, column=column)
     shading = Shading(advantage=f"{estimator} advantage")
     shown = readable_part(graph, shading, steps)
     if len(shown.nodes) < len(graph.nodes):
-        below = f"<p>{text(what_is_shown(graph, shown, shading))}</p>{below}"
+        below = f"<p>{in_html(what_is_shown(graph, shown, shading))}</p>{below}"
     return graph_html(
         draw_part(shown, graph, shading, title=title, steps=steps),
         shown,

@@ -7,9 +7,9 @@ list of its own, and sets all text as text.
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from graphcredit.store.log_text import visible
 from graphcredit.viewer.chat.runs import runs_of
 from graphcredit.viewer.chat.texts import Code
-from graphcredit.viewer.widgets.text import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
+from graphcredit.store.log_text import visible
 from graphcredit.viewer.chat.texts import Code
-from graphcredit.viewer.widgets.text import visible
 
 Run: TypeAlias = tuple[str, str]
 """A visible text, and the name of its colour; empty for none."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.log_text import named
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.importance import forks
 from graphcredit.viewer.graph.layout import (
@@ -30,7 +31,6 @@ from graphcredit.viewer.graph.words import (
     state_line,
 )
 from graphcredit.viewer.widgets.colours import ink_on, sequential
-from graphcredit.viewer.widgets.text import one_line
 
 Element = Mapping[str, Any]
 
@@ -117,7 +117,7 @@ def draw_part(
             }
             for index, edge in enumerate(graph.edges)
         ],
-        legend={"title": one_line(title, 120)} | _legend(shading, scales, notes),
+        legend={"title": named(title)} | _legend(shading, scales, notes),
         sights=_sights(graph, shading, start, () if steps is None else forks(steps)),
         names=lines,
     )

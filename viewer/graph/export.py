@@ -8,6 +8,7 @@ from html import escape
 
 import pyarrow as pa
 
+from graphcredit.store.log_text import in_html, isolated, named, one_line, visible
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.assets import asset, page_script, page_style
 from graphcredit.viewer.graph.drawing import Drawing
@@ -15,7 +16,6 @@ from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph, edge_key, node_key
-from graphcredit.viewer.widgets.text import isolated, visible
 
 _MOST_STEPS = 20
 
@@ -69,7 +69,7 @@ def graph_html(
         "KIND": "alone" if site is None else "site",
         **(_inside() if site is None else _beside(site)),
         "GRAPH": asset("graph.html"),
-        "TITLE": escape(visible(title)),
+        "TITLE": in_html(named(title)),
         "ABOVE": "" if site is None else site.above,
         "BELOW": "" if site is None else site.below,
         "DATA": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
@@ -113,7 +113,10 @@ def _details(
         title = f"{names[edge.source]} → {names[edge.target]}"
         if edge.between:
             states = ", ".join(map(str, edge.between))
-            yield edge_key(edge.ends), [title, f"{edge.actions[0]}, through the states {states}"]
+            yield (
+                edge_key(edge.ends),
+                [title, f"{one_line(edge.actions[0])}, through the states {states}"],
+            )
             continue
         taken = edge_steps(steps, edge.ends)
         lines = (

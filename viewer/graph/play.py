@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from graphcredit.store.log_text import one_line, visible
 from graphcredit.viewer.graph.facts import SHOWN
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import edge_key, node_key
-from graphcredit.viewer.widgets.text import one_line, visible
 
 LONGEST = 6000
 """Characters of a text that are shown."""

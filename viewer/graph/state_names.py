@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.store.files.parse import parse_json
+from graphcredit.store.log_text import one_line, visible
 from graphcredit.viewer.graph.task_graph import Node, TaskGraph
-from graphcredit.viewer.widgets.text import one_line, visible
 
 TITLE, TOLD = 22, 26
 """Most characters of a title, and of what is told besides."""

@@ -6,8 +6,8 @@ with a bar at the tip blame. All text is escaped: a log cannot put markup into a
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from xml.sax.saxutils import escape
 
+from graphcredit.store.log_text import in_html
 from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_of, layout_of
 from graphcredit.viewer.graph.scales import SEEN, Scales
 from graphcredit.viewer.graph.shading import Shading
@@ -197,10 +197,5 @@ def _text(
     outline = f' stroke="{halo}" stroke-width="3" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
-        f'text-anchor="{anchor}"{outline}>{_clean(text)}</text>'
+        f'text-anchor="{anchor}"{outline}>{in_html(text)}</text>'
     )
-
-
-def _clean(text: str) -> str:
-    """Return text that is safe in XML: escaped, control characters replaced."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from graphcredit.store.log_text import one_line
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, signed
 from graphcredit.viewer.graph.state_names import StateName, action_words
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.queries.truth import MARKS
-from graphcredit.viewer.widgets.text import one_line
 
 _MOST_NUMBERS = 4
 

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.store.log_text import one_line
 from graphcredit.viewer.pages.parts.two_rollouts import KIND, show_two_rollouts
 from graphcredit.viewer.queries import compare as queries
 from graphcredit.viewer.queries.estimators import estimators
@@ -14,7 +15,7 @@ from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.tables import choose_row, signed_number
-from graphcredit.viewer.widgets.text import one_line, show_text
+from graphcredit.viewer.widgets.text import show_text
 
 _NUM_ROWS = 200
 """Most steps to list."""

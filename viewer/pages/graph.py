@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import streamlit as st
 
+from graphcredit.store.log_text import one_line
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph import facts, visible_part
 from graphcredit.viewer.graph.component import show_graph
@@ -36,7 +37,7 @@ from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.task_names import task_names
-from graphcredit.viewer.widgets.text import label, one_line, show_text
+from graphcredit.viewer.widgets.text import label, show_text
 
 _HOPS = 2
 """Steps from the selected state to those that are shown around it."""

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from graphcredit.store.layout import Store
+from graphcredit.store.log_text import named
 from graphcredit.store.parquet.snapshot import Stamp, stamp
 from graphcredit.viewer.pages.parts.curves import show_curves
 from graphcredit.viewer.queries.iterations import iteration_facts
@@ -16,7 +17,7 @@ from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.missing import per_run
 from graphcredit.viewer.widgets.tables import choose_row
-from graphcredit.viewer.widgets.text import one_line, show_code, show_text
+from graphcredit.viewer.widgets.text import show_code, show_text
 
 _COLUMNS = (
     *("run", "iteration", "success_rate", "mean_return", "mean_length", "invalid_share"),
@@ -126,7 +127,7 @@ def _show_finding(finding: dict[str, Any]) -> None:
         for place in finding["places"]:
             where = {"run": place["run_id"], "iteration": place["iteration"]}
             if place["task_id"] is not None:
-                selection.link("graph", one_line(place["task_id"]), **where, task=place["task_id"])
+                selection.link("graph", named(place["task_id"]), **where, task=place["task_id"])
             show_text(place["detail"])
         more = finding["num_places"] - len(finding["places"])
         if more:

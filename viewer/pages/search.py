@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 import streamlit as st
 from streamlit.components.v2 import component
 
+from graphcredit.store.log_text import named, visible
 from graphcredit.store.plural import counted
 from graphcredit.viewer.queries.texts import MOST_FOUND, TEXTS, Found, found_texts
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
-from graphcredit.viewer.widgets.text import one_line, visible
 
 _STYLE = """
 .hits a { display: block; margin: 12px 0 2px; font: 15px var(--st-font, sans-serif);
@@ -88,12 +88,12 @@ def _counts(found: Found) -> str:
 def _hit(place: Mapping[str, Any], words: str) -> Hit:
     """Return a place with what stands beside the words."""
     at, text = _at(place, words)
-    where = f"{place['run_id']}/{place['iteration']} · {one_line(place['task_id'], 40)}"
+    where = f"{place['run_id']}/{place['iteration']} · {named(place['task_id'])}"
     more = "" if place["num_steps"] == 1 else f" and {place['num_steps'] - 1:,} more"
     step = f"step {place['step_index']}{more}"
     page, address = _page(place, words)
     return Hit(
-        title=f"{where} · {one_line(place['trajectory_id'], 40)} · {step}",
+        title=f"{where} · {named(place['trajectory_id'])} · {step}",
         address=f"/{page}?{urlencode(address)}",
         before=visible(text[max(at.start() - _BEFORE, 0) : at.start()]),
         found=visible(at[0]),

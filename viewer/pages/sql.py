@@ -6,13 +6,14 @@ import streamlit as st
 
 from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import GraphcreditError
+from graphcredit.store.log_text import visible
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.sandbox import QueryResult, run_query
 from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import BASE_VIEWS, CREDIT_STATE, DERIVED_VIEWS, VIEW_NAMES
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import viewed_store
-from graphcredit.viewer.widgets.text import show_box, show_code, show_table, visible
+from graphcredit.viewer.widgets.text import show_box, show_code, show_table
 
 READY: dict[str, str] = {
     "Groups that teach nothing": """SELECT run_id, iteration, task_id, num_steps, success_rate

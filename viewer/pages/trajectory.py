@@ -4,6 +4,7 @@ import streamlit as st
 
 from graphcredit.credit.why.decisions import decision_of
 from graphcredit.credit.why.sentences import sentence
+from graphcredit.store.log_text import visible
 from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.transcript import conversation
@@ -26,7 +27,7 @@ from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.charts import show_chart
 from graphcredit.viewer.widgets.notes import notes_of, show_notes
 from graphcredit.viewer.widgets.selection import after, current, link, select
-from graphcredit.viewer.widgets.text import show_box, show_said, show_text, visible
+from graphcredit.viewer.widgets.text import show_box, show_said, show_text
 
 
 def show() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.log_text import one_line
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import Bar, value_of
 from graphcredit.viewer.widgets.charts import Spec, field
 from graphcredit.viewer.widgets.colours import NEUTRAL, diverging
-from graphcredit.viewer.widgets.text import one_line
 
 _MOST_MISSING = 1_000
 """Steps between those of a trajectory that have a place on the axis, though they are not there."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from graphcredit.store.log_text import one_line, visible
 from graphcredit.viewer.chat.markdown import tree_of
 from graphcredit.viewer.chat.runs import runs_of
 from graphcredit.viewer.chat.texts import Part
 from graphcredit.viewer.chat.transcript import ShownMessage
 from graphcredit.viewer.steps.facts import largest, value_of
 from graphcredit.viewer.widgets.colours import diverging
-from graphcredit.viewer.widgets.text import one_line, visible
 
 MOST_CHARACTERS = 400_000
 """Characters of a conversation that go to the browser with every step; of a longer one, the texts

@@ -2,17 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from html import escape
 
 import pyarrow as pa
 
+from graphcredit.store.log_text import in_html, named, one_line
 from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.runs import Run, runs_of
 from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.why_of_task import Why
 from graphcredit.viewer.widgets.note_words import NoteWords
-from graphcredit.viewer.widgets.text import one_line, visible
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -78,7 +77,8 @@ def trajectory_page(
     names = facts.estimators(table)
     shown = estimator or (names[0] if names else None)
     names.sort(key=lambda name: name != shown)
-    heading = f"{title}, {table['task_id'][0].as_py()}, {table['trajectory_id'][0].as_py()}"
+    ids = (named(table[name][0].as_py()) for name in ("task_id", "trajectory_id"))
+    heading = ", ".join([title, *ids])
     rewards = facts.total(table)
     summary = (
         f"The trajectory {facts.ending(table)} after {counted(table.num_rows, 'step')} "
@@ -91,9 +91,9 @@ def trajectory_page(
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width">
-<title>{_text(one_line(heading))}</title><style>{_STYLE}</style></head><body>
+<title>{in_html(heading)}</title><style>{_STYLE}</style></head><body>
 {above}
-<h1>{_text(one_line(heading, 400))}</h1>
+<h1>{in_html(heading)}</h1>
 <p>{summary}</p>
 {_block("Note", noted.get(None))}
 {_overview(table, shown) if shown else "<p>No credit was assigned to it.</p>"}
@@ -105,7 +105,7 @@ def trajectory_page(
 def _overview(table: pa.Table, estimator: str) -> str:
     limit = facts.largest(table, [estimator]) or 1.0
     bars = "".join(
-        f'<a href="#step-{index}" title="{_text(one_line(f"{index}: {action}"))}">'
+        f'<a href="#step-{index}" title="{in_html(one_line(f"{index}: {action}"))}">'
         f"{_bar(value or 0.0, limit)}</a>"
         for index, action, value in zip(
             table["step_index"].to_pylist(),
@@ -115,7 +115,7 @@ def _overview(table: pa.Table, estimator: str) -> str:
         )
     )
     return (
-        f"<p>Advantage of each step by {_text(estimator)}, from {-limit:.3g} to {limit:.3g}:</p>"
+        f"<p>Advantage of each step by {in_html(estimator)}, from {-limit:.3g} to {limit:.3g}:</p>"
         f'<nav class="course">{bars}</nav>'
     )
 
@@ -133,15 +133,15 @@ def _steps(
             said.append("refused by the environment")
         is_usual = said == ["reward 0", "cost 1"]
         words = ", ".join(said)
-        earned = f"<p>{_text(words[0].upper() + words[1:])}.</p>"
+        earned = f"<p>{in_html(words[0].upper() + words[1:])}.</p>"
         yield (
             f'<section id="step-{row["step_index"]}"><h2>Step {row["step_index"]}: '
-            f"{_text(one_line(row['action'], _LONGEST_HEADING))}</h2>{'' if is_usual else earned}"
+            f"{in_html(one_line(row['action'], _LONGEST_HEADING))}</h2>{'' if is_usual else earned}"
         )
         words = None if why is None else why.sentences.get(row["step_index"])
         if words is not None and why is not None:
-            formula = f"<p>{_text(why.formula)}</p>" if why.formula else ""
-            yield f"<p>{_text(words)}</p><details><summary>Numbers</summary>{formula}"
+            formula = f"<p>{in_html(why.formula)}</p>" if why.formula else ""
+            yield f"<p>{in_html(words)}</p><details><summary>Numbers</summary>{formula}"
         if bars := facts.bars(table, index, names[:num_drawn]):
             yield f"<table>{''.join(_rows(bars, limit))}</table>"
         if bars := facts.bars(table, index, names[num_drawn:]):
@@ -179,24 +179,24 @@ def _parts(message: ShownMessage, action: str | None = None) -> Iterator[str]:
         if part.text != action or one_line(action, _LONGEST_HEADING) != action:
             runs = runs_of(part.text, part.code)
             title = f"{part.title or message.speaker}{', an error' if message.is_error else ''}"
-            yield f"<h3>{_text(title)}</h3><pre>{''.join(map(_run, runs))}</pre>" if runs else ""
+            yield f"<h3>{in_html(title)}</h3><pre>{''.join(map(_run, runs))}</pre>" if runs else ""
 
 
 def _run(run: Run) -> str:
     text, colour = run
-    return f'<b class="{colour}">{escape(text)}</b>' if colour else escape(text)
+    return f'<b class="{colour}">{in_html(text)}</b>' if colour else in_html(text)
 
 
 def _block(title: str, text: str | None) -> str:
-    return f"<h3>{_text(title)}</h3><pre>{_text(visible(text))}</pre>" if text else ""
+    return f"<h3>{in_html(title)}</h3><pre>{in_html(text)}</pre>" if text else ""
 
 
 def _rows(bars: list[facts.Bar], limit: float) -> Iterator[str]:
     """Yield a row for each advantage, with its parts beside it."""
     for total, parts in facts.with_parts(bars):
-        beside = "".join(f"<td>{_text(part.part)} {part.value:+.3f}</td>" for part in parts)
+        beside = "".join(f"<td>{in_html(part.part)} {part.value:+.3f}</td>" for part in parts)
         yield (
-            f"<tr><td>{_text(total.name)}</td><td>{_bar(total.value, limit)}</td>"
+            f"<tr><td>{in_html(total.name)}</td><td>{_bar(total.value, limit)}</td>"
             f"<td>{total.value:+.3f}</td>{beside}</tr>"
         )
 
@@ -204,15 +204,11 @@ def _rows(bars: list[facts.Bar], limit: float) -> Iterator[str]:
 def _words(bars: list[facts.Bar]) -> Iterator[str]:
     """Yield each advantage, with its parts in parentheses."""
     for total, parts in facts.with_parts(bars):
-        inside = ", ".join(f"{_text(part.part)} {part.value:+.3f}" for part in parts)
-        yield f"{_text(total.name)} {total.value:+.3f}" + (f" ({inside})" if inside else "")
+        inside = ", ".join(f"{in_html(part.part)} {part.value:+.3f}" for part in parts)
+        yield f"{in_html(total.name)} {total.value:+.3f}" + (f" ({inside})" if inside else "")
 
 
 def _bar(value: float, limit: float) -> str:
     """Return a bar around zero; its style knows the value in percents of the limit."""
     kind = ' class="n"' if value < 0 else ""
     return f'<i{kind} style="--v:{100 * max(-1.0, min(1.0, value / limit)):.0f}"></i>'
-
-
-def _text(text: str) -> str:
-    return escape(visible(text))

@@ -7,6 +7,7 @@ import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError, NoteChangedError
 from graphcredit.store.layout import Store
+from graphcredit.store.log_text import one_line
 from graphcredit.store.parquet.notes import (
     LONGEST_NOTE,
     Note,
@@ -21,7 +22,7 @@ from graphcredit.viewer.config import LOOPBACK
 from graphcredit.viewer.widgets.cache import viewed_store
 from graphcredit.viewer.widgets.note_words import NoteRows, words_of_note
 from graphcredit.viewer.widgets.selection import current
-from graphcredit.viewer.widgets.text import one_line, show_box, show_text
+from graphcredit.viewer.widgets.text import show_box, show_text
 
 _REFUSED = "refused note"
 

@@ -13,11 +13,12 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
+from graphcredit.store.log_text import one_line
 from graphcredit.viewer import sitemap
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.task_names import task_names, task_title
-from graphcredit.viewer.widgets.text import code_label, label, one_line
+from graphcredit.viewer.widgets.text import code_label, label
 
 _MEMORY = "selection"
 _MOST_TASKS = 1000

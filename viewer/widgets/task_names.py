@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store
+from graphcredit.store.log_text import one_line
 from graphcredit.viewer.queries.views import answer
-from graphcredit.viewer.widgets.text import one_line
 
 _SHORT, _LONG = 60, 600
 _LONG_ID = 24

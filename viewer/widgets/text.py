@@ -8,64 +8,16 @@ Streamlit is imported at its first use: the HTML exports need the functions that
 """
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
-_CONTROL_PICTURES = 0x2400
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b\u200e\u200f"
-    "\u2028-\u202e\u2060-\u2067\u206a-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-)
+from graphcredit.store.log_text import as_code, isolated, one_line, visible
+
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-_ISOLATE, _END = "\u2068", "\u2069"
-_ISOLATES = re.compile(f"[{_ISOLATE}{_END}]")
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]")
 _QUOTED = re.compile("(?<!`)(`+)(?!`).+?(?<!`)\\1(?!`)")
-
-
-def visible(text: str | None) -> str:
-    """Return text with visible substitutes for control and invisible characters.
-
-    Line ends and tabs stay, and so do isolates in pairs: see `isolated`. ESC becomes ␛, a character
-    that reorders text becomes ⟨U+202E⟩. Null, which an unchecked log may have in place of text,
-    becomes ⟨null⟩.
-    """
-    if text is None:
-        return "⟨null⟩"
-    shown = _HIDDEN.sub(_picture, text.replace("\r\n", "\n"))
-    return shown if _num_open(shown) == 0 else _ISOLATES.sub(_picture, shown)
-
-
-def one_line(text: str | None, max_length: int = 80) -> str:
-    """Return visible text on one line, cut with an ellipsis, isolated from what is beside it."""
-    line = " ".join(visible(text).split())
-    if len(line) > max_length:
-        line = line[: max_length - 1] + "…"
-        line += _END * (_num_open(line) or 0)
-    return isolated(line)
-
-
-def isolated(text: str) -> str:
-    """Return text that does not turn what stands beside it, such as "2 → 1", from right to left.
-
-    Text without letters of a script from right to left is left as it is.
-    """
-    is_done = text.startswith(_ISOLATE) and text.endswith(_END)
-    return text if is_done or not _RIGHT_TO_LEFT.search(text) else f"{_ISOLATE}{text}{_END}"
-
-
-def _num_open(text: str) -> int | None:
-    """Return the number of isolates that do not end in a text; None if one ends without a start."""
-    depth = 0
-    for mark in _ISOLATES.findall(text):
-        depth += 1 if mark == _ISOLATE else -1
-        if depth < 0:
-            return None
-    return depth
 
 
 def label(text: str, max_length: int = 80) -> str:
@@ -78,10 +30,7 @@ def code_label(text: str, max_length: int = 80) -> str:
 
     Streamlit makes links of addresses in these, escaped or not; code is left as it is.
     """
-    line = one_line(text, max_length) or "-"
-    longest = max(map(len, re.findall("`+", line)), default=0)
-    fence = "`" * (longest + 1)
-    return f"{fence} {line} {fence}"
+    return as_code(one_line(text, max_length) or "-")
 
 
 def show_text(text: str) -> None:
@@ -117,17 +66,6 @@ def visible_cells(table: pa.Table) -> pa.Table:
             cells = [None if cell is None else visible(cell) for cell in table[index].to_pylist()]
             table = table.set_column(index, field.name, pa.array(cells, pa.string()))
     return table
-
-
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(_CONTROL_PICTURES + code)
-    if code == 0x7F:
-        return "\N{SYMBOL FOR DELETE}"
-    if unicodedata.category(match[0]) == "Cs":
-        return "\N{REPLACEMENT CHARACTER}"
-    return f"⟨U+{code:04X}⟩"
 
 
 _STYLE = """

@@ -11,6 +11,7 @@ from graphcredit.collector.importers.formats.row_messages import (
     pair_of,
 )
 from graphcredit.collector.importers.messages.chat import is_chat
+from graphcredit.collector.importers.messages.values import fields_of, parse_json
 
 _COLUMNS = (*LISTS, *ANSWERS)
 _SINGLE = {
@@ -25,7 +26,7 @@ _SINGLE = {
 
 def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the rollouts of a row whose fields are columns, a value for each; else the row."""
-    row = opened_row(row)
+    row = opened_row(_of_evaluation(row))
     name = next((name for name in _COLUMNS if row.get(name) and _is_column(name, row[name])), None)
     if name is None:
         return [row]
@@ -41,6 +42,37 @@ def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         return [row]
     whole = {name: value for name, value in row.items() if name not in spread}
     return [{**whole, **{_SINGLE.get(n, n): row[n][i] for n in spread}} for i in range(size)]
+
+
+def _of_evaluation(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row of lm-eval's samples, or of promptfoo's results, with a prompt and its answer.
+
+    lm-eval judges an answer once for each filter of it: a filter is a run.
+    """
+    raw = fields_of(row.get("prompt")).get("raw")
+    if isinstance(raw, str) and "response" in row:
+        return {**row, "prompt": parse_json(raw) or raw, "task_id": row.get("testIdx")}
+    if not row.keys() >= _OF_LM_EVAL:
+        return row
+    prompt, answer = (_first_text(row[name]) for name in ("arguments", "resps"))
+    judged = [row.get(name) for name in row.get("metrics", ())]
+    run = {} if row.get("filter") in (None, "none") else {"run_id": row["filter"]}
+    taken = {*_OF_LM_EVAL, "doc", "target", "filter"}
+    rest = {name: value for name, value in row.items() if name not in taken}
+    task, score = row.get("doc_hash", row["doc_id"]), judged[0] if len(judged) == 1 else None
+    if not isinstance(prompt, str) or not isinstance(answer, str):
+        return rest  # of log-likelihoods
+    return {**rest, **run, "task_id": task, "prompt": prompt, "completion": answer, "score": score}
+
+
+_OF_LM_EVAL = {"doc_id", "arguments", "resps", "filtered_resps"}
+
+
+def _first_text(value: object) -> object:
+    """Return the first value in nested lists and objects."""
+    while isinstance(value, list | dict) and value:
+        value = next(iter(value.values() if isinstance(value, dict) else value))
+    return value
 
 
 def opened_row(row: Mapping[str, Any]) -> Mapping[str, Any]:

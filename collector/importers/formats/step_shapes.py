@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
-from graphcredit.collector.importers.formats.arc_recordings import step_of
 from graphcredit.collector.importers.formats.chat_rows import GROUPS
+from graphcredit.collector.importers.formats.game_records import step_of, steps_of_replay
 from graphcredit.collector.importers.formats.row_messages import list_of, pair_of
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.messages.values import (
@@ -95,6 +95,8 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
     row = fields_of(value)
     if "data" in row and (step := step_of(row)) is not None:
         return Shape(said={}, rows=[step], is_row=True)
+    if (steps := steps_of_replay(row)) is not None:
+        return Shape(said={}, rows=steps)
     if any(isinstance(each, list | dict) or name in STEP_LISTS for name, each in row.items()):
         shape = _of_lists(_with_lists(row))
         if shape is not None:

@@ -73,8 +73,10 @@ def pieces_of(content: object) -> Iterator[Piece]:
 
 
 def _pieces_of_part(part: Mapping[str, Any]) -> Iterator[Piece]:
-    kind = kind_of(part)
-    if kind == "step_start":
+    kind, state = kind_of(part), fields_of(part.get("state"))
+    if kind == "tool" and "input" in state:  # opencode
+        part, kind = {**part, **state, "type": "tool_call"}, "tool_call"
+    if kind in ("step_start", "step_finish"):
         yield Piece(STEP, part=part)
     elif kind == "system_prompt":
         yield Piece(RULES, result_text(part.get("content")), part=part)

@@ -88,6 +88,9 @@ def opened(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = raw.get("message")
     if isinstance(inner, Mapping) and "role" in inner:
         return opened(cast("Mapping[str, Any]", inner))
+    inner = raw.get("info")
+    if isinstance(inner, Mapping) and "role" in inner and "parts" in raw:  # opencode
+        return {**cast("Mapping[str, Any]", inner), "parts": raw["parts"]}
     inner = first_of(raw, ("data", "kwargs"))
     if isinstance(inner, Mapping):
         path = raw.get("id")

@@ -20,7 +20,15 @@ _ARGUMENTS = ("arguments", "args", "input", "parameters", "params", "tool_input"
 _UNNAMED = ("action", "code", "queries", "query", "operation")
 """Fields with the arguments of a call whose tool only its type names."""
 
-_CALL_IDS = ("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "callId")
+_CALL_IDS = (
+    "tool_use_id",
+    "tool_call_id",
+    "toolCallId",
+    "toolUseId",
+    "call_id",
+    "callId",
+    "callID",
+)
 IDS = (*_CALL_IDS, "id")
 RESULTS = ("output", "outputs", "result", "results", "response", "content")
 ERRORS = ("error", "errorText")

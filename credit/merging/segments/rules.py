@@ -35,7 +35,7 @@ NEARLY_ALL = 0.98
 RUNNING = 0.9
 """Share of the steps at which a clock goes on; a day ends, too."""
 FEW = 20
-"""With fewer pairs or steps, a share says little."""
+"""With fewer pairs, steps or classes, a share says little."""
 ALIKE = 0.5
 """Share of the pairs within a class of which the same must be left."""
 LOOPS = 0.7
@@ -63,6 +63,11 @@ def varies(statistics: PlaceStatistics) -> Bools:
 def gauged(statistics: PlaceStatistics) -> Bools:
     """Hold where numbers are drawn in so many classes that they were not dealt."""
     return drawn(statistics) & (statistics.differing[0] >= DEALT)
+
+
+def wanders(statistics: PlaceStatistics) -> Bools:
+    """Hold where numbers are drawn in many classes, however slowly, and no action moves them."""
+    return varies(statistics) & (statistics.differing[0] >= FEW) & ~statistics.driven
 
 
 def own(statistics: PlaceStatistics) -> Bools:
@@ -151,7 +156,7 @@ RULES: tuple[NoiseRule, ...] = (
     NoiseRule(
         name="gauges",
         kinds=frozenset({"number", "bar"}),
-        evidence=(gauged, own, runs),
+        evidence=(gauged, own, runs, wanders),
         vetoes=_MATTERS,
     ),
     NoiseRule(name="lines", kinds=frozenset({LINES}), evidence=(drawn,), vetoes=(decides, unites)),

@@ -296,6 +296,15 @@ class PlaceStatistics:
         return self._depends(of.outcome, choice) | self._depends(full, choice)
 
     @cached_property
+    def driven(self) -> Bools:
+        """Whether it depends on the action how the value changes."""
+        here, _ = self._next
+        seen = self._seen
+        place, direction = seen.place[here], np.sign(self._change).astype(np.int64)
+        action = self._observations.action[seen.observation[here]].astype(np.float64)
+        return dependence(place, np.zeros_like(place), action, direction + 1, seen.num_places) > Z
+
+    @cached_property
     def guides(self) -> Bools:
         """Whether the action that is taken at one kept text and time depends on the value."""
         of = self._observations

@@ -40,7 +40,10 @@ STEPS = [("where?", 'look({"at": 1})'), ("a hall", "left")]
             {"success": True, "steps": [{"input": "hall"}]},
             r"they lack the state and the action, which --columns state=FIELD,action=FIELD",
         ),
-        ({"action": "go", "price": None}, r"price \(null\)\. It may be a step, and lacks a state"),
+        (
+            {"action": "go", "price": None},
+            r"price \(null\)\. It may be a step, and lacks its state",
+        ),
         ({"loss": 0.5, "epoch": 1}, r"loss \(number\).*Numbers alone"),
         ({"name": "x", "flags": []}, r"flags \(empty list\)\. It has no messages, no prompt"),
     ],

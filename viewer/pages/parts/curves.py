@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.layout import Store
+from graphcredit.store.log_text import one_line
 from graphcredit.viewer.queries.estimators import estimators, most_telling_first
 from graphcredit.viewer.queries.iterations import action_entropies, silent_shares, training_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.charts import CLICK, curve, show_chart
 from graphcredit.viewer.widgets.missing import per_run
-from graphcredit.viewer.widgets.text import one_line
 
 _MOST_RUNS = 4
 """Most runs that are shown at first: the last by name."""

@@ -14,6 +14,7 @@ from graphcredit.credit.why.decisions import ComparedDecision, decisions
 from graphcredit.credit.why.finding_words import finding_sentence
 from graphcredit.credit.why.findings import Findings, findings
 from graphcredit.credit.why.sentences import outcome, sentence, trust
+from graphcredit.store.log_text import named, one_line
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.facts import step_ends
 from graphcredit.viewer.graph.shading import OwnStep, Shading
@@ -25,7 +26,7 @@ from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.containers import opened
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
-from graphcredit.viewer.widgets.text import one_line, show_said, show_text
+from graphcredit.viewer.widgets.text import show_said, show_text
 
 _SHOWN = 5
 _AT_ONCE = 200_000
@@ -67,8 +68,7 @@ def _findings(found: Findings) -> None:
             show_said(finding_sentence(each))
             selection.link(
                 "trajectory",
-                f"{one_line(each.task_id, 40)} · step {each.step_index}: "
-                f"{action_words(each.action, 34)}",
+                f"{named(each.task_id)} · step {each.step_index}: {action_words(each.action, 34)}",
                 task=each.task_id,
                 trajectory=each.trajectory_id,
                 step=each.step_index,
@@ -97,7 +97,7 @@ def _words(each: ComparedDecision, task: Mapping[str, Any], *, doubt: str | None
     """Show a decision in words: its step, what the task asks for, outcome, trust, sentence."""
     selection.link(
         "trajectory",
-        f"{one_line(each.task_id, 40)} · step {each.step_index}: {action_words(each.action, 34)}",
+        f"{named(each.task_id)} · step {each.step_index}: {action_words(each.action, 34)}",
         task=each.task_id,
         trajectory=each.trajectory_id,
         step=each.step_index,

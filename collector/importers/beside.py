@@ -15,7 +15,8 @@ from graphcredit.collector.importers.sources import LogFile, LogSource, placed
 from graphcredit.store.errors import InputError
 
 _NAMES = re.compile(
-    r"(?i)(eval|result|report|verdict|reward|score|grade|outcome|resolved)[a-z]*([-_. ].*)?"
+    r"(?i)(eval|result|report|verdict|reward|score|grade|outcome|resolved|success|passed|judge|"
+    r"summary|status)[a-z]*([-_. ].*)?"
 )
 """Names of files that may have verdicts, without their suffix."""
 
@@ -29,20 +30,23 @@ def with_verdicts(log: LogSource) -> LogSource:
     """Return a log whose files know the verdicts beside them, unless `--verdicts` names others.
 
     One verdict alone is of the only log below its folder; a table is of all logs below its folder.
+    In a folder of verdicts, those are of the logs around it; in a further folder there, of those
+    that have its name.
     """
     if log.options.verdicts is not None:
         return log
     paths = [path for path in _candidates(log.source) if not _is_log(path, log)]
-    found = {path: _judged(path.parent, log.source) for path in filter(_is_plain, paths)}
-    named = {file.path for file in log.files} - found.keys()  # as files that are no logs
+    found = set(filter(_is_plain, paths))
+    named = {file.path for file in log.files} - found  # as files that are no logs
     names = tuple(dict.fromkeys(path.name for path in paths if path not in named))
     if not found:
         return replace(log, beside=names)
     files = list(placed([file for file in log.files if file.path not in found]))
     numbers = Counter(folder for file in files for folder in file.path.parents)
     by_folder: defaultdict[Path, list[Path]] = defaultdict(list)
-    for path, folder in found.items():
-        is_alone = verdicts_of(path).alone is not None
+    for path in filter(found.__contains__, paths):
+        folder = path.parent if numbers[path.parent] else _judged(path.parent, log.source)
+        is_alone = verdicts_of(path).alone is not None and not _is_named(path, folder)
         if not is_alone or numbers[folder] == 1 or _num_logs(folder, files, log) == 1:
             by_folder[folder].append(path)
     return replace(log, files=tuple(_judged_files(files, by_folder)), beside=names)
@@ -50,7 +54,13 @@ def with_verdicts(log: LogSource) -> LogSource:
 
 def _judged_files(files: list[LogFile], by_folder: dict[Path, list[Path]]) -> Iterator[LogFile]:
     for file in files:
-        paths = [path for folder in file.path.parents for path in by_folder.get(folder, ())]
+        names = {*file.path.parent.parts, stem_of(file.path)}
+        paths = [
+            path
+            for folder in file.path.parents
+            for path in by_folder.get(folder, ())
+            if not _is_named(path, folder) or path.parent.name in names
+        ]
         yield replace(file, place=replace(file.place, verdicts=tuple(paths)))
 
 
@@ -88,8 +98,14 @@ def _is_log(path: Path, log: LogSource) -> bool:
 
 def _judged(folder: Path, source: Path) -> Path:
     """Return the folder whose logs a file judges: that around a folder of verdicts."""
-    is_inside = folder not in (source, source.parent)
-    return folder.parent if is_inside and _FOLDERS.fullmatch(folder.name) else folder
+    inside = (each for each in (folder, *folder.parents) if source in each.parents)
+    of_verdicts = next((each for each in inside if _FOLDERS.fullmatch(each.name)), None)
+    return folder if of_verdicts is None else of_verdicts.parent
+
+
+def _is_named(path: Path, folder: Path) -> bool:
+    """Return whether the folder of a file in a folder of verdicts says what it judges."""
+    return len(path.parent.relative_to(folder).parts) > 1
 
 
 def _num_logs(folder: Path, files: list[LogFile], log: LogSource) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats import chat_rows
-from graphcredit.collector.importers.logs.files import Record, RowError, stem_of
-from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.files import Record, stem_of
+from graphcredit.collector.importers.logs.groups import as_one
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
@@ -62,21 +62,7 @@ def is_smolagents(value: object, path: Path) -> bool:
 
 def gather_smolagents(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the steps of a file that is a list of them."""
-    groups = RecordGroups(limit)
-    for record in records:
-        is_step = isinstance(record.value, Mapping) and "steps" not in record.value
-        if is_step and not isinstance(record.value, RowError):
-            groups.add("steps", record)
-        else:
-            yield record
-    yield from groups.refused
-    for name in groups:
-        try:
-            steps = groups.of(name)
-        except TooLargeError as error:
-            yield error.record()
-            return
-        yield replace(steps[-1], place="", value=[step.value for step in steps])
+    return as_one(records, limit, lambda v: isinstance(v, Mapping) and "steps" not in v, "steps")
 
 
 def read_smolagents(record: Record) -> Rollouts:

@@ -1,15 +1,14 @@
 """OpenHands: `output.jsonl` of its evaluations, saved trajectories, and folders of events."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.openhands_events import Events, is_event
 from graphcredit.collector.importers.formats.sessions.folders import with_folder
 from graphcredit.collector.importers.formats.sessions.lines import opening_name
-from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.logs.groups import as_one
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -91,21 +90,8 @@ def _is_logged_event(value: object) -> bool:
 
 def gather_events(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the events of a file, or of the folder that it is the first file of."""
-    groups = RecordGroups(limit)
-    for record in with_folder(records, _is_logged_event):
-        if isinstance(record.value, RowError):
-            yield record
-        else:
-            groups.add("events", record)
-    yield from groups.refused
-    for name in groups:
-        try:
-            events = groups.of(name)
-        except TooLargeError as error:
-            yield error.record()
-            return
-        value = {"history": [event.value for event in events]}
-        yield replace(events[0], place="", value=value, share=1.0)
+    events = with_folder(records, _is_logged_event)
+    return as_one(events, limit, lambda _: True, "history")
 
 
 def read(record: Record) -> Rollouts:

@@ -77,10 +77,22 @@ def chat_of(value: object) -> Any:
 def list_of(row: Mapping[str, Any]) -> str | None:
     """Return the name of the field with all messages."""
     name = known_list_of(row)
-    if name is None and pair_of(row) is None:
+    if name is None:
+        pair = pair_of(row)
         others = [name for name in row if name != "content" and _is_conversation(row[name])]
+        if pair is not None:  # a list that begins with the prompt has the way to the answer
+            others = [
+                name for name in others if name not in pair and _begins(row[name], row[pair[0]])
+            ]
         name = others[0] if len(others) == 1 and others[0] not in PROMPTS else None
     return name
+
+
+def _begins(items: list[Any], prompt: object) -> bool:
+    """Return whether messages with answers begin with a prompt."""
+    texts = [fields_of(item).get("content") for item in items[:2]]
+    is_said = any(isinstance(text, str) and str(prompt) in text for text in texts)
+    return is_said and any(map(_is_answer, items))
 
 
 def known_list_of(row: Mapping[str, Any]) -> str | None:

@@ -147,8 +147,6 @@ def read_art(record: Record) -> Rollouts:
 def _art_message(value: object, number: int) -> Message:
     """Return a message; of the assistant's, those that are not trainable are context."""
     raw = as_mapping(value, f"messages[{number}]")
-    if isinstance(raw.get("tool_calls"), str):
-        raw = {**raw, "tool_calls": parse_json(raw["tool_calls"])}
     is_context = raw.get("trainable") is False
     return chat_message(raw, f"messages[{number}]", is_context=is_context)
 

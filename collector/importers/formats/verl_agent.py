@@ -13,7 +13,7 @@ from typing import Any
 from graphcredit.collector.importers.formats.text_dumps import is_verl
 from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.messages.answer_fields import split_thinking
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
@@ -82,18 +82,13 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
         else:
             has_history |= bool(row.past or row.trajectory)
             groups.add((row.trajectory, as_text(record.value.get("uid"))), record)
-    yield from groups.refused
-    for number, name in enumerate(groups):
-        try:
-            of_one = groups.of(name)
-        except TooLargeError as error:
-            yield error.record()
-            continue
-        if has_history:
-            for value in _values(of_one):
-                yield replace(of_one[0], place="", value=value, share=1.0)
-        elif number == 0:
-            yield replace(of_one[0], place="", value=RowError(NO_HISTORY), share=1.0)
+    first = next(iter(groups), None)
+
+    def made(name: object, of_one: list[Record]) -> Iterator[Record]:
+        values = _values(of_one) if has_history else [RowError(NO_HISTORY)] * (name == first)
+        yield from (replace(of_one[0], place="", value=value, share=1.0) for value in values)
+
+    yield from groups.made(made)
 
 
 def _values(records: Sequence[Record]) -> Iterator[object]:

@@ -4,7 +4,7 @@ import os
 import pickle
 import weakref
 from array import array
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -98,6 +98,28 @@ class RecordGroups:
         spans = (span for each in of_each for span in zip(each[::3], each[1::3], strict=True))
         return self._read(sorted(spans))
 
+    def made(
+        self,
+        make: Callable[[Any, list[Record]], Iterable[Record]],
+        together: Mapping[Any, Sequence[Hashable]] | None = None,
+        places: Mapping[Any, str] | None = None,
+    ) -> Iterator[Record]:
+        """Yield what is made of each rollout, and records that say which cannot be kept or read.
+
+        Args:
+            make: Returns the records for a rollout, given its name and its records.
+            together: Names of rollouts, to the groups that are one each; by default each group.
+            places: Where a rollout is, for one that is too large; by default its first record.
+        """
+        yield from self.refused
+        for name, of_one in (together or {name: (name,) for name in self}).items():
+            try:
+                records = self.of(*of_one)
+            except TooLargeError as error:
+                yield error.record(places[name] if places else "")
+            else:
+                yield from make(name, records)
+
     def at(self, name: Hashable, numbers: Iterable[int]) -> list[Record]:
         """Return some records of a group, by their numbers in it."""
         spans = self._spans[name]
@@ -141,6 +163,24 @@ class TooLargeError(RowError):
     def record(self, name: str = "") -> Record:
         """Return what stands for the rollout."""
         return _refused(self.first, self, name)
+
+
+def as_one(
+    records: Iterator[Record], limit: int, is_part: Callable[[object], bool], name: str
+) -> Iterator[Record]:
+    """Yield records as they are, then one whose field has those that are parts of one rollout."""
+    groups = RecordGroups(limit)
+    for record in records:
+        if isinstance(record.value, RowError) or not is_part(record.value):
+            yield record
+        else:
+            groups.add(name, record)
+    yield from groups.made(lambda _, parts: [_whole(parts, name)])
+
+
+def _whole(parts: Sequence[Record], name: str) -> Record:
+    value = {name: [part.value for part in parts]}
+    return Record(path=parts[0].path, place="", value=value, share=parts[-1].share)
 
 
 def _refused(record: Record, error: RowError, place: str = "") -> Record:

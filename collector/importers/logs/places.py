@@ -130,8 +130,3 @@ def _recur(names: Sequence[str | None]) -> bool:
     counts = Counter(names)
     num_shared = sum(number for number in counts.values() if number > 1)
     return None not in counts and 1 < len(counts) < len(names) and 2 * num_shared >= len(names)
-
-
-def squeezed(name: str) -> str:
-    """Return the name of a field as it is in any capitals, with or without underscores."""
-    return name.lower().replace("_", "").replace("-", "")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
-from graphcredit.collector.importers.logs.places import squeezed
+from graphcredit.collector.importers.messages.values import snake_case
 from graphcredit.collector.importers.rules.verdicts import ID_NAMES, verdicts_of
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import InputError
@@ -84,7 +84,7 @@ def refuse_unmatched(
 
 
 def _name_of(made: ImportedTrajectory) -> str:
-    ids = (f"{name} {text}" for name, text in made.labels.items() if squeezed(name) in ID_NAMES)
+    ids = (f"{name} {text}" for name, text in made.labels.items() if snake_case(name) in ID_NAMES)
     return next(ids, made.trajectory_id)
 
 

@@ -18,7 +18,7 @@ from graphcredit.collector.importers.logs.files import (
 )
 from graphcredit.collector.importers.logs.json_list import list_items, values
 from graphcredit.collector.importers.logs.jsonl import BEFORE_JSON
-from graphcredit.collector.importers.logs.places import TRIES, names_of_path, squeezed
+from graphcredit.collector.importers.logs.places import TRIES, names_of_path
 from graphcredit.collector.importers.logs.records import sound_records
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
 from graphcredit.collector.importers.messages.values import (
@@ -27,6 +27,7 @@ from graphcredit.collector.importers.messages.values import (
     as_text,
     as_verdict,
     fields_of,
+    snake_case,
 )
 from graphcredit.store.errors import InputError, PathError
 
@@ -63,14 +64,14 @@ _MOST_IDS = 1_000_000
 _MOST_TEXT = 1_000
 """Bytes of a file that is one number or word."""
 
-_SCORES = {squeezed(name): rank for rank, name in enumerate(SCORES)}
-ID_NAMES = {squeezed(name): rank for rank, name in enumerate(IDS)}
-"""Names of ids as `squeezed` has them, with their places in the order."""
+_SCORES = {name: rank for rank, name in enumerate(SCORES)}
+ID_NAMES = {name: rank for rank, name in enumerate(IDS)}
+"""Names of ids in snake case, with their places in the order."""
 
 _FILES = ID_NAMES["file"]
 """Names before it are of one trajectory; those behind may be of a task."""
 
-_TASKS = tuple(map(squeezed, ("task", "task_id", "instance_id", "instance", "problem_id", "name")))
+_TASKS = ("task", "task_id", "instance_id", "instance", "problem_id", "name")
 _NESTED = ("info", "metadata", "meta", "instance", "extra_info")
 _REPORTS = ("report", "test_result")
 _FAILED = ("unresolved_ids", "unresolved", "empty_patch_ids", "no_generation")
@@ -126,7 +127,7 @@ def _names(rollout: LoggedRollout) -> Iterator[str]:
     for part in (rollout.record, *(fields_of(rollout.record.get(name)) for name in _NESTED)):
         for name, value in part.items():
             if isinstance(value, str | int) and not isinstance(value, bool):
-                short_name = squeezed(name)
+                short_name = snake_case(name)
                 if short_name in ID_NAMES:
                     found.setdefault(ID_NAMES[short_name], []).append(str(value))
                 tries += [str(value)] * (short_name in TRIES)
@@ -164,7 +165,11 @@ class _Table:
                 continue
             known = self.by_field.setdefault(name, {})
             if known.setdefault(text, verdict) != verdict:
-                self.twice[name] = f"{where}: {text} must have one verdict: it has two"
+                self.twice[name] = (
+                    f"{where}: a row must name what its verdict is of ({', '.join(IDS)})"
+                    if _ALONE in ids
+                    else f"{where}: {text} must have one verdict: it has two"
+                )
                 self.num_ids -= len(self.by_field.pop(name))
         self.num_ids = sum(map(len, self.by_field.values()))
         if self.num_ids > _MOST_IDS:
@@ -189,7 +194,7 @@ def verdicts_of(path: Path) -> Verdicts:
         _read(file, path if path.is_dir() else path.parent, table)
     if not table.by_field and table.twice:
         raise InputError(next(iter(table.twice.values())))
-    order = sorted(table.by_field, key=lambda name: ID_NAMES.get(squeezed(name), -1))
+    order = sorted(table.by_field, key=lambda name: ID_NAMES.get(snake_case(name), -1))
     if not order:
         raise InputError(
             f"{path} must have verdicts: resolved_ids, an object of ids and scores, rows with an "
@@ -296,7 +301,7 @@ def _named(value: object) -> Iterator[_Found]:
     parts = [p for p in row.values() if isinstance(p, Mapping | list) and _inner(p) is None]
     if inner := [each for part in parts for each in _named(part)]:
         yield from inner  # of an object around them
-    elif not any(squeezed(name) in _SCORES for name in row):
+    elif not any(snake_case(name) in _SCORES for name in row):
         for name, part in row.items():
             if (verdict := _verdict(part)) is not None:
                 yield {KEYS: name}, "", verdict
@@ -310,10 +315,12 @@ def _ids_of(row: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value, str | int) and not isinstance(value, bool) and value != ""
     }
     ids = {
-        name: text.removeprefix("./") for name, text in texts.items() if squeezed(name) in ID_NAMES
+        name: text.removeprefix("./")
+        for name, text in texts.items()
+        if snake_case(name) in ID_NAMES
     }
-    task = next((name for name in ids if squeezed(name) in _TASKS), None)
-    number = next((name for name in texts if squeezed(name) in TRIES), None)
+    task = next((name for name in ids if snake_case(name) in _TASKS), None)
+    number = next((name for name in texts if snake_case(name) in TRIES), None)
     if task is not None and number is not None and number != task:
         ids[f"{task}+{number}"] = f"{ids[task]}:{texts[number]}"
     return ids
@@ -339,7 +346,9 @@ def _of_report(report: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 def _score_of(row: Mapping[str, Any]) -> tuple[str, Verdict | None]:
     """Return the field of a row, or of a report in it, that has its verdict, and the verdict."""
-    names = sorted((n for n in row if squeezed(n) in _SCORES), key=lambda n: _SCORES[squeezed(n)])
+    names = sorted(
+        (n for n in row if snake_case(n) in _SCORES), key=lambda n: _SCORES[snake_case(n)]
+    )
     wrong: RecordError | None = None
     for name in names:
         try:
@@ -355,7 +364,7 @@ def _score_of(row: Mapping[str, Any]) -> tuple[str, Verdict | None]:
 
 def _only_other(row: Mapping[str, Any]) -> tuple[str, Verdict | None]:
     """Return the field beside the id, in a table of two columns."""
-    others = [name for name in row if squeezed(name) not in ID_NAMES]
+    others = [name for name in row if snake_case(name) not in ID_NAMES]
     return (others[0], _verdict(row[others[0]])) if len(others) == 1 else ("", None)
 
 

@@ -136,6 +136,40 @@ def test_a_verdict_of_one_is_not_that_of_many_nor_of_a_log_that_judges(tmp_path:
     assert any(note.startswith("not used: result.txt beside the log") for note in report.notes)
 
 
+@pytest.mark.parametrize("are_keyed", [True, False])
+def test_verdicts_in_folders_of_their_own_judge_by_the_names_of_these(
+    are_keyed: bool, tmp_path: Path
+):
+    won = {("run1", "i1"), ("run2", "i2")}
+    for run, name in ((run, name) for run in ("run1", "run2") for name in ("i1", "i2")):
+        write_json(tmp_path / run / "trajs" / name / "log.json", chat(name, run))
+        judged = tmp_path / run / "evaluation" / name
+        judged.mkdir(parents=True)
+        verdict = {"resolved": (run, name) in won}
+        write_json(judged / "report.json", {name: verdict} if are_keyed else verdict)
+    imported(tmp_path, tmp_path.with_name("store"))
+    names = {name for name, success in outcomes(tmp_path.with_name("store")).items() if success}
+    assert names == {"run1/trajs/i1/log", "run2/trajs/i2/log"}
+
+
+def test_rows_of_verdicts_that_name_nothing_are_refused(tmp_path: Path):
+    log = write_lines(tmp_path / "w.jsonl", chat("a", "b"), chat("a", "c"))
+    (tmp_path / "v.csv").write_text("index,passed\n0,True\n1,False\n")
+    with pytest.raises(InputError, match="must name what its verdict is of"):
+        imported(log, tmp_path / "s", verdicts=tmp_path / "v.csv")
+
+
+def test_a_list_that_begins_with_the_prompt_is_the_way_to_the_answer(tmp_path: Path):
+    steps = [said("user", "q?"), said("assistant", "look"), said("user", "4"), *A_FOUR]
+    row = {"question": "q?", "prediction": "4", "is_correct": True, "intermediate_steps": steps}
+    shots = {**row, "intermediate_steps": [said("user", "other"), said("assistant", "x")]}
+    imported(write_lines(tmp_path / "w.jsonl", row, shots), tmp_path / "s", max_unread=100)
+    assert {action for (action,) in brief(tmp_path / "s", "action")} == {"look", "four", "4"}
+
+
+A_FOUR = [said("assistant", "four")]
+
+
 def test_what_may_be_a_verdict_and_cannot_be_used_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -37,7 +37,7 @@ from graphcredit.collector.importers.formats.calls.told import told_once
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.logs.json_text import content_digest
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
@@ -106,17 +106,14 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
             verdicts.setdefault(session_of(row) or "", {}).update(row)
         else:
             yield record
-    yield from groups.refused
     together: dict[str, list[str]] = {}
     for name in groups:
         together.setdefault(names.final(name), []).append(name)
-    for name, of_one in together.items():
-        try:
-            rows = groups.of(*of_one)
-        except TooLargeError as error:
-            yield error.record(f"{error.first.place} and the calls of {name}")
-            continue
-        yield from _together(rows, outer=verdicts.get(name, {}))
+    yield from groups.made(
+        lambda name, rows: _together(rows, outer=verdicts.get(name, {})),
+        together,
+        {name: f"the calls of {name}" for name in together},
+    )
 
 
 def _together(records: list[Record], *, outer: Mapping[str, Any]) -> Iterator[Record]:

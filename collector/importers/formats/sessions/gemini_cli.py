@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.formats.sessions.lines import OF_SUBAGENT, UNSEEN, rollouts_of
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
@@ -47,12 +47,7 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
             yield _sorted(record, line)
         else:
             groups.add("lines", record)
-    yield from groups.refused
-    for name in groups:
-        try:
-            yield from _session_of(groups.of(name))
-        except TooLargeError as error:
-            yield error.record()
+    yield from groups.made(lambda _, lines: _session_of(lines))
 
 
 def _session_of(records: Iterable[Record]) -> Iterator[Record]:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.messages.rollout import (
     USER,
     LoggedRollout,
@@ -58,22 +58,19 @@ def by_session(
         else:
             last = session_of(fields_of(record.value)) or last
             groups.add(last, record)
-    yield from groups.refused
-    names = [name for name in groups if name is not None]
-    places = [f"session {name}" if len(names) > 1 else "" for name in names]
-    together = [(name, place, (name,)) for name, place in zip(names, places, strict=True)]
+    together = {name: (name,) for name in groups if name is not None}
+    are_several = len(together) > 1
     if None in groups:  # lines before the first name of a session
-        name, place, of_one = together[0] if together else ("", "", ())
-        together[:1] = [(name, place, (None, *of_one))]
-    for name, place, of_one in together:
-        try:
-            entries = groups.of(*of_one)
-        except TooLargeError as error:
-            yield error.record(place)
-            continue
+        first = next(iter(together), "")
+        together = {first: (None, *together.pop(first, ())), **together}
+    places = {name: f"session {name}" if are_several else "" for name in together}
+
+    def session(name: str, entries: list[Record]) -> Iterator[Record]:
         lines = [fields_of(entry.value) for entry in entries]
         value = {"session": name, **_sorted(lines, why_left_out)}
-        yield replace(entries[-1], place=place, value=value)
+        yield replace(entries[-1], place=places[name], value=value)
+
+    yield from groups.made(session, together, places)
 
 
 def _sorted(lines: Sequence[Line], why_left_out: Reasons) -> dict[str, Any]:

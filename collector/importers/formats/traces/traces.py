@@ -20,7 +20,7 @@ from graphcredit.collector.importers.formats.calls.told import told_once
 from graphcredit.collector.importers.formats.scores import is_score, scores_of, target_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
+from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.messages.exchanges import chat_in
 from graphcredit.collector.importers.messages.roles import opened, role_of
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, Omission, Rollouts
@@ -78,8 +78,8 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
         else:
             reason = "it must be a span or a trace, as the records before it"
             yield replace(record, value=RowError(reason))
-    yield from groups.refused
     if first is not None and not has_answers:
+        yield from groups.refused
         longest = next((name for name, _ in lengths.most_common(1)), None)
         said = "" if longest is None else f". Most of their text is in `{longest}`"
         yield replace(first, place="", value=RowError(NO_ANSWERS + said))
@@ -88,19 +88,18 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     for trace in groups:
         session = sessions.get(trace)
         together.setdefault((session is None, session or trace), []).append(trace)
-    for (is_alone, name), traces in together.items():
-        try:
-            of_one = groups.of(*traces)
-        except TooLargeError as error:
-            yield error.record(f"{'trace' if is_alone else 'session'} {name}")
-            continue
+
+    def conversations(key: tuple[bool, str], of_one: list[Record]) -> Iterator[Record]:
         spans = [record.value for record in of_one]
         _add_scores(spans, scores)
         try:
-            value: Any = _conversations(spans, None if is_alone else name)
+            value: Any = _conversations(spans, None if key[0] else key[1])
         except (RecordError, *MALFORMED) as error:
             value = RowError(f"its messages cannot be read: {error}")
         yield replace(of_one[0], value=value, share=1.0)
+
+    places = {key: f"{'trace' if key[0] else 'session'} {key[1]}" for key in together}
+    yield from groups.made(conversations, together, places)
 
 
 def _has_messages(span: Span) -> bool:

@@ -119,7 +119,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("evidence_states", "used_states", "asked", "exporting", "config", "summary", "layout"),
         *("open", "run"),
     ),
-    "cli": ("output", "options", "prompt", "session", "commands", "table", "main"),
+    "cli": (
+        *("output", "options", "prompt", "session", "commands", "table", "within_limit", "main"),
+    ),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),
         *("showing", "asking", "plot", "integrations"),

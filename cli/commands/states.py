@@ -30,7 +30,8 @@ def states(
             "--set",
             metavar="RULE",
             help="Write states by a rule beside the logged ones: calls, effects, results, facts, "
-            "worktree, last-tool, or several as effects+last-tool; docs/import.md has them all.",
+            "worktree, last-tool, or several as effects+last-tool; all are in "
+            "docs/choosing-a-state.md.",
         ),
     ] = None,
     as_json: AsJson = False,

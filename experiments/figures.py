@@ -12,6 +12,7 @@ import polars as pl
 
 from experiments.credit_quality.report import averages as quality
 from experiments.credit_truth.averages import CREDIT, averages
+from experiments.credit_truth.believe_report import reliability
 from experiments.credit_truth.report import CHIEF
 from experiments.credit_truth.states.report import orders
 from experiments.markdown import number
@@ -91,14 +92,41 @@ def _turns() -> str:
     return bars("Share of the true gain, from one group, by who judges and what counts", named)
 
 
+def _reliability() -> str:
+    """Return a picture of what values say and what is true, as SVG; 1 is 300 pixels."""
+    known = reliability(_kept("believe"))
+    corners = zip(known["value"].to_list(), known["exact V"].to_list(), strict=True)
+    points = [(60 + 300 * said, 340 - 300 * true) for said, true in corners]
+    text = 'text-anchor="middle"'
+    marks = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#1b3a57"/>' for x, y in points)
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return "\n".join(
+        [
+            '<svg xmlns="http://www.w3.org/2000/svg" width="390" height="390" '
+            'font-family="sans-serif" font-size="13">',
+            '<rect width="100%" height="100%" fill="white"/>',
+            '<text x="8" y="20" font-weight="bold">True chance to win, by the value</text>',
+            '<path d="M60 340V40M60 340H360M60 340L360 40" stroke="#bbb" fill="none"/>',
+            f'<polyline points="{line}" stroke="#8fb8de" stroke-width="3" fill="none"/>',
+            marks,
+            *(f'<text x="{60 + 300 * at}" y="358" {text}>{at}</text>' for at in (0, 0.5, 1)),
+            *(f'<text x="40" y="{345 - 300 * at}" {text}>{at}</text>' for at in (0, 0.5, 1)),
+            f'<text x="210" y="380" {text}>value</text>',
+            "</svg>",
+            "",
+        ]
+    )
+
+
 FIGURES: Mapping[str, Callable[[], str]] = {
     "credit-truth": _truth,
+    "credit-truth-reliability": _reliability,
     "credit-quality": _quality,
     "evidence": _evidence,
     "learning": _learning,
     "turns": _turns,
 }
-"""Page to its figure."""
+"""Figures, each of the page whose name it begins with."""
 
 
 def _kept(name: str) -> pl.DataFrame:

@@ -9,7 +9,7 @@ skipped.
 import json
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,6 @@ times the size of a model."""
 def run_loop(
     config: LoopConfig,
     *,
-    environments: "Environments | None" = None,
     on_progress: OnProgress = silent,
     on_notice: OnNotice = lambda notice: None,
 ) -> Generator[Line]:
@@ -63,8 +62,6 @@ def run_loop(
 
     Args:
         config: The loop's configuration.
-        environments: Used if this process plays. Several loops may share them, and with them the
-            cache of observations. The caller closes them.
         on_progress: Called with the progress of each stage.
         on_notice: Called with the notices of the stages; with equal ones only once.
 
@@ -78,13 +75,12 @@ def run_loop(
     from graphcredit.collector.environments.prefix_cache import Environments
 
     path = config.out / "loop.jsonl"
-    owned = closing(Environments()) if environments is None else nullcontext(environments)
-    with open_loop(config) as loop, owned as known:
+    with open_loop(config) as loop, closing(Environments()) as environments:
         lines = _read_lines(path, loop.num_updates)
         yield from lines
         num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
         stages = _Stages(
-            loop=loop, environments=known, on_progress=on_progress, on_notice=on_notice
+            loop=loop, environments=environments, on_progress=on_progress, on_notice=on_notice
         )
         if len(lines) < num_lines:
             _check_policy(loop, len(lines))

@@ -82,7 +82,7 @@ def _told(store: Store, used: Definition, name: str) -> str:
     return (
         f"the states ({name}) do not tell, beyond chance, how rollouts end: evidence "
         f"{_shown(told.evidence())}; `graphcredit import LOG --try 40` names the rule that tells "
-        "most, and `graphcredit why LOG --state RULE` takes it; of coding agents try `worktree`"
+        "most, and `graphcredit why LOG --state RULE` takes it"
     )
 
 

@@ -12,7 +12,7 @@ from graphcredit.store.sql.views import BASE_VIEWS
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.loss.registry import OBJECTIVES
 from graphcredit.trainer.options import CorrectionMode
-from tools.reference_pages import columns_page
+from tools.reference_pages import columns_page, fields_page
 
 ROOT = Path(__file__).parent.parent
 _COMMAND_LINE = re.compile(
@@ -31,6 +31,22 @@ def test_the_store_document_describes_every_folder_and_the_reference_every_colum
     assert len(columns) > 100
     missing = [c.name for c in columns if f"| `{c.name}` | {c.type} |" not in told]
     assert set(missing) == {c.name for c in schema.PARTITION_COLUMNS} - {"run_id", "iteration"}
+
+
+def test_the_page_of_fields_is_that_of_the_code():
+    text = (ROOT / "docs" / "fields.md").read_text(encoding="utf-8")
+    assert text == fields_page(), "python -m tools.reference_pages writes it"
+
+
+def test_documents_are_short():
+    """But those that are made from the code, and research."""
+    words = {
+        page.name: len(page.read_text(encoding="utf-8").split())
+        for page in (ROOT / "docs").rglob("*.md")
+        if page.name != "fields.md" and page.parent.name != "research"
+    }
+    assert max(words.values()) <= 2000
+    assert sum(words.values()) <= 27_200
 
 
 def test_the_commands_document_names_every_command_and_estimator():

@@ -1,13 +1,19 @@
-"""The reference of the site that follows from the code: commands, columns, Python functions."""
+"""The reference of the site that follows from the code: commands, columns, Python functions.
+
+python -m tools.reference_pages writes docs/fields.md.
+"""
 
 import inspect
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import PydanticUndefined
 
 import graphcredit
 from graphcredit.cli.table import COMMANDS, load
+from graphcredit.collector.importers.formats import chat_rows, row_messages, row_verdicts
+from graphcredit.collector.importers.rules import scores, verdicts
 from graphcredit.loop.config import CollectTable, CreditTable, EvaluateTable, LoopConfig
 from graphcredit.store import schema
 from graphcredit.store.sql.derived_columns import DERIVED_COLUMNS
@@ -107,6 +113,41 @@ def columns_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def fields_page() -> str:
+    """Return the names of fields that an import reads, as Markdown; docs/fields.md is this."""
+    of_steps = [(c.name, (c.name, *c.in_logs)) for c in schema.STEP_COLUMNS if c.in_logs]
+    tables = {
+        "Of a rollout": [
+            ("its messages", row_messages.LISTS),
+            ("its prompt, where messages are not in a list", row_messages.PROMPTS),
+            ("the answer to that", row_messages.ANSWERS),
+            ("its task: rollouts that share it form a group", chat_rows.GROUPS),
+            ("its reward", row_verdicts.REWARDS),
+            ("whether it succeeded", row_verdicts.SUCCESSES),
+            ("the same, if it is true or false", row_verdicts.IF_BOOL),
+            ("of several scores, the one of the whole", row_verdicts.TOTALS),
+            ("a list with the reward of each turn", chat_rows.TURN_REWARDS),
+            ("a list with a score after each turn", scores.LISTS),
+            ("why it stopped", chat_rows.STOPS),
+        ],
+        "Of a file of verdicts": [
+            ("what a verdict is about", verdicts.IDS),
+            ("the verdict, or a score", verdicts.SCORES),
+        ],
+        "Of a step, where a log has rows of steps": of_steps,
+    }
+    parts = [
+        "# Names of fields that are read",
+        "The surest first; capitals and `camelCase` do not matter. A field of another name is "
+        "named by an option: `--columns PART=FIELD`, `--group`, `--success`, `--reward`. Formats "
+        "with names of their own ([formats](formats.md)) read those as well.",
+    ]
+    for title, rows in tables.items():
+        shown = [(what, ", ".join(f"`{name}`" for name in names)) for what, names in rows]
+        parts.append(f"## {title}\n\n{markdown_table(('what', 'fields'), shown)}")
+    return "\n\n".join(parts) + "\n"
+
+
 def _python() -> str:
     parts = [
         "# Python",
@@ -128,3 +169,7 @@ def markdown_table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
         *([cell.replace("|", "\\|") for cell in row] for row in rows),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parents[1] / "docs" / "fields.md").write_text(fields_page(), encoding="utf-8")

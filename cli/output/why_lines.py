@@ -93,14 +93,14 @@ def _decisions(report: WhyReport, states: UsedStates, *, markdown: bool) -> Iter
     for each in report.pooled:
         yield f"- {words(each, markdown=markdown)}"
     yield from [""] * (markdown and bool(report.pooled))
-    yield from _numbered(report.ranked.decisions, markdown=markdown)
     ranked = report.ranked
     more = "; `--most N` shows more" if len(ranked.decisions) < ranked.num_compared else ""
-    are = "is" if ranked.num_sure == 1 else "are"
-    yield (
-        f"{ranked.num_sure} of {counted(ranked.num_compared, 'single decision')} {are} beyond "
-        f"chance{more}."
-    )
+    number, total = ranked.num_sure or "none", counted(ranked.num_compared, "single decision")
+    are = "are" if ranked.num_sure > 1 else "is"
+    nearest = "" if ranked.num_sure else "; nearest come"
+    yield f"{f'{number}'.capitalize()} of {total} {are} beyond chance{more}{nearest}:"
+    yield from [""] * markdown
+    yield from _numbered(ranked.decisions, markdown=markdown)
     yield ""
 
 

@@ -19,7 +19,7 @@ _SHOWN = 10
 """Fields that are named."""
 
 _DEPTH = 4
-_FORMATS = "docs/import.md lists what is read"
+_FORMATS = "docs/formats.md lists what is read"
 _KINDS: Mapping[type, str] = {
     str: "text",
     bool: "true or false",

@@ -15,7 +15,7 @@ class ImportOptions(Options):
     owner: ClassVar[str] = "import"
 
     format: str | None = None
-    """Name of the format; by default it is recognised for each file. docs/import.md lists them."""
+    """Name of the format; by default it is recognised for each file. docs/formats.md lists them."""
     columns: str = ""
     """What the log calls the parts that a reader looks for, such as
     'state=obs.text,action=move,task=level', or a part of the path of its file: 'task=path:2'.

@@ -89,10 +89,7 @@ def spool_paths(store: Store, worker_id: str) -> SpoolPaths:
 
 
 def recover_spools(
-    store: Store,
-    worker_id: str | None = None,
-    *,
-    on_held: Callable[[str, str], None] = lambda worker_id, held: None,
+    store: Store, *, on_held: Callable[[str, str], None] = lambda worker_id, held: None
 ) -> list[Recovered]:
     """Turn the spools of dead workers into shards; spools of live recorders stay as they are.
 
@@ -101,7 +98,6 @@ def recover_spools(
 
     Args:
         store: The store.
-        worker_id: Only this worker; by default all of them.
         on_held: Called for each worker whose lock another process holds, or is a link, or whose
             spool is of an older version, with a sentence that says so. Its spool stays as it is.
 
@@ -110,17 +106,16 @@ def recover_spools(
     """
     suffixes = (".lock", ".tmp", ".jsonl", ".closing", ".arrows")
     # Whatever has another name, or is no file, is not a recorder's; `check` names it.
-    all_workers = {
+    workers = {
         path.stem
         for path in store.spool_dir.glob("*")
         if path.suffix in suffixes and is_name(path.stem) and is_plain_file(path)
     }
-    workers = sorted(all_workers if worker_id is None else all_workers & {worker_id})
     recovered: list[Recovered] = []
     if not workers:
         return recovered
     with recovering(store):
-        for worker in workers:
+        for worker in sorted(workers):
             path = spool_paths(store, worker).lock
             try:
                 lock = acquire_lock(path)

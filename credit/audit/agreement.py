@@ -16,18 +16,17 @@ import duckdb
 
 from graphcredit.store.sql.views import identifier
 
-_JUDGED = """
-    SELECT run_id, iteration, task_id, won,
-        {truth} AS progress, {columns}
-    FROM {source} JOIN (
+PROGRESS = "oracle_distance - next_oracle_distance"
+"""SQL of the truth of a step: how much nearer it led."""
+
+_JUDGED = f"""
+    SELECT run_id, iteration, task_id, won, {PROGRESS} AS progress, {{credit}} AS credit
+    FROM enriched JOIN (
         SELECT run_id, iteration, trajectory_id, success AS won
         FROM trajectories WHERE is_complete
     ) USING (run_id, iteration, trajectory_id)
     WHERE isfinite(progress)
 """
-
-PROGRESS = "oracle_distance - next_oracle_distance"
-"""SQL of the truth of a step: how much nearer it led."""
 
 _RANK = """rank() OVER (PARTITION BY {group}, failed_only ORDER BY {name})
             + (count(*) OVER (PARTITION BY {group}, failed_only, {name}) - 1) / 2"""
@@ -118,27 +117,17 @@ class MeanAgreement:
         )
 
 
-def agreements(
-    connection: duckdb.DuckDBPyConnection,
-    column: str,
-    *,
-    truth: str = PROGRESS,
-    source: str = "enriched",
-) -> list[Agreement]:
+def agreements(connection: duckdb.DuckDBPyConnection, column: str) -> list[Agreement]:
     """Judge a credit column in each group by itself.
 
     Args:
         connection: With the views of one store, from `catalog.connect`.
         column: A float column of `credit`; steps where it is null do not count.
-        truth: SQL of the truth that judges it: the progress, or another number of each step.
-        source: The view or table with the steps, the column and what the truth is made of.
 
     Returns:
         One for each group that has a judged step, by run, iteration and task.
     """
-    columns = f"{identifier(column)} AS credit"
-    sql = _AGREEMENT.format(columns=columns, truth=truth, source=source)
-    rows = connection.execute(sql).fetchall()
+    rows = connection.execute(_AGREEMENT.format(credit=identifier(column))).fetchall()
     return [Agreement(**dict(zip(_FIELDS, row, strict=True))) for row in rows]
 
 

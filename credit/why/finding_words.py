@@ -46,7 +46,8 @@ def _effect(finding: Finding) -> str:
     if finding.is_across_tasks:
         return f"Over all tasks, they {ended} than the others; harder tasks may be the cause."
     tasks = counted(finding.num_tasks, "task")
-    return f"Within a task, they {ended} than the others ({tasks} compared)."
+    easier = "" if finding.mean_with < finding.mean_without else ", but had easier tasks"
+    return f"Within a task, they {ended} than the others ({tasks} compared){easier}."
 
 
 def _halves(finding: Finding) -> str:
@@ -58,10 +59,7 @@ def _halves(finding: Finding) -> str:
 
 
 def _example(finding: Finding) -> str:
-    at = "step" if finding.kind == "did" else "which ended with step"
-    if finding.among and finding.kind != "did":
-        at = "whose last chance was after step"
-    step = f"{at} {finding.step_index}: {coded(finding.action)}"
+    step = f"{finding.shown_by} {finding.step_index}: {coded(finding.action)}"
     return f"Such as {named(finding.trajectory_id)}, {step}."
 
 

@@ -60,7 +60,7 @@ class Finding:
     error: float
     """Its standard error."""
     q: float
-    """The false-discovery rate, among all patterns that were looked at."""
+    """The false-discovery rate among all patterns, by itself or given the findings before it."""
     holds: bool | None
     """Whether each half of the tasks tells it by itself; None if there are too few tasks."""
     is_graded: bool
@@ -74,6 +74,8 @@ class Finding:
     """The rollout that shows it."""
     step_index: int
     """Its step that shows it: if something was left out, the last one before which it lacks."""
+    shown_by: str
+    """How the step shows it: `step`, `which ended with step`."""
     action: str
 
 
@@ -179,8 +181,8 @@ class _Compared:
     def found(self, most: int) -> Iterator[Finding]:
         """Yield the findings, what was done or left out first."""
         places = np.argsort(-np.abs(self.z) * self.is_tested, kind="stable")[:_CANDIDATES]
-        places = places[self.q[places] <= LEVEL]
-        if not len(places):
+        places = places[self.is_tested[places]]
+        if not (self.q[places] <= LEVEL).any():
             return
         has, could = marks_of(self.log, [self.patterns[place] for place in places])
         marks = centred(has.astype(float), could, self.group)
@@ -193,13 +195,16 @@ class _Compared:
             outcome,
             self.group,
             z=self.z[places],
+            q=self.q[places],
+            level=LEVEL,
+            num_tests=int(self.is_tested.sum()),
             detail=np.array([self.patterns[place].detail for place in places]),
             rounds=(~is_end, is_end),
             correction=0.0 if self.log.is_graded else 0.5,
             most=most,
         )
-        for at in chosen:
-            yield self._finding(int(places[at]), has[at], could[at], bool(is_end[at]))
+        for at, q in chosen.items():
+            yield self._finding(int(places[at]), has[at], could[at], q, is_end=bool(is_end[at]))
 
     def _is_end(self, place: int) -> bool:
         """Return whether a pattern is how rollouts ended, or what those that won ended with."""
@@ -208,7 +213,7 @@ class _Compared:
         is_last = steps == self.log.last[self.log.rollout[steps]]
         return pattern.part == "end" or bool(self.effect[place] > 0 and is_last.mean() > 0.5)
 
-    def _finding(self, place: int, has: Bools, could: Bools, is_end: bool) -> Finding:
+    def _finding(self, place: int, has: Bools, could: Bools, q: float, *, is_end: bool) -> Finding:
         pattern = self.patterns[place]
         told = difference(has[None], could[None], self.log.outcome, self.group)
         effect = float(told.effect[0])
@@ -230,12 +235,13 @@ class _Compared:
             num_tasks=len(np.intersect1d(self.log.group[does], self.log.group[others])),
             effect=-abs(effect),
             error=float(told.error[0]),
-            q=float(self.q[place]),
+            q=q,
             holds=self._holds(does, could),
             is_graded=self.log.is_graded,
             is_across_tasks=self.is_across,
             **self.log.place(shown),
             step_index=int(self.log.index[row]),
+            shown_by=f"{pattern.chance} step" if is_left else "step",
             action=self.log.actions[self.log.action[row]],
         )
 

@@ -39,6 +39,8 @@ class Pattern:
     None if it could have been in all, and the last step shows that it was not."""
     among: str = ""
     """Which rollouts could have had it, if not all: `called `y``."""
+    chance: str = "which ended with"
+    """How the step is introduced that shows its absence."""
     part: Literal["course", "end"] = "course"
     """Whether it is about the course of a rollout, or about how it ended."""
     also: str = ""
@@ -68,10 +70,15 @@ def patterns_of(log: Log) -> list[Pattern]:
 
 def _with_another(pattern: Pattern, equal: Pattern) -> Pattern:
     """Return a pattern with another one of the same rollouts, if that is of another tool."""
-    is_other = equal.done.split()[:2] != pattern.done.split()[:2]
+    is_other = _tool_of(equal) != _tool_of(pattern)
     is_like = (equal.part, equal.is_act) == (pattern.part, pattern.is_act)
     is_one = is_other and is_like and not pattern.also
     return replace(pattern, also=equal.done) if is_one else pattern
+
+
+def _tool_of(pattern: Pattern) -> str:
+    """Return the first word and the tool: `called `open`, whatever its arguments are."""
+    return pattern.done.partition("(")[0].rstrip("`").partition("` ")[0].rstrip("`")
 
 
 def marks_of(log: Log, patterns: Sequence[Pattern]) -> tuple[Bools, Bools]:
@@ -187,6 +194,7 @@ def _in_order(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
                 steps=rows[rows > end[where]],
                 missing=at[last],
                 among=other.words,
+                chance="whose last chance was after",
                 detail=detail,
             )
             yield Pattern(
@@ -195,6 +203,7 @@ def _in_order(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
                 steps=rows[rows < begin[where]],
                 missing=at[first],
                 among=other.words,
+                chance="whose chance was before",
                 detail=detail,
             )
 

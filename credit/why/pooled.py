@@ -145,12 +145,15 @@ def pooled_decisions(log: Log, *, most: int = 3) -> list[PooledDecision]:
         centred(log.outcome[None], None, log.group)[0],
         log.group,
         z=z[sure],
+        q=q[sure],
+        level=LEVEL,
+        num_tests=len(z),
         detail=np.array([choices[place].kind.detail for place in sure]),
         rounds=(np.ones(len(sure), bool),),
         correction=0.0 if log.is_graded else 0.5,
         most=most,
     )
-    shown = (_shown(visits, choices[sure[at]], float(q[sure[at]])) for at in chosen)
+    shown = (_shown(visits, choices[sure[at]], rate) for at, rate in chosen.items())
     return [each for each in shown if (each.took - each.others) * each.effect > 0]
 
 

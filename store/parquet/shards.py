@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError, unreadable
 from graphcredit.store.files.digest import verify
 from graphcredit.store.layout import Shard, Store
-from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.schema import (
     PARTITION_COLUMNS,
     SCHEMA_VERSION,
@@ -229,7 +228,6 @@ def read_steps(
     columns: Iterable[str] | None = None,
     run_id: str | None = None,
     iteration: int | None = None,
-    task_id: str | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the steps of a store, one table per row group; only the given columns are read.
 
@@ -238,21 +236,13 @@ def read_steps(
         columns: Step columns; all of them by default. `run_id` and `iteration` always come first.
         run_id: Only this run.
         iteration: Only this iteration.
-        task_id: Only this task; row groups whose statistics exclude it are not read.
     """
     wanted = step_columns(_STEP_COLUMNS if columns is None else columns)
-    with_task = wanted if task_id is None else (*wanted, _STEP_COLUMNS["task_id"])
     for shard in store.shards(run_id, iteration):
         with open_parquet(shard.path) as file:
-            present = [
-                c.name for c in dict.fromkeys(with_task) if c.name in file.schema_arrow.names
-            ]
+            present = [c.name for c in wanted if c.name in file.schema_arrow.names]
             for index in range(file.num_row_groups):
-                if task_id is not None and _excludes(file, shard.path, index, "task_id", task_id):
-                    continue
                 table = file.read_row_group(index, columns=present)
-                if task_id is not None:
-                    table = table.filter(pc.equal(table["task_id"], task_id))
                 yield with_partition(conform(table, wanted, where=str(shard.path)), shard)
 
 
@@ -354,11 +344,3 @@ def _check_text(array: pa.ChunkedArray, column: Column, where: str) -> None:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
             raise SchemaError(f"{where}: column {column.name!r} must be UTF-8: {error}") from error
-
-
-def _excludes(file: pq.ParquetFile, path: Path, row_group: int, column: str, value: str) -> bool:
-    chunk = column_chunks(file, path, row_group, [column]).get(column)
-    if chunk is None or not chunk.is_stats_set or not chunk.statistics.has_min_max:
-        return False
-    low, high = chunk.statistics.min, chunk.statistics.max
-    return isinstance(low, str) and not low <= value <= high

@@ -36,7 +36,7 @@ one state; `group`: all steps of a group. Readers ignore any other word."""
 MERGE_VERSION_KEY = "merge_version"
 """The version of the merge that made the states; 1 if it is missing."""
 
-MERGE_VERSIONS: Mapping[str, int] = {"segments": 3}
+MERGE_VERSIONS: Mapping[str, int] = {"segments": 4}
 """Versions of this program's merges that came to make other states; 1 if a merge is not here."""
 
 HISTORY_VERSION = 4

@@ -228,15 +228,6 @@ def test_a_shard_of_the_same_name_from_elsewhere_is_neither_replaced_nor_taken_f
     assert foreign.read_bytes() == b"something else"
 
 
-def test_only_the_named_worker_is_recovered(tmp_path: Path):
-    store = create_store(tmp_path / "store")
-    for worker in ("w.1", "w.2"):
-        header = SpoolHeader(spool_id=worker, run_id="r0", iteration=3, worker_id=worker)
-        _spool(spool_paths(store, worker).live, [encode_steps([_row(0, worker)])], header)
-    assert [recovered.worker_id for recovered in recover_spools(store, "w.2")] == ["w.2"]
-    assert {path.name for path in store.spool_dir.iterdir()} == {"w.1.jsonl", ".lock"}
-
-
 def test_the_unfinished_shard_of_a_dead_worker_is_removed_and_others_are_not(tmp_path: Path):
     store = create_store(tmp_path / "store")
     _spool(spool_paths(store, "w7").live, [encode_steps([_row(0)])])

@@ -276,7 +276,7 @@ def test_settings_that_make_no_sense_are_refused(
 
 
 def test_what_an_earlier_version_of_a_merge_made_is_of_another_graph():
-    assert MergeSettings(merge="segments").as_json()["merge_version"] == 3
+    assert MergeSettings(merge="segments").as_json()["merge_version"] == 4
     assert "merge_version" not in MergeSettings(merge="embedding").as_json()
 
 

@@ -255,10 +255,10 @@ def test_credit_of_states_by_another_version_of_the_merge_is_stale(
         settings = CreditSettings(estimators=configure(["graphgpo"]), merge=merge)
         assign_credit(store, settings, iteration=number)
     assert _stale(store) == []
-    monkeypatch.setitem(cast(dict[str, int], configuration.MERGE_VERSIONS), "segments", 4)
+    monkeypatch.setitem(cast(dict[str, int], configuration.MERGE_VERSIONS), "segments", 5)
     assert _stale(store) == [1]
     (state,) = credit_freshness(store, iteration=1)
-    assert state.reason == "its states are by version 3 of the merge segments, which is at 4"
+    assert state.reason == "its states are by version 4 of the merge segments, which is at 5"
 
 
 def test_rules_of_states_that_came_later_make_all_credit_stale(tmp_path: Path):

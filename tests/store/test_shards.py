@@ -103,18 +103,6 @@ def test_text_that_is_missing_is_named_however_it_is_read(tmp_path: Path):
         conform(read, step_columns(["state"]), where="here", keep_dictionaries=True)
 
 
-def test_only_the_asked_for_task_is_read(tmp_path: Path):
-    store = create_store(tmp_path / "store")
-    rows = [
-        {"task_id": task, "trajectory_id": f"{task}-x", "state": "A", "next_state": "B"}
-        for task in ("t0", "t1", "t0")
-    ]
-    _write(store.root, step_table(rows))
-    (read,) = read_steps(store, columns=["trajectory_id"], task_id="t0")
-    assert read["trajectory_id"].to_pylist() == ["t0-x", "t0-x"]
-    assert list(read_steps(store, columns=["trajectory_id"], task_id="zz")) == []
-
-
 def _look(path: Path, content: bytes, places: Sequence[int]) -> None:
     file = TableFile(
         kind="steps", path=path, relative="a", run_id="r", iteration=0, columns=STEP_COLUMNS

@@ -22,10 +22,10 @@ SUCCESSES = (
     *("success", "is_success", "resolved", "is_correct", "solved", "passed", "correct", "won"),
     *("outcome", "verdict"),
 )
-_TOTALS = ("correctness", "accuracy", "outcome", "task_success", "goal_accuracy")
+TOTALS = ("correctness", "accuracy", "outcome", "task_success", "goal_accuracy")
 """Of several scores, those that say how the whole ended."""
 
-_IF_BOOL = ("target", "label")
+IF_BOOL = ("target", "label")
 """Fields that are a verdict where they are true or false; others have the answer or a class."""
 
 
@@ -49,7 +49,7 @@ def reward_of(row: Mapping[str, Any]) -> tuple[float | None, str | None]:
         return total, None
     scores = scores_of(row)
     only = list(scores) if len(scores) == 1 else []
-    name = next((name for name in (*REWARDS, *_TOTALS, *only) if name in scores), None)
+    name = next((name for name in (*REWARDS, *TOTALS, *only) if name in scores), None)
     return (None, None) if name is None else (scores[name], name)
 
 
@@ -77,7 +77,7 @@ def success_of(row: Mapping[str, Any]) -> tuple[str, Any]:
     answer. Scores of such names follow the fields.
     """
     fields = list(named_fields(row, SUCCESSES))
-    fields += [(name, row[name]) for name in _IF_BOOL if isinstance(row.get(name), bool)]
+    fields += [(name, row[name]) for name in IF_BOOL if isinstance(row.get(name), bool)]
     clear = next((field for field in fields if as_verdict(field[1]) is not None), None)
     if clear is not None:
         return clear

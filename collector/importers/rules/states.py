@@ -31,7 +31,7 @@ StateRule = Callable[[Sequence[Turn]], States]
 
 _RULES = (
     "last, results, calls, effects, facts, worktree, last-tool (several with + between them), "
-    "window:K, regex:PATTERN, json:PATH or column:NAME (docs/import.md says which to choose)"
+    "window:K, regex:PATTERN, json:PATH or column:NAME (see docs/choosing-a-state.md)"
 )
 
 

@@ -300,7 +300,7 @@ def test_swe_agent_runs_the_action_and_has_the_state_after_it(tmp_path: Path):
 
 
 def test_every_format_has_a_name_of_its_own_and_a_line_in_the_document():
-    text = (Path(__file__).parents[3] / "docs" / "import.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
     assert len({row.name for row in FORMATS}) == len(FORMATS)
     for row in FORMATS:
         assert f"\n| `{row.name}` | " in text

@@ -1,6 +1,6 @@
 """Write orders.jsonl: 160 chats of a support agent with tools, as a log of OpenAI-style messages.
 
-    python -m examples.orders > examples/orders.jsonl
+    python -m examples.orders > cli/orders.jsonl
 
 A customer wants one thing refunded. The agent finds the customer, lists the orders, looks into
 them, and refunds one: the right one is a success. Some chats are careful. In others the agent asks

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,12 @@ _OF_ONE = 10
 
 @takes({"What to make of a log": ImportOptions}, omit=("try_",))
 def why(
-    source: Annotated[Path, typer.Argument(help="A log, a folder of logs, or a store.")],
+    source: Annotated[
+        Path | None, typer.Argument(help="A log, a folder of logs, or a store.", show_default=False)
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Ask the log of 160 chats that comes along.")
+    ] = False,
     keep: Annotated[
         Path | None,
         typer.Option(help="Keep the store that is made of a log; by default it is thrown away."),
@@ -63,7 +69,12 @@ def why(
     from graphcredit.loop.used_states import used_states
 
     options = ImportOptions(**given(flags))
+    if (source is None) != example:
+        raise typer.BadParameter("name a log or a store, or give --example alone")
     with ExitStack() as kept:
+        if source is None:
+            log = files("graphcredit.cli").joinpath("orders.jsonl")
+            source = kept.enter_context(as_file(log))
         with interruptible("the same command again goes on"), progress("why") as show:
             found = kept.enter_context(asked(source, options, keep=keep, on_progress=show))
             store, imported = found.store, found.imported

@@ -37,6 +37,7 @@ from graphcredit.collector.importers.formats.sessions import (
 from graphcredit.collector.importers.formats.traces import spans, traces
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import Rollouts
+from graphcredit.collector.importers.messages.values import fields_of
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
 
@@ -66,6 +67,11 @@ class LogFormat:
     is_loose: bool = False
     """Whether rows that others write may have its fields too: such a format does not take rows of
     which another one reads more than twice as many answers."""
+
+
+def has_fields(*names: str) -> Callable[[object, Path], bool]:
+    """Return the test whether a record has some fields."""
+    return lambda value, path: set(names) <= fields_of(value).keys()
 
 
 _OF_EVALUATIONS = ("evaluation_result.reason", "eval_metadata")
@@ -147,7 +153,7 @@ FORMATS: tuple[LogFormat, ...] = (
     ),
     LogFormat(
         name="trae-agent",
-        is_row=agent_runs.is_trae,
+        is_row=has_fields("llm_interactions", "agent_steps"),
         read=agent_runs.read_trae,
         aside=agent_runs.TRAE_ASIDE,
     ),
@@ -160,13 +166,21 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat(name="tau2", is_row=tau2.is_row, read=tau2.read),
     LogFormat(
         name="rllm",
-        is_row=training_logs.is_rllm,
+        is_row=has_fields("episode_id", "trajectories", "task"),
         read=training_logs.read_rllm,
         aside=training_logs.RLLM_ASIDE,
     ),
-    LogFormat(name="art", is_row=training_logs.is_art, read=training_logs.read_art, is_loose=True),
     LogFormat(
-        name="titan-rl", is_row=training_logs.is_titan, read=training_logs.read_titan, is_loose=True
+        name="art",
+        is_row=has_fields("group_index", "messages", "reward"),
+        read=training_logs.read_art,
+        is_loose=True,
+    ),
+    LogFormat(
+        name="titan-rl",
+        is_row=has_fields("group_id", "rollout_id", "turns"),
+        read=training_logs.read_titan,
+        is_loose=True,
     ),
     LogFormat(
         name="trl",
@@ -179,7 +193,11 @@ FORMATS: tuple[LogFormat, ...] = (
         name="verl-agent", is_row=verl_agent.is_row, read=verl_agent.read, gather=verl_agent.gather
     ),
     LogFormat(name="verl", is_row=text_dumps.is_verl, read=text_dumps.read_verl, is_loose=True),
-    LogFormat(name="areal", is_row=text_dumps.is_areal, read=text_dumps.read_areal),
+    LogFormat(
+        name="areal",
+        is_row=has_fields("task_id", "sample_idx", "tail_version", "prompt", "completion"),
+        read=text_dumps.read_areal,
+    ),
     LogFormat(
         name="traces",
         is_row=traces.is_row,

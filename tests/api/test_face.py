@@ -127,7 +127,7 @@ FUNCTIONS = {
     "export": (graphcredit.export, set[str]()),
     "sql": (graphcredit.sql, {"format", "output"}),
     "train": (graphcredit.train, {"setting", "dry-run"}),
-    "why": (graphcredit.why, {"markdown", "picture"}),
+    "why": (graphcredit.why, {"markdown", "picture", "example"}),
 }
 """Command to its function, and the flags for which Python needs none."""
 

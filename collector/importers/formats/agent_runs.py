@@ -89,11 +89,6 @@ def _smolagents_messages(step: Mapping[str, Any], *, is_first: bool) -> Iterator
             yield {"role": "tool", "content": text}
 
 
-def is_trae(value: object, path: Path) -> bool:
-    """Return whether a record is a trajectory of trae-agent."""
-    return {"llm_interactions", "agent_steps"} <= fields_of(value).keys()
-
-
 def read_trae(record: Record) -> Rollouts:
     """Yield the rollout of a trajectory: what each call was given, and its answer."""
     run = as_mapping(record.value, "a trajectory")

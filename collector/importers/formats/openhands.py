@@ -70,17 +70,12 @@ def _history_of(value: object) -> str | None:
         history = fields_of(value).get(name)
         if isinstance(history, list):
             first = _flat(cast("list[Any]", history)[:1])[:1]
-            if any(map(is_event if name == "history" else _is_logged_event, first)):
+            if any(map(is_event if name == "history" else is_event_row, first)):
                 return name
     return None
 
 
-def is_event_row(value: object, path: Path) -> bool:
-    """Return whether a record is an event of its own, of a list or of a folder of files."""
-    return _is_logged_event(value)
-
-
-def _is_logged_event(value: object) -> bool:
+def is_event_row(value: object, path: Path | None = None) -> bool:
     """Return whether a value is an event, and not a step of anybody that has an `action`."""
     event = fields_of(value)
     return (
@@ -90,7 +85,7 @@ def _is_logged_event(value: object) -> bool:
 
 def gather_events(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the events of a file, or of the folder that it is the first file of."""
-    events = with_folder(records, _is_logged_event)
+    events = with_folder(records, is_event_row)
     return as_one(events, limit, lambda _: True, "history")
 
 

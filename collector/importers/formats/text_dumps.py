@@ -78,12 +78,6 @@ def _turns(text: str) -> Iterator[Message]:
         yield answer(text[start:], {"output": text[start:]})
 
 
-def is_areal(value: object, path: Path) -> bool:
-    """Return whether a record is a row of AReaL."""
-    names = fields_of(value).keys()
-    return {"task_id", "sample_idx", "tail_version", "prompt", "completion"} <= names
-
-
 def read_areal(record: Record) -> Rollouts:
     """Yield the rollout of a row; newer versions have its turns as segments."""
     row = as_mapping(record.value, "a row")

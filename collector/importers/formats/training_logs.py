@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, cast
 
 from graphcredit.collector.importers.logs.files import Record
@@ -48,11 +47,6 @@ RLLM_ASIDE = (
     *("trajectories.*.steps.*.info", "trajectories.*.steps.*.chat_completions.*.reasoning"),
 )
 """What describes an episode."""
-
-
-def is_rllm(value: object, path: Path) -> bool:
-    """Return whether a record is an episode of rLLM."""
-    return {"episode_id", "trajectories", "task"} <= fields_of(value).keys()
 
 
 def read_rllm(record: Record) -> Rollouts:
@@ -116,11 +110,6 @@ def _last_seen(chat: object) -> Iterator[Message]:
     yield from messages[answers[-1] + 1 if answers else 0 :]
 
 
-def is_art(value: object, path: Path) -> bool:
-    """Return whether a record is a row of ART's Parquet."""
-    return {"group_index", "messages", "reward"} <= fields_of(value).keys()
-
-
 def read_art(record: Record) -> Rollouts:
     """Yield the rollout of a row; its file is called after the training step."""
     row = as_mapping(record.value, "a row")
@@ -149,11 +138,6 @@ def _art_message(value: object, number: int) -> Message:
     raw = as_mapping(value, f"messages[{number}]")
     is_context = raw.get("trainable") is False
     return chat_message(raw, f"messages[{number}]", is_context=is_context)
-
-
-def is_titan(value: object, path: Path) -> bool:
-    """Return whether a record is a sample of TitanRL."""
-    return {"group_id", "rollout_id", "turns"} <= fields_of(value).keys()
 
 
 def read_titan(record: Record) -> Rollouts:

@@ -214,8 +214,11 @@ def first_of(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
 def field_at(value: object, path: str) -> Any:
     """Return a part of a JSON value by a path such as `info.task.0.name`; None if not there."""
     whole = cast("Any", value)
-    if isinstance(whole, Mapping) and path in whole:
-        return cast("Mapping[str, Any]", whole)[path]
+    is_object = isinstance(whole, dict | Mapping)
+    if is_object and path in whole:
+        return whole[path]
+    if is_object and "." not in path:
+        return None
     for name in path.split("."):
         if isinstance(whole, Mapping):
             whole = cast("Mapping[str, Any]", whole).get(name)

@@ -1,9 +1,9 @@
 """Join the calls of a model to conversations: a call has what was said before it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, cast
 
 from graphcredit.collector.importers.messages.answers import joined_answer
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, TOOL, Message
@@ -241,3 +241,22 @@ def best_chain(chains: Sequence[Chain], told: Collection[str] = ()) -> Chain:
             bool(told and c.messages) and c.messages[-1].text in told,
         ),
     )
+
+
+def told_once(rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield rows without the items that the row before has at the beginning of its lists."""
+    before: Any = None
+    for row in rows:
+        yield _new_in(row, before)
+        before = row
+
+
+def _new_in(value: Any, before: Any) -> Any:
+    if isinstance(value, dict) and isinstance(before, dict):
+        known = cast("dict[str, Any]", before)
+        pairs = cast("dict[str, Any]", value).items()
+        return {name: _new_in(item, known.get(name)) for name, item in pairs}
+    if isinstance(value, list) and isinstance(before, list):
+        items, first = cast("list[Any]", value), cast("list[Any]", before)
+        return items[len(first) :] if items[: len(first)] == first else items
+    return value

@@ -19,6 +19,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     in_turn,
     is_same,
     joined_calls,
+    told_once,
 )
 from graphcredit.collector.importers.formats.calls.groups import Groups
 from graphcredit.collector.importers.formats.calls.order import in_order, path_of
@@ -33,7 +34,6 @@ from graphcredit.collector.importers.formats.calls.rows import (
     response_of,
     session_of,
 )
-from graphcredit.collector.importers.formats.calls.told import told_once
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.formats.scores import as_score
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -86,7 +86,7 @@ def is_log(sample: Sequence[Record]) -> bool:
     if any(is_exchange(row) or calls_within(row) for row in rows):
         return True
     groups = Groups()
-    return sum(groups.add(row)[1] for row in rows) >= _LEAST * len(rows)
+    return len(rows) > 1 and sum(groups.add(row)[1] for row in rows) >= _LEAST * len(rows)
 
 
 def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:

@@ -20,6 +20,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     parse_json,
+    snake_cased,
     without,
 )
 
@@ -29,9 +30,17 @@ _LISTS = ("calls", "llm_calls", "model_calls", "requests", "interactions", "exch
 """Fields that may have the calls of a rollout."""
 
 _SESSIONS = (
-    *("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"),
-    *("conversation.id", "trace_id", "traceId", "litellm_trace_id", "litellm_session_id"),
-    *("chat_id", "dialog_id", "dialogue_id", "trajectory_id", "episode_id", "rollout_id"),
+    *("session_id", "conversation_id", "thread_id", "conversation.id", "trace_id"),
+    *(
+        "litellm_trace_id",
+        "litellm_session_id",
+        "chat_id",
+        "dialog_id",
+        "dialogue_id",
+        "trajectory_id",
+        "episode_id",
+        "rollout_id",
+    ),
 )
 _TIMES = (
     *("created_at", "created", "startTime", "start_time", "request_time", "timestamp", "time"),
@@ -71,8 +80,8 @@ def calls_within(row: Mapping[str, Any]) -> str | None:
 
 def session_of(row: Mapping[str, Any]) -> str | None:
     """Return the id of the session that a row is of."""
-    parts = (row, *(fields_of(row.get(name)) for name in (*NESTED, *_REQUESTS)))
-    found = (field_at(part, name) for part in parts for name in _SESSIONS)
+    inner = [fields_of(row[name]) for name in (*NESTED, *_REQUESTS) if name in row]
+    found = (field_at(snake_cased(part), name) for part in (row, *inner) for name in _SESSIONS)
     return next((as_text(value) for value in found if isinstance(value, str | int)), None)
 
 

@@ -16,12 +16,8 @@ _FOLDER = "llm_completions"
 """Its folders are called after instances."""
 
 
-def is_row(value: object, path: Path) -> bool:
+def is_row(value: object, path: Path | None = None) -> bool:
     """Return whether a record is a call of a model as OpenHands logs it."""
-    return _is_call(value)
-
-
-def _is_call(value: object) -> bool:
     row = fields_of(value)
     is_answered = isinstance(row.get("response"), Mapping)
     return is_answered and {"messages", "cost", "timestamp"} <= row.keys()
@@ -29,7 +25,7 @@ def _is_call(value: object) -> bool:
 
 def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield a record for each conversation that the calls of a file or of its folder are."""
-    yield from log.gather(map(_named, with_folder(records, _is_call)), limit)
+    yield from log.gather(map(_named, with_folder(records, is_row)), limit)
 
 
 def _named(record: Record) -> Record:

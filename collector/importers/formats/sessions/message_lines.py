@@ -20,12 +20,13 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     is_unique,
+    snake_cased,
     without,
 )
 
 _SESSIONS = (
-    *("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"),
-    *("trajectory_id", "episode_id", "rollout_id", "chat_id", "dialog_id", "dialogue_id"),
+    *("session_id", "conversation_id", "thread_id", "trajectory_id", "episode_id", "rollout_id"),
+    *("chat_id", "dialog_id", "dialogue_id"),
 )
 
 _OF_MESSAGES = frozenset(
@@ -82,7 +83,7 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
 
     def session_of(line: Line) -> str | None:
         begins = line.get("id") if line.get("type") == "session" else None
-        return as_text(first_of({**line, "begins": begins}, (*_SESSIONS, "begins")))
+        return as_text(first_of({**snake_cased(line), "begins": begins}, (*_SESSIONS, "begins")))
 
     return by_session(records, limit, lambda _: False, session_of, _why_left_out)
 

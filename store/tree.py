@@ -55,7 +55,8 @@ class Tree:
 
     def other_name(self, relative: str) -> str | None:
         """Return the link that a file is or is behind, or one to it; None if there is none."""
-        names = _with_parents(relative)
+        path = PurePosixPath(relative)
+        names = [str(each) for each in (path, *path.parents)]
         return next(
             (other[n] for n in names for other in (self.links, self.targets) if n in other), None
         )
@@ -118,11 +119,6 @@ def _follow(tree: Tree, link: str, *, is_read: bool) -> None:
         tree.report("accessible", link, "a link to a pipe, a device or a socket")
     elif not is_inside:
         _enter(tree, link, is_behind_link=True)
-
-
-def _with_parents(relative: str) -> list[str]:
-    path = PurePosixPath(relative)
-    return [str(each) for each in (path, *path.parents)]
 
 
 def _list(folder: Path) -> list[os.DirEntry[str]]:

@@ -6,7 +6,7 @@ import typer
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
-from graphcredit.credit.audit.check import AuditSeverity, Finding
+from graphcredit.credit.audit.check import AuditFinding, AuditSeverity
 from graphcredit.credit.audit.run import AuditReport
 from graphcredit.credit.audit.run import audit as audit_store
 from graphcredit.credit.audit.thresholds import AuditThresholds
@@ -61,7 +61,7 @@ def _show(report: AuditReport) -> None:
         )
 
 
-def _show_finding(finding: Finding) -> None:
+def _show_finding(finding: AuditFinding) -> None:
     say(f"{finding.severity}: {finding.check.name}: {finding.message}")
     for place in finding.places:
         task = "all tasks" if place.task_id is None else place.task_id

@@ -82,6 +82,7 @@ def recommended(report: "EvidenceReport") -> "Iterator[str]":
             f"; about {report.groups_needed:,} groups would show it" if report.groups_needed else ""
         )
         yield f"that is not beyond chance: only credit for whole outcomes is sure{need}"
+    yield from _for_graphs(report)
 
 
 def _show_signal(signal: "list[Signal]") -> None:
@@ -116,18 +117,23 @@ def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
         yield "What this log surely supports is credit for whole outcomes (grpo, rloo,"
         yield "discounted). What helps: more groups, more rollouts of each task, an"
         yield "earlier iteration of the same tasks (--graph-window), scores of turns (--score)"
-        if report.default in report.knowledge:
-            company = report.knowledge[report.default].company
-            yield (
-                f"for a graph all the same: {report.default} unites nothing that differs in an "
-                f"effect; {company:.0%} of the steps have company"
-            )
+    yield from _for_graphs(report)
     if report.groups_needed is not None:
         yield f"about {report.groups_needed:,} groups with different outcomes would show it"
     if report.chosen is not None:
         yield (
             f"beyond chance, chosen on one half of the groups and seen on the other: "
             f"{_shown(report.chosen)}"
+        )
+
+
+def _for_graphs(report: "EvidenceReport") -> "Iterator[str]":
+    """Yield which rule to take for credit by a graph, whatever has the most evidence."""
+    if report.default in report.knowledge:
+        company = report.knowledge[report.default].company
+        yield (
+            f"for a graph: {report.default}, the fixed rule for tools; {company:.0%} of the steps "
+            "have company"
         )
 
 

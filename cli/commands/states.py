@@ -8,7 +8,7 @@ import typer
 
 from graphcredit.cli.options import AsJson, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, say
-from graphcredit.credit.audit.states import NearStates, StatesOfTask, TextsOfState, states_of_task
+from graphcredit.credit.audit.states import StatesOfTask, TextsOfState, states_of_task
 from graphcredit.store.errors import OptionError
 from graphcredit.store.layout import Store, open_store, states_name
 from graphcredit.store.plural import counted
@@ -107,7 +107,9 @@ def _show(task: StatesOfTask, most: int) -> None:
     if task.near:
         _print("\nmost alike, and kept apart:")
     for pair in task.near:
-        _show_pair(pair)
+        why = "; their admissible actions differ" if pair.has_other_actions else ""
+        _print(f"\nstates {pair.first} and {pair.second}: {pair.ratio:.0%} of the words alike{why}")
+        _indented(pair.lines or "  (white space)")
     if task.num_compared < len(task.states):
         _print(f"\nonly pairs of the {task.num_compared:,} most visited states were compared")
 
@@ -121,12 +123,6 @@ def _show_state(state: TextsOfState, most: int) -> None:
         _indented(difference.lines or "  (white space)")
     if len(state.texts) - 1 > most:
         _print(f"  and {counted(len(state.texts) - 1 - most, 'text')} more")
-
-
-def _show_pair(pair: NearStates) -> None:
-    why = "; their admissible actions differ" if pair.has_other_actions else ""
-    _print(f"\nstates {pair.first} and {pair.second}: {pair.ratio:.0%} of the words alike{why}")
-    _indented(pair.lines or "  (white space)")
 
 
 def _indented(text: str) -> None:

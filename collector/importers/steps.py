@@ -31,6 +31,8 @@ from graphcredit.store.schema import LARGEST_NUMBER
 
 DEFAULT_RUN = "imported"
 
+_LONGEST_RUN = 128
+"""Characters of a run's name in a path."""
 _WORDS = 40
 """Characters of a first action that a note shows."""
 
@@ -192,8 +194,16 @@ def _has_other_rewards(messages: list[Message], scores: Sequence[float | None]) 
 
 
 def _run_name(run: str | None) -> str:
-    """Return the log's name of the run, as it may stand in a path."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", run or "").lstrip(".-_")[:128]
+    """Return the log's name of the run, as it may stand in a path.
+
+    Two runs may differ in what a path cannot have, or beyond its length: a digest keeps them apart.
+    """
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", run or "").lstrip(".-_")
+    is_in_other_letters = any(c.isalnum() and not c.isascii() for c in run or "")
+    if not run or (len(name) <= _LONGEST_RUN and not is_in_other_letters):
+        return name
+    digest = hashlib.blake2b(run.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+    return f"{name[: _LONGEST_RUN - 9].rstrip('-')}-{digest}".lstrip("-")
 
 
 def _is_by_file(rollout: LoggedRollout) -> bool:

@@ -66,7 +66,7 @@ class FaultLocation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class AuditFinding:
     """A check that found something."""
 
     check: Check

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphcredit.credit.audit import truth
-from graphcredit.credit.audit.check import AuditSeverity, Check, FaultLocation, Finding, Need, Sql
+from graphcredit.credit.audit.check import (
+    AuditFinding,
+    AuditSeverity,
+    Check,
+    FaultLocation,
+    Need,
+    Sql,
+)
 from graphcredit.credit.audit.checks import advantages, copies, grouping, outcomes, progress, states
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.scope import Scope, prepare
@@ -44,7 +51,7 @@ _SEVERITIES = list(AuditSeverity)
 class AuditReport(Report):
     """What an audit found."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     """Errors first."""
     numbers: dict[str, dict[str, float]]
     """Title to label to number; empty if they were not asked for."""
@@ -67,7 +74,7 @@ class AuditReport(Report):
         return sum(finding.severity is severity for finding in self.findings)
 
     @property
-    def worth_a_warning(self) -> list[Finding]:
+    def worth_a_warning(self) -> list[AuditFinding]:
         """The errors and the warnings."""
         return [each for each in self.findings if each.severity is not AuditSeverity.INFO]
 
@@ -159,7 +166,7 @@ def _told_by_states(store: Store, run_id: str | None, iteration: int | None) -> 
 
 
 def _report(scope: Scope, thresholds: AuditThresholds, on_progress: OnProgress) -> AuditReport:
-    findings: list[Finding] = []
+    findings: list[AuditFinding] = []
     for done, check in enumerate(CHECKS):
         on_progress("audit", done, len(CHECKS))
         finding = _find(scope, check, thresholds) if scope.has(check.needs) else None
@@ -172,7 +179,7 @@ def _report(scope: Scope, thresholds: AuditThresholds, on_progress: OnProgress) 
     )
 
 
-def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | None:
+def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> AuditFinding | None:
     rows = _rows(
         scope,
         f"""
@@ -187,7 +194,7 @@ def _find(scope: Scope, check: Check, thresholds: AuditThresholds) -> Finding | 
         return None
     number, num_places = rows[0][-2:]
     ((total,),) = _rows(scope, _text(scope, TOTALS[check.of]))
-    return Finding(
+    return AuditFinding(
         check=check,
         severity=check.severity_of(number, total, thresholds),
         number=number,
@@ -223,7 +230,7 @@ def _rows(scope: Scope, sql: str) -> list[tuple[Any, ...]]:
     return scope.connection.execute(sql).fetchall()
 
 
-def _finding_as_json(finding: Finding) -> dict[str, Any]:
+def _finding_as_json(finding: AuditFinding) -> dict[str, Any]:
     return {
         "check": finding.check.name,
         "severity": finding.severity.value,

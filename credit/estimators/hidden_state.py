@@ -7,8 +7,8 @@ action was taken in its state by other trajectories, too:
 
     any     share of those others that led where the step led
     like    the same of those of them whose last steps are the same for longest
-    agreed  number of choices, a state and an action, that led several trajectories to one state,
-            at states that are no corridor: routine tells nothing
+    agreed  number of choices, a state and an action, that several trajectories made and that always
+            led to one state, at states that are no corridor: routine tells nothing
     share   (2 + Σ (like - any)) / (4 + agreed + Σ (1 - any))
     scores  Σ (r - others)² / (Σ (R - mean)² + 1/2)
             others is the mean r of other trajectories' steps with the same state, action and next

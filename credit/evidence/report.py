@@ -58,7 +58,7 @@ class EvidenceReport(Report):
     is_whole: bool
     """Whether all groups of the store were judged."""
     default: str | None
-    """The definition to take for a graph where `best` is None; None if there is no such one."""
+    """The fixed definition to take for a graph; None if there is no such one."""
     knowledge: dict[str, Knowledge]
     """Definition to what it tells."""
 

@@ -30,7 +30,7 @@ _MOST_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ActionKind:
     """What actions have in common."""
 
     verb: str
@@ -46,20 +46,20 @@ class Kind:
         return f"{self.verb} {self.noun}"
 
 
-def kinds_of(action: str) -> list[Kind]:
+def kinds_of(action: str) -> list[ActionKind]:
     """Return the kinds of an action, the most general ones first.
 
     A call is `tool(arguments)`, a line each; a block of a shell is a command; a few words are a
     command of a game; all else is a message.
     """
-    kinds: dict[Kind, None] = {}
+    kinds: dict[ActionKind, None] = {}
     calls = _calls_in(action)
     for tool, arguments in calls:
         kinds |= dict.fromkeys(_of_call(tool, arguments))
     if not calls:
         kinds |= dict.fromkeys(_of_words(_TAG.sub("", action).strip()))
     if len(action) <= _SHORT and kinds:
-        kinds[Kind(next(iter(kinds)).verb, coded(action), 3)] = None
+        kinds[ActionKind(next(iter(kinds)).verb, coded(action), 3)] = None
     return list(kinds)
 
 
@@ -82,24 +82,24 @@ def _parsed(arguments: str) -> Any:
         return None
 
 
-def _of_words(text: str) -> Iterator[Kind]:
+def _of_words(text: str) -> Iterator[ActionKind]:
     words = text.split()
     if not words:
-        yield Kind("answered", "with nothing", 0)
+        yield ActionKind("answered", "with nothing", 0)
     elif len(words) <= _MOST_WORDS and not text.endswith((".", "?", "!", ":")):
-        yield Kind("did", coded(f"{words[0]} …" if len(words) > 1 else words[0]), 0)
+        yield ActionKind("did", coded(f"{words[0]} …" if len(words) > 1 else words[0]), 0)
     else:
-        yield Kind("wrote", "a message without a call", 0)
-        yield Kind("wrote", f"a message that begins with {coded(' '.join(words[:2]))}", 1)
+        yield ActionKind("wrote", "a message without a call", 0)
+        yield ActionKind("wrote", f"a message that begins with {coded(' '.join(words[:2]))}", 1)
 
 
-def _of_call(tool: str, arguments: str) -> Iterator[Kind]:
+def _of_call(tool: str, arguments: str) -> Iterator[ActionKind]:
     if not tool:
-        yield Kind("ran", "a command", 0)
+        yield ActionKind("ran", "a command", 0)
         yield from _of_commands("ran", "", arguments)
         return
     name = coded(tool)
-    yield Kind("called", name, 0)
+    yield ActionKind("called", name, 0)
     values = _parsed(arguments)
     if values is None:
         yield from _of_value(name, "", arguments.strip().strip("\"'"))
@@ -125,22 +125,22 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _of_value(name: str, key: str, value: Any) -> Iterator[Kind]:
+def _of_value(name: str, key: str, value: Any) -> Iterator[ActionKind]:
     text = value if isinstance(value, str) else json.dumps(value)
     of_key = f"{coded(key)} = " if key else ""
     if len(text) <= _SHORT:
-        yield Kind("called", f"{name} with {of_key}{coded(text)}", 2)
+        yield ActionKind("called", f"{name} with {of_key}{coded(text)}", 2)
     if not isinstance(value, str):
         return
     if text.startswith(("http://", "https://")):
         host = urlsplit(text).netloc if "[" not in text else ""
-        yield Kind("called", f"{name} at {coded(host)}", 2)
+        yield ActionKind("called", f"{name} at {coded(host)}", 2)
     elif _SQL.match(text):
-        yield Kind("called", f"{name} with {coded(text.split()[0].upper() + ' …')}", 1)
+        yield ActionKind("called", f"{name} with {coded(text.split()[0].upper() + ' …')}", 1)
     elif _PATH.fullmatch(text):
-        yield from (Kind("called", f"{name} on {coded(shape)}", 2) for shape in _shapes(text))
+        yield from (ActionKind("called", f"{name} on {coded(shape)}", 2) for shape in _shapes(text))
     elif len(words := text.split(maxsplit=1)) > 1:
-        yield Kind("called", f"{name} with {of_key}{coded(words[0] + ' …')}", 2)
+        yield ActionKind("called", f"{name} with {of_key}{coded(words[0] + ' …')}", 2)
 
 
 def _shapes(path: str) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _shapes(path: str) -> Iterator[str]:
         yield f"*_{words[-1]}{extension}"
 
 
-def _of_commands(verb: str, before: str, text: str) -> Iterator[Kind]:
+def _of_commands(verb: str, before: str, text: str) -> Iterator[ActionKind]:
     """Yield the kinds of the commands of a shell: the first word, the first two, each path."""
     for part in _BETWEEN_COMMANDS.split(text)[:_MOST_COMMANDS]:
         words = part.split()
@@ -168,10 +168,10 @@ def _of_commands(verb: str, before: str, text: str) -> Iterator[Kind]:
         if not words or words[0] == "cd" or not re.fullmatch(r"[\w./+-]{1,60}", words[0]):
             continue
         command = words[0].rpartition("/")[2]
-        yield Kind(verb, f"{before}{coded(f'{command} …')}", 1)
+        yield ActionKind(verb, f"{before}{coded(f'{command} …')}", 1)
         if len(words) > 1 and re.fullmatch(r"-{0,2}[\w-]{1,20}", words[1]):
-            yield Kind(verb, f"{before}{coded(f'{command} {words[1]} …')}", 2)
+            yield ActionKind(verb, f"{before}{coded(f'{command} {words[1]} …')}", 2)
         for word in words[1:_MOST_LEAVES]:
             if _PATH.fullmatch(word):
                 for shape in _shapes(word):
-                    yield Kind(verb, f"{before}{coded(f'{command} … {shape}')}", 2)
+                    yield ActionKind(verb, f"{before}{coded(f'{command} … {shape}')}", 2)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Ints
-from graphcredit.credit.why.kinds import Kind, kinds_of
+from graphcredit.credit.why.kinds import ActionKind, kinds_of
 from graphcredit.credit.why.log import Log
 from graphcredit.credit.why.sentences import coded
 
@@ -93,9 +93,9 @@ def marks_of(log: Log, patterns: Sequence[Pattern]) -> tuple[Bools, Bools]:
     return has & could, could
 
 
-def rows_of_kinds(log: Log) -> dict[Kind, Ints]:
+def rows_of_kinds(log: Log) -> dict[ActionKind, Ints]:
     """Return the rows of the steps of each kind that recurs, those of most rollouts first."""
-    ids: dict[Kind, int] = {}
+    ids: dict[ActionKind, int] = {}
     of_action = [
         np.fromiter((ids.setdefault(kind, len(ids)) for kind in kinds_of(action)), int)
         for action in log.actions
@@ -130,7 +130,7 @@ def _recurs(log: Log, rows: Ints) -> bool:
     return len(rollouts) >= LEAST and bool(groups[0] != groups[-1] or log.group[-1] == 0)
 
 
-def _all(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
+def _all(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
     for kind, rows in kinds.items():
         yield _pattern(kind.words, rows, kind.detail)
     main = {kind: rows for kind, rows in kinds.items() if kind.detail <= 1}
@@ -145,7 +145,7 @@ def _pattern(done: str, steps: Ints, detail: int, *, is_act: bool = False) -> Pa
     return Pattern(done=done, left=f"never {done}", steps=steps, detail=detail, is_act=is_act)
 
 
-def _ends(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
+def _ends(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
     is_last = np.zeros(len(log.rollout), bool)
     is_last[log.last] = True
     for kind, rows in kinds.items():
@@ -168,11 +168,11 @@ def _ends(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
     )
 
 
-def _ing(kind: Kind) -> str:
+def _ing(kind: ActionKind) -> str:
     return kind.noun if kind.verb in ("called", "did", "ran") else kind.noun.removeprefix("with ")
 
 
-def _in_order(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
+def _in_order(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
     """Yield for each two kinds: one after the last other one, before the first, straight after."""
     for other, at in kinds.items():
         rollouts, first = np.unique(log.rollout[at], return_index=True)
@@ -208,7 +208,7 @@ def _in_order(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
             )
 
 
-def _repeated(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
+def _repeated(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
     """Yield who did the same again and again."""
     key = log.rollout * len(log.actions) + log.action
     order = np.argsort(key, kind="stable")
@@ -223,7 +223,7 @@ def _repeated(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
             yield _pattern(f"{kind.words}{same} {times}", steps, 4, is_act=True)
 
 
-def _told(log: Log, kinds: dict[Kind, Ints]) -> Iterator[Pattern]:
+def _told(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
     """Yield who got an error, or a short answer that recurs."""
     is_told = log.told >= 0
     rows = np.flatnonzero(is_told)

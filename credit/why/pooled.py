@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.credit.why.distinct import distinct
-from graphcredit.credit.why.kinds import Kind
+from graphcredit.credit.why.kinds import ActionKind
 from graphcredit.credit.why.log import Log
 from graphcredit.credit.why.patterns import LEAST, rows_of_kinds
 from graphcredit.credit.why.within import centred, false_discovery, p_values
@@ -60,7 +60,7 @@ class PooledDecision:
 class _Choice:
     """A kind of action in the states where only some chose it."""
 
-    kind: Kind
+    kind: ActionKind
     rows: Ints
     """Steps of the kind."""
     visit: Ints
@@ -92,7 +92,7 @@ class _Visits:
         number = np.bincount(log.group)
         self.spread = (np.bincount(log.group, dealt) / np.maximum(number - 1, 1))[log.group]
 
-    def choice(self, kind: Kind, rows: Ints) -> _Choice | None:
+    def choice(self, kind: ActionKind, rows: Ints) -> _Choice | None:
         """Return a kind of action as a choice; None if too few had it."""
         log = self.log
         keys = np.unique(self.row_key[rows])

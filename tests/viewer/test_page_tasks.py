@@ -124,8 +124,8 @@ def test_an_address_of_something_that_is_gone_shows_something_else_and_says_so(
     app = open_page(monkeypatch, store, "tasks", run="<b>gone</b>", iteration="x")
     assert not app.exception
     assert [warning.value for warning in app.warning] == [
-        "The address asks for the iteration ` x `, which must be a number from 0 on.",
-        "The address asks for the run ` <b>gone</b> `, which is not here: ` r0 ` is shown.",
+        "The address asks for the iteration `x`, which must be a number from 0 on.",
+        "The address asks for the run `<b>gone</b>`, which is not here: `r0` is shown.",
     ]
     assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "0")
 
@@ -154,6 +154,8 @@ def test_what_mattered_stands_first_on_tasks_and_on_its_step(
     pictures = [picture.proto.imgs[0] for picture in app.get("image")]
     assert all(picture.url.startswith("data:image/svg+xml") for picture in pictures)
     assert len(marks) == len(pictures) == len(decisions(store, run_id="r0", iteration=0, most=5))
+    (offered,) = app.get("download_button")
+    assert offered.proto.label == "Picture of where it was lost"
     place = {"task": first.task_id, "trajectory": first.trajectory_id, "step": first.step_index}
     app = open_page(monkeypatch, store, "trajectory", **place, estimator="reach")
     assert sentence(first) in [text.value for text in app.text]

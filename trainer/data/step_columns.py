@@ -143,6 +143,8 @@ def _read(file: pq.ParquetFile, row_group: int, names: Sequence[str], path: Path
 
 
 def _step_columns(path: Path, first_row: int, table: pa.Table) -> StepColumns:
+    codes = table["policy_version"].combine_chunks().dictionary_encode()
+    numbers = np.array([*map(version_number, codes.dictionary.to_pylist()), UNKNOWN], np.int64)
     return StepColumns(
         path=path,
         first_row=first_row,
@@ -150,7 +152,7 @@ def _step_columns(path: Path, first_row: int, table: pa.Table) -> StepColumns:
         tokens=_token_columns(table),
         top_p=pc.fill_null(table["top_p"], 1.0).to_numpy().astype(np.float64),
         top_k=pc.fill_null(table["top_k"], 0).to_numpy().astype(np.int64),
-        version=_versions(table["policy_version"]),
+        version=numbers[pc.fill_null(codes.indices, -1).to_numpy()],
         lacks_temperature=table["temperature"].is_null().to_numpy(),
     )
 
@@ -168,9 +170,3 @@ def _token_columns(table: pa.Table) -> TokenColumns:
 def _images(column: pa.ChunkedArray) -> pa.ListArray | None:
     most = pc.max(pc.list_value_length(column)).as_py()
     return column.combine_chunks() if most else None
-
-
-def _versions(column: pa.ChunkedArray) -> Ints:
-    codes = column.combine_chunks().dictionary_encode()
-    numbers = np.array([*map(version_number, codes.dictionary.to_pylist()), UNKNOWN], np.int64)
-    return numbers[pc.fill_null(codes.indices, -1).to_numpy()]

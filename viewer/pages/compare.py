@@ -69,7 +69,12 @@ def _estimators(run: str, iteration: int, left: str, right: str) -> None:
     _measures(whole["num_steps"], whole["correlation"], whole["flip_share"])
     _against_truth(where, left, right)
     _tasks(agreement.slice(1))
-    only_flips = _differing()
+    st.subheader("The steps that differ most")
+    st.caption(
+        "Differences count in standard deviations of each side. Tick a row to see the step in its "
+        "trajectory."
+    )
+    only_flips = st.toggle("Only sign flips", key="flips", bind="query-params")
     steps = ask(queries.differing_steps, **where, only_flips=only_flips, num_rows=_NUM_ROWS)
     _rows(steps, {"left": left, "right": right})
 
@@ -121,16 +126,6 @@ def _tasks(agreement: pa.Table) -> None:
     row = choose_row(agreement, columns, key="compared_tasks", title="Agreement by task")
     if row is not None:
         selection.open_page("graph", task=agreement["task_id"][row].as_py())
-
-
-def _differing() -> bool:
-    """Show the title of the last table; return whether only sign flips are wanted."""
-    st.subheader("The steps that differ most")
-    st.caption(
-        "Differences count in standard deviations of each side. Tick a row to see the step in its "
-        "trajectory."
-    )
-    return st.toggle("Only sign flips", key="flips", bind="query-params")
 
 
 def _rows(rows: pa.Table, names: dict[str, str]) -> None:

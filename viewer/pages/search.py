@@ -12,7 +12,7 @@ from streamlit.components.v2 import component
 
 from graphcredit.store.log_text import named, visible
 from graphcredit.store.plural import counted
-from graphcredit.viewer.queries.texts import MOST_FOUND, TEXTS, Found, found_texts
+from graphcredit.viewer.queries.texts import MOST_FOUND, TEXTS, found_texts
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 
@@ -72,17 +72,13 @@ def show() -> None:
         return
     success = _OUTCOMES[ending]
     found = ask(found_texts, run_id=None, iteration=None, words=words, success=success)
-    st.caption(_counts(found))
-    show_hits([_hit(place, words) for place in found.places])
-
-
-def _counts(found: Found) -> str:
     told = (
         f"{counted(found.num_steps, 'step')} of {counted(found.num_rollouts, 'rollout')}, of which "
         f"{found.num_succeeded:,} succeeded."
     )
     left = found.num_rollouts - MOST_FOUND
-    return f"{told} The first {MOST_FOUND} rollouts are shown." if left > 0 else told
+    st.caption(f"{told} The first {MOST_FOUND} rollouts are shown." if left > 0 else told)
+    show_hits([_hit(place, words) for place in found.places])
 
 
 def _hit(place: Mapping[str, Any], words: str) -> Hit:

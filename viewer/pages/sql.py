@@ -68,7 +68,11 @@ def show() -> None:
     with st.form("query", border=False):
         st.text_area("Query", key=_TEXT, height=180, placeholder="SELECT … FROM steps")
         is_run = st.form_submit_button("Run", shortcut="Ctrl+Enter", on_click=_submit)
-    _help()
+    st.caption(
+        f"The views are {', '.join(VIEW_NAMES)}. The address of this page holds the query: "
+        "a bookmark saves it. A query can read only these views, cannot write, and ends after "
+        f"{_SECONDS:g} s or {_MEMORY // MIB} MiB."
+    )
     if not sql:
         _show_views()
         return
@@ -123,14 +127,6 @@ def _ready() -> None:
         key="ready",
         on_change=use,
         placeholder="Choose one to run it, then edit it",
-    )
-
-
-def _help() -> None:
-    st.caption(
-        f"The views are {', '.join(VIEW_NAMES)}. The address of this page holds the query: "
-        "a bookmark saves it. A query can read only these views, cannot write, and ends after "
-        f"{_SECONDS:g} s or {_MEMORY // MIB} MiB."
     )
 
 

@@ -124,17 +124,13 @@ def _parse(entry: str, root: Path) -> _Entry:
     if colon and (slash or kind not in TYPES):
         raise OptionError(f"types of tasks are {', '.join(TYPES)}: got {entry!r}")
     found = _Entry(split=split, type=kind or None, path="/".join(parts) or None)
-    _check_has_games(found, entry, root)
-    return found
-
-
-def _check_has_games(entry: _Entry, text: str, root: Path) -> None:
-    if next(_games_of(entry, root, seed=0), None) is None:
+    if next(_games_of(found, root, seed=0), None) is None:
         raise OptionError(
-            f"an entry must name at least one game that ALFWorld plays: {text!r} names none in "
+            f"an entry must name at least one game that ALFWorld plays: {entry!r} names none in "
             f"{root}. Unsolvable games, and tasks with {' or '.join(_LEFT_OUT)} in their name, "
             "are left out"
         )
+    return found
 
 
 def _games_of(entry: _Entry, root: Path, seed: int) -> Iterator[str]:

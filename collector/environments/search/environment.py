@@ -135,19 +135,14 @@ class SearchEnvironment(Environment):
         plan: list[str] = []
         while place != self._question.answer:
             plan += [] if place == self._page else [f"search[{place}]"]
-            relation, place = _nearer(self._facts, place, hops)
+            relation, place = min(
+                (relation, tail)
+                for relation, tails in self._facts.pages[place].items()
+                for tail in tails
+                if hops.get(tail) == hops[place] - 1
+            )
             plan.append(f"lookup[{relation}]")
         return (*plan, f"answer[{place}]")
-
-
-def _nearer(facts: Facts, name: str, hops: dict[str, int]) -> tuple[str, str]:
-    """Return a relation of a page, and an entity it names, that is one hop nearer."""
-    return min(
-        (relation, tail)
-        for relation, tails in facts.pages[name].items()
-        for tail in tails
-        if hops.get(tail) == hops[name] - 1
-    )
 
 
 def open_search(spec: str, _: Path, with_oracle: bool) -> SearchEnvironment:

@@ -122,6 +122,8 @@ def tokens_of(message: Message) -> Mapping[str, Any] | None:
 
 def _id_of(message: Message) -> str | None:
     """Return the id of an answer; parts of an answer have ids of their own."""
+    if message.source.keys().isdisjoint(("id", "items")):
+        return None
     ids = (item.get("id") for item in sources_of(message) if "role" in item)
     return next((each for each in ids if isinstance(each, str)), None)
 

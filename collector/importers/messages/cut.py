@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.answers import sources_of
-from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message, Turns
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Turns
 from graphcredit.collector.importers.messages.values import field_at, first_of, is_limit
 
 REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason", "done_reason")
@@ -49,15 +49,11 @@ def cuts_of(rollout: LoggedRollout, turns: Turns) -> Iterator[bool]:
     """
     last = len(turns.turns) - 1
     for number, turn in enumerate(turns.turns):
-        reason = _reason(turn.message)
+        reason = next(filter(None, map(reason_of, reversed(sources_of(turn.message)))), None)
         if reason is None and number == last and not turns.after:
             yield rollout.truncated and not _is_of_episode(rollout.record)
         else:
             yield reason is not None and is_cut(reason)
-
-
-def _reason(message: Message) -> str | None:
-    return next(filter(None, map(reason_of, reversed(sources_of(message)))), None)
 
 
 def _is_of_episode(record: Mapping[str, Any]) -> bool:

@@ -161,13 +161,8 @@ def _plain(lines: Iterable[str], address: str) -> Iterator[Line]:
         if shown and not shown.isspace():
             yield split(address, shown)
         if shown != line:
-            yield Line(f"{address}{COLOURS}", ("", ""), (_colours(line),))
-
-
-def _colours(line: str) -> str:
-    """Return the escape sequences of a line, with where they stand in what is shown."""
-    hidden, colours = 0, list[str]()
-    for match in ESCAPE.finditer(line):
-        colours.append(f"{match.start() - hidden}{match[0][1:]}")
-        hidden += len(match[0])
-    return " ".join(colours)
+            hidden, colours = 0, list[str]()
+            for match in ESCAPE.finditer(line):
+                colours.append(f"{match.start() - hidden}{match[0][1:]}")
+                hidden += len(match[0])
+            yield Line(f"{address}{COLOURS}", ("", ""), (" ".join(colours),))

@@ -326,6 +326,16 @@ def test_chats_may_have_the_names_of_a_store(tmp_path: Path):
     assert found[0][:2] == ("imported", 0)
 
 
+def test_runs_that_a_path_cannot_tell_apart_stay_apart(tmp_path: Path):
+    runs = ["x" * 200, "x" * 199 + "y", "実験", "试验", "r 1", "r/1"]
+    rows = [chat("a", "b", run_id=r, trajectory_id=f"{n}") for n, r in enumerate(runs)]
+    imported(write_lines(tmp_path / "w.jsonl", *rows), tmp_path / "store")
+    found = sorted(run for run, *_ in brief(tmp_path / "store", "run_id"))
+    assert found[-4:-2] == ["r-1", "r-1"]  # letters and digits are the same
+    assert len(set(found)) == 5
+    assert max(map(len, found)) == 128
+
+
 @pytest.mark.parametrize("name", ["lists", "branches"])
 def test_parts_of_a_rollout_are_one(name: str, tmp_path: Path):
     messages = [said("user", "hall"), said("assistant", "east"), said("user", "yard")]

@@ -13,7 +13,9 @@ import streamlit as st
 from graphcredit.credit.why.decisions import ComparedDecision, decisions
 from graphcredit.credit.why.finding_words import finding_sentence
 from graphcredit.credit.why.findings import Findings, findings
+from graphcredit.credit.why.picture import why_picture
 from graphcredit.credit.why.sentences import outcome, sentence, trust
+from graphcredit.store.layout import Store
 from graphcredit.store.log_text import named, one_line
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.facts import step_ends
@@ -23,7 +25,7 @@ from graphcredit.viewer.graph.svg import draw_step
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.widgets import selection
-from graphcredit.viewer.widgets.cache import ask
+from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.containers import opened
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
 from graphcredit.viewer.widgets.text import show_said, show_text
@@ -50,7 +52,23 @@ def show_first(run: str, iteration: int, facts: pa.Table, *, has_reach: bool) ->
     with inside:
         _findings(ask(findings, **here))
         if has_reach:
-            _decisions(ask(decisions, **here, most=_SHOWN), facts, here)
+            shown = ask(decisions, **here, most=_SHOWN)
+            _decisions(shown, facts, here)
+            if shown:
+                _offer_picture(viewed_store(), here)
+
+
+def _offer_picture(store: Store, here: Mapping[str, Any]) -> None:
+    """Offer one decision as a file; it is drawn when it is asked for."""
+    st.download_button(
+        "Picture of where it was lost",
+        data=lambda: why_picture(store, **here),
+        file_name="why.svg",
+        mime="image/svg+xml",
+        on_click="ignore",
+        help="One decision as an SVG file: a strip for each rollout, the winners' way, and the "
+        "losers who left it.",
+    )
 
 
 def _findings(found: Findings) -> None:

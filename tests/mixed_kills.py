@@ -1,0 +1,177 @@
+"""Commands that write to one store at once, killed at random moments: nothing is lost or doubled.
+
+`python -c "from tests.mixed_kills import kills; kills(200)"` kills as many; the slow suite fewer.
+"""
+
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow.parquet as pq
+
+from graphcredit.cli.main import main
+from graphcredit.store.checks.run import check_store
+from graphcredit.store.layout import create_store, open_store
+from graphcredit.store.parquet.notes import Note, NotePlace, read_notes, write_note
+from graphcredit.store.sql.catalog import connect
+from graphcredit.viewer.bundle.options import BundleChoice
+from graphcredit.viewer.bundle.write import write_bundle
+from tests.forks import FORKS
+
+COMMANDS = {
+    "import 0": "import log0.jsonl store --run a",
+    "import 1": "import log1.jsonl store --run a",
+    "import 2": "import log2.jsonl store --run b",
+    "credit": "credit store --new -e reach -e grpo",
+    "states": "states store --set effects",
+    "check": "check store",
+    "audit": "audit store",
+    "evidence": "evidence store",
+    "why": "why log0.jsonl",
+    "export": "export store steps.parquet --run a",
+    "collect": "collect store --env tools --policy random --tasks 2 --run c --workers 0",
+}
+"""What is run; `notes` and `bundle` are no commands."""
+WRITERS = (*COMMANDS, "notes", "bundle")
+_TOGETHER = 3
+_ORDER = ("import 0", "import 1", "import 2", "collect", "states", "credit", "notes")
+"""What must be in the store in the end."""
+
+
+def work(name: str, folder: Path) -> None:
+    """Do one thing in a folder, once; its messages go to a file."""
+    os.chdir(folder)
+    os.environ["TMPDIR"] = str(folder / "tmp")
+    tempfile.tempdir = None
+    err = Path("messages").open("a")  # noqa: SIM115 - of a process that may be killed
+    with open(os.devnull, "w") as out, redirect_stdout(out), redirect_stderr(err):
+        if name == "notes":
+            _write_notes()
+        elif name == "bundle":
+            write_bundle(open_store(Path("store")), Path("bundle"), BundleChoice())
+        else:
+            with patch.object(sys, "argv", ["graphcredit", *COMMANDS[name].split()]):
+                main()
+
+
+def _write_notes() -> None:
+    """Write one note after the other, and name each that is there."""
+    store = open_store(Path("store"))
+    said = Path("noted")
+    start = len(said.read_text().splitlines()) if said.exists() else 0
+    for number in range(start, start + 20):
+        place = _place(number)
+        write_note(store, place, Note(text=f"note {number}"), seen=_seen(number))
+        with said.open("a") as file:
+            file.write(f"{number}\n")
+
+
+def _place(number: int) -> NotePlace:
+    return NotePlace(
+        run_id="a", iteration=0, task_id="t", trajectory_id=f"x{number}", step_index=None
+    )
+
+
+def _seen(number: int) -> Note:
+    """Return what is there: a note that was written when the process was killed, or none."""
+    rows = read_notes(open_store(Path("store")), "a", 0).to_pylist()
+    is_there = any(row["trajectory_id"] == f"x{number}" for row in rows)
+    return Note(text=f"note {number}") if is_there else Note()
+
+
+def prepare(folder: Path) -> None:
+    """Write three logs, of which two are one run's, and an empty store."""
+    (folder / "tmp").mkdir(parents=True)
+    rows = [json.loads(line) for line in Path("examples/orders.jsonl").read_text().splitlines()]
+    for part in range(3):
+        lines = (json.dumps(row) for row in rows[part * 24 : (part + 1) * 24])
+        (folder / f"log{part}.jsonl").write_text("\n".join(lines))
+    create_store(folder / "store")
+
+
+def kill_at_random(folder: Path, num_kills: int, seed: int = 0) -> dict[str, int]:
+    """Start several things at a time, and kill each after a random time.
+
+    Returns:
+        How often what was killed, and how often it was done before.
+    """
+    chance, counts, done = random.Random(seed), dict[str, int](), 0
+    took = dict.fromkeys(WRITERS, 1.0)
+    while done < num_kills:
+        names = chance.sample(WRITERS, _TOGETHER)
+        running = [(name, FORKS.Process(target=work, args=(name, folder))) for name in names]
+        began = time.monotonic()
+        ends = {name: began + chance.uniform(0.05, 1.0) * took[name] for name in names}
+        for _, process in running:
+            process.start()
+        for name, process in sorted(running, key=lambda each: ends[each[0]]):
+            process.join(max(0.0, ends[name] - time.monotonic()))
+            was_killed = process.exitcode is None
+            process.kill()
+            process.join()
+            # Time limits follow what a thing takes, so that kills fall into all of it.
+            took[name] = took[name] * 1.3 if was_killed else took[name] * 0.9
+            what = f"{name}, {'killed' if was_killed else 'done'}"
+            counts[what] = counts.get(what, 0) + 1
+            done += was_killed
+        assert_whole(folder)
+    return counts
+
+
+def assert_whole(folder: Path) -> None:
+    """What a kill leaves reads: rows once, notes all, files of others whole or not there."""
+    store = open_store(folder / "store")
+    report = check_store(store)
+    assert not report.errors, report.errors
+    with connect(store) as connection:
+        twice = connection.execute(
+            "SELECT trajectory_id, step_index FROM steps GROUP BY ALL HAVING count(*) > 1"
+        ).fetchall()
+    assert not twice, twice
+    noted = folder / "noted"
+    promised = noted.read_text().splitlines() if noted.exists() else []
+    rows = read_notes(store, "a", 0).to_pylist()
+    there = [row["note"] for row in rows]
+    assert len(set(there)) == len(there)
+    assert {f"note {number}" for number in promised} <= set(there)
+    if (folder / "steps.parquet").exists():
+        assert pq.read_table(folder / "steps.parquet").num_rows > 0
+    if (folder / "bundle").exists():
+        assert (folder / "bundle" / "index.html").read_text().rstrip().endswith("</html>")
+    messages = folder / "messages"
+    assert "Traceback" not in (messages.read_text() if messages.exists() else "")
+
+
+def finish(folder: Path) -> list[Any]:
+    """Do all that must be there without a kill, and return what the store then has."""
+    for name in _ORDER:
+        process = FORKS.Process(target=work, args=(name, folder))
+        process.start()
+        process.join()
+    assert_whole(folder)
+    with connect(open_store(folder / "store")) as connection:
+        return connection.execute(
+            "SELECT * EXCLUDE (logged_at, worker_id) FROM enriched ORDER BY ALL"
+        ).fetchall()
+
+
+def kills(number: int, seed: int = 0) -> dict[str, int]:
+    """Kill at random, then compare what is there in the end with a store where none was killed.
+
+    Returns:
+        How often what was killed, and how often it was done before.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        killed, whole = Path(name, "killed"), Path(name, "whole")
+        prepare(killed)
+        prepare(whole)
+        counts = kill_at_random(killed, number, seed)
+        assert finish(killed) == finish(whole)
+    return counts

@@ -203,7 +203,7 @@ def _planned(config: TrainConfig) -> int:
 
 def _trained(config: TrainConfig, repeats: int) -> Step:
     """Make the trainer's optimizer step: reading, both passes, the update."""
-    config, _, plan, _ = plan_training(config)
+    config, plan, _ = plan_training(config)
     engine = open_engine(config.model, config)
     objective = configure_objective(config.objective, config.objective_options)
     policies = FrozenPolicies(old=Unchanged(), reference=None)
@@ -218,7 +218,7 @@ def _trained(config: TrainConfig, repeats: int) -> Step:
 
 
 def _flops_of(folder: Path, setting: Setting) -> float:
-    config, _, plan, _ = plan_training(train_config(folder, setting))
+    config, plan, _ = plan_training(train_config(folder, setting))
     shape, reader = model_shape(load_shapes(config.model, config)), BatchReader(plan.index)
     (micro_batches,) = plan.micro_batches(0, 1)
     return sum(training_flops(shape, reader.read(micro)) for micro in micro_batches)

@@ -98,7 +98,7 @@ def write_inputs(folder: Path, setting: Setting) -> list[Sample]:
 def train_config(folder: Path, setting: Setting, **options: Any) -> TrainConfig:
     """Return the configuration of a training on what `write_inputs` has written."""
     return TrainConfig(
-        store=folder / "store",
+        store=(folder / "store",),
         out=folder / "out",
         model=str(folder / "model"),
         device=setting.device,

@@ -131,7 +131,7 @@ def write_inputs(directory: Path, num_tokens: int) -> None:
 def _config(directory: Path) -> TrainConfig:
     options = json.loads((directory / _OPTIONS).read_text())
     return TrainConfig(
-        store=directory / "store",
+        store=(directory / "store",),
         out=directory / "out",
         model=str(directory / "model"),
         device="cpu",

@@ -88,7 +88,7 @@ def warm_up(plan: WarmUp) -> Path:
     play(plan, store, "random", init, plan.episodes)
     num_steps = credit_alike(store, "random")
     config = TrainConfig(
-        store=store.root,
+        store=(store.root,),
         run="random",
         model=str(init),
         out=plan.directory / "policy",

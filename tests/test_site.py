@@ -12,9 +12,9 @@ from graphcredit.cli.table import COMMANDS
 from graphcredit.credit.estimators.table import ESTIMATORS
 from graphcredit.store import connect, open_store
 from graphcredit.store.provenance.freshness import FRESHNESS_SCHEMA
-from graphcredit.store.sql.derived_columns import DERIVED_COLUMNS
 from graphcredit.store.sql.views import duckdb_type
 from tests.worlds import worked_example, write_store
+from tools.derived_columns import DERIVED_COLUMNS
 from tools.estimator_pages import estimator_pages
 from tools.reference_pages import reference_pages
 

@@ -16,7 +16,7 @@ from graphcredit.collector.importers.formats import chat_rows, row_messages, row
 from graphcredit.collector.importers.rules import scores, verdicts
 from graphcredit.loop.config import CollectTable, CreditTable, EvaluateTable, LoopConfig
 from graphcredit.store import schema
-from graphcredit.store.sql.derived_columns import DERIVED_COLUMNS
+from tools.derived_columns import DERIVED_COLUMNS
 
 _TABLES = {
     "steps": (schema.STEP_COLUMNS, "A row for each step."),

@@ -5,11 +5,38 @@ A field is written once. Its type, range, default and docstring are also those o
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from graphcredit.store.layout import is_iteration
 from graphcredit.store.options import AtLeastOne, Count, Options, PathOption, Positive, Weight
+
+
+def numbers_of(text: str) -> list[int]:
+    """Return the numbers that a text such as 3-5 or 2,4-6 names, ascending."""
+    ends = (part.partition("-") for part in text.split(","))
+    return sorted({n for first, _, last in ends for n in range(int(first), int(last or first) + 1)})
+
+
+def _checked_numbers(text: str) -> str:
+    ends = [number for part in text.split(",") for number in part.split("-", 1)]
+    if not all(map(is_iteration, ends)) or not numbers_of(text):
+        raise ValueError("iterations such as 3, 3-5 or 2,4-6")
+    return text
+
+
+def _checked_mix(text: str) -> str:
+    store, _, share = text.rpartition(":")
+    try:
+        is_share = 0 < float(share) <= 1
+    except ValueError:
+        is_share = False
+    if not store or not is_share:
+        raise ValueError("STORE:SHARE, with a share above 0 and at most 1")
+    return text
+
 
 CorrectionMode: TypeAlias = Literal[
     "none",
@@ -26,6 +53,17 @@ Aggregation: TypeAlias = Literal[
     "token-mean", "seq-mean", "seq-sum", "dr-grpo", "trajectory-mean", "group-mean"
 ]
 Decay: TypeAlias = Annotated[float, Field(ge=0, lt=1)]
+Iterations: TypeAlias = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if type(value) is int else value),
+    AfterValidator(_checked_numbers),
+]
+Stores: TypeAlias = Annotated[
+    tuple[PathOption, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str | Path) else value),
+    Field(strict=False, min_length=1),
+]
+Mix: TypeAlias = Annotated[str, AfterValidator(_checked_mix)]
 DEFAULT_OBJECTIVE = "ppo"
 SFT = "sft"
 
@@ -61,8 +99,8 @@ class TrainOptions(Options):
 class JobOptions(TrainOptions):
     """The steps and the model to train, and the directory of the results."""
 
-    store: PathOption
-    """The store."""
+    store: Stores
+    """The store, or several."""
     out: PathOption
     """Directory for the new policy, checkpoints and metrics."""
     model: str
@@ -72,9 +110,9 @@ class JobOptions(TrainOptions):
     """A file with the chat template that makes tokens of messages, in place of the model's; the
     new policy has it."""
     run: str | None = None
-    """The run to train on; the only one by default."""
-    iteration: int | None = None
-    """The iteration; the newest one by default."""
+    """The run to train on; the only one by default. Several are separated by commas."""
+    iteration: Iterations | None = None
+    """The iteration; the newest one by default. Several are 3-5, or 2,4-6."""
 
 
 class DataOptions(TrainOptions):
@@ -87,6 +125,15 @@ class DataOptions(TrainOptions):
     sampled. Mask: they are left out of the loss. Drop: so are all steps of their trajectories."""
     max_staleness: Count = 4
     """Leave out steps that are more than this many versions older than the newest in the log."""
+    filter: str | None = None
+    """Leave out steps that do not meet a condition in SQL over the columns of the view enriched;
+    windows are allowed, such as max(success) OVER (PARTITION BY trajectory_id)."""
+    held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Leave out the steps of this share of the tasks, chosen by hashes of their names, and report
+    their loss as held_out_loss."""
+    mix: Mix | None = None
+    """STORE:SHARE. In each optimizer step, imitate answers of another store too: this share of
+    --batch-size, with this weight of their mean loss. All its steps count, whatever they earned."""
 
     @property
     def column(self) -> str:

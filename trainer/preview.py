@@ -16,7 +16,7 @@ from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.training import heed_signal, num_distinct_tokens, plan_training
-from graphcredit.trainer.training_run import sources_of
+from graphcredit.trainer.training_run import as_number, sources_of
 
 
 def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
         InputError: The data or the model cannot be used. What only the weights show is not found:
             a log of another policy, log-probabilities that cannot be reproduced.
     """
-    config, _, plan, report = plan_training(config)
+    config, plan, report = plan_training(config)
     report = heed_signal(config, plan, report)
     output = Output(config.out)
     shapes = load_shapes(config.model, config)
@@ -41,7 +41,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     memory = _memory(config, plan, shapes, num_processes, dtype)
     return {
         "run_id": config.run,
-        "iteration": config.iteration,
+        "iteration": as_number(config.iteration),
         "column": config.column,
         "out": str(output.root),
         "has_begun": output.has_begun(),

@@ -1,22 +1,26 @@
 """Train a policy on the steps of an iteration, weighted by their credit."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphcredit.store.errors import InputError, OptionError
-from graphcredit.store.layout import Store, open_store
 from graphcredit.store.options import options_as_json
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.cut_answers import cut_steps
+from graphcredit.trainer.data.held_out import hold_out
+from graphcredit.trainer.data.parts import Part, all_parts, chosen_parts, unmet
+from graphcredit.trainer.data.ragged import Bools
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
+from graphcredit.trainer.data.token_source import TokenSource
 from graphcredit.trainer.data.validation import signal_notices
 from graphcredit.trainer.engine.distributed import (
     choose_device,
@@ -65,7 +69,7 @@ def train(
     is_first = is_first_rank()
     on_progress = on_progress if is_first else silent
     on_progress("read the steps")
-    config, store, plan, report = plan_training(config, on_progress)
+    config, plan, report = plan_training(config, on_progress)
     identity = _identity(config, plan)
     with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
@@ -76,7 +80,6 @@ def train(
             on_progress("load the model")
             training = TrainingRun(
                 config=config,
-                store=store,
                 output=output,
                 engine=open_engine(config.model, config),
                 plan=plan,
@@ -92,8 +95,8 @@ def train(
 
 def plan_training(
     config: TrainConfig, on_progress: OnProgress = silent
-) -> tuple[TrainConfig, Store, TrainingPlan, IndexReport]:
-    """Return the effective configuration, the store, the plan, and the counts of the steps.
+) -> tuple[TrainConfig, TrainingPlan, IndexReport]:
+    """Return the effective configuration, the plan, and the counts of the steps.
 
     The configuration has absolute paths, all options of the objective, the run and the iteration.
     Without log-probabilities of the sampler it has no correction.
@@ -104,18 +107,16 @@ def plan_training(
     objective = configure_objective(config.objective, config.objective_options)
     config = config.resolved().changed(objective_options=options_as_json(objective))
     config = effective_config(config)
-    store = open_store(config.store)
-    run_id, iteration = _which_iteration(store, config)
-    shards = store.shards(run_id, iteration)
-    source = open_tokens(shards, config.model, on_progress, template=config.chat_template)
+    parts = chosen_parts(config)
+    source = _tokens(parts, config, on_progress)
     if not source.has_logprobs:
         config = _without_sampler(config)
     filters = replace(
-        _filters(config), cut=cut_steps([shard.path for shard in shards], config.truncated)
+        _filters(config),
+        cut=_of_parts(parts, lambda part: cut_steps(_paths(part), config.truncated)),
+        unmet=_of_parts(parts, lambda part: unmet(part, config.filter)),
     )
-    index, report = read_index(
-        store, run_id, iteration, column=config.column, filters=filters, source=source
-    )
+    index, report = read_index(parts, column=config.column, filters=filters, source=source)
     if config.one_sequence is None:
         config = config.changed(one_sequence=source.appends and not index.has_images)
     instead = (
@@ -127,19 +128,74 @@ def plan_training(
     without = () if source.has_logprobs else (lack,)
     report = replace(report, notices=(*source.notices, *without, *report.notices))
     _check_images(index, config)
-    plan = make_plan(
-        index,
-        seed=config.seed,
-        epochs=config.epochs,
-        batch_size=config.batch_size,
-        max_tokens=config.max_tokens,
-        aggregation=config.aggregation,
-        prefixes=read_prefix_order(index) if config.shares_prefixes else None,
-        whole_trajectories=bool(config.one_sequence),
-        max_steps=config.max_steps,
-    )
+    held_out = None
+    if config.held_out:
+        index, held = hold_out(index, config.held_out)
+        report = replace(report, num_kept=len(index), num_held_out=len(held))
+        held_out = _plan(held, config, epochs=1, batch_size=len(held), max_steps=1)
+    plan = replace(_plan(index, config), held_out=held_out)
     report = replace(report, notices=(*report.notices, *_sent(plan)))
-    return config.changed(run=run_id, iteration=iteration), store, plan, report
+    if config.mix is not None:
+        plan, notices = _with_mix(plan, config, on_progress)
+        report = replace(report, notices=(*report.notices, *notices))
+    run_ids, numbers = ({str(part[n]): None for part in parts} for n in (1, 2))
+    config = config.changed(run=",".join(run_ids), iteration=config.iteration or min(numbers))
+    return config, plan, report
+
+
+def _tokens(parts: Sequence[Part], config: TrainConfig, on_progress: OnProgress) -> TokenSource:
+    shards = [shard for part in parts for shard in part.shards()]
+    return open_tokens(shards, config.model, on_progress, template=config.chat_template)
+
+
+def _paths(part: Part) -> list[Path]:
+    return [shard.path for shard in part.shards()]
+
+
+def _of_parts(
+    parts: Sequence[Part], left_out: Callable[[Part], Mapping[Path, Bools]]
+) -> dict[Path, Bools]:
+    return {path: rows for part in parts for path, rows in left_out(part).items()}
+
+
+def _plan(index: StepIndex, config: TrainConfig, **changes: Any) -> TrainingPlan:
+    options: dict[str, Any] = {
+        "seed": config.seed,
+        "epochs": config.epochs,
+        "batch_size": config.batch_size,
+        "max_tokens": config.max_tokens,
+        "aggregation": config.aggregation,
+        "prefixes": read_prefix_order(index) if config.shares_prefixes else None,
+        "whole_trajectories": bool(config.one_sequence),
+        "max_steps": config.max_steps,
+    }
+    return make_plan(index, **{**options, **changes})
+
+
+def _with_mix(
+    plan: TrainingPlan, config: TrainConfig, on_progress: OnProgress
+) -> tuple[TrainingPlan, list[str]]:
+    """Return a plan in whose optimizer steps answers of another store are imitated too."""
+    root, _, share = (config.mix or "").rpartition(":")
+    parts = all_parts(Path(root))
+    if not parts:
+        raise InputError(f"mix must name a store with steps: {root} has none")
+    source = _tokens(parts, config, on_progress)
+    filters = Filters(max_tokens=config.max_tokens, is_corrected=False)
+    index, report = read_index(parts, column=None, filters=filters, source=source)
+    _check_images(index, config)
+    size = max(1, round(float(share) * config.batch_size))
+    num = len(plan.updates)
+    mix = _plan(
+        index,
+        config.changed(share_prefixes=False, one_sequence=False),
+        epochs=-(-num // -(-len(index) // size)),
+        batch_size=size,
+        max_steps=num,
+        aggregation="token-mean",
+    )
+    told = [f"{root}: {notice}" for notice in (*source.notices, *report.notices)]
+    return plan.with_mix(mix), told
 
 
 def _sent(plan: TrainingPlan) -> list[str]:
@@ -184,28 +240,6 @@ def _identity(config: TrainConfig, plan: TrainingPlan) -> Identity:
         reference=hash_model(find_model(reference)) if reference else "",
         arithmetic=compute_dtype(config, choose_device(config.device)),
     )
-
-
-def _which_iteration(store: Store, config: TrainConfig) -> tuple[str, int]:
-    """Return the run and the iteration to train on; by default the only run, the newest iteration.
-
-    Raises:
-        InputError: There is no run, no iteration, or more than one run to choose from.
-    """
-    runs = store.runs()
-    if config.run is None and len(runs) != 1:
-        raise InputError(
-            f"{store.root} has {len(runs)} runs ({', '.join(runs) or 'none'}): say which by --run"
-        )
-    run_id = config.run or runs[0]
-    if config.iteration is not None:
-        return run_id, config.iteration
-    iterations = store.iterations(run_id)
-    if not iterations:
-        raise InputError(
-            f"{store.root} has no steps of run {run_id!r}; its runs: {', '.join(runs) or 'none'}"
-        )
-    return run_id, iterations[-1]
 
 
 def _without_sampler(config: TrainConfig) -> TrainConfig:

@@ -11,7 +11,7 @@ from graphcredit.store.layout import Store
 from graphcredit.store.progress import OnProgress
 from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
-from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.config import TrainConfig, imitating
 from graphcredit.trainer.data.step_index import IndexReport
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
@@ -30,7 +30,17 @@ from graphcredit.trainer.output.checkpoint import (
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
-_SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second", "mfu")
+_SHOWN = (
+    "loss",
+    "held_out_loss",
+    "mix_loss",
+    "kl",
+    "entropy",
+    "approx_kl",
+    "grad_norm",
+    "tokens_per_second",
+    "mfu",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +48,6 @@ class TrainingRun:
     """A training whose data is read and whose model is loaded."""
 
     config: TrainConfig
-    store: Store
     output: Output
     engine: TrainingEngine
     plan: TrainingPlan
@@ -61,12 +70,18 @@ class TrainingRun:
         with closing(self._open_log(num_done)) as log:
             if checkpoint is None and self.plan.index.source.has_logprobs:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))
-            policies = self._frozen_policies(reader, on_progress)
+            objective = configure_objective(config.objective, config.objective_options)
+            policies = self._frozen_policies(self.plan, reader, "", on_progress)
+            held_out = None
+            if (held := self.plan.held_out) is not None:
+                other = BatchReader(held.index, images=load_image_reader(config.model))
+                frozen = self._frozen_policies(held, other, "held-out-", on_progress)
+                held_out = Updater(config, engine, held, other, objective, frozen)
             if checkpoint is not None:
                 engine.load_state(checkpoint)
-            objective = configure_objective(config.objective, config.objective_options)
-            updater = Updater(config, engine, self.plan, reader, objective, policies)
-            self._learn(updater, num_done, log, on_progress)
+            mix = self._mix()
+            updater = Updater(config, engine, self.plan, reader, objective, policies, mix)
+            self._learn(updater, held_out, num_done, log, on_progress)
         nothing = _why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
         on_progress("save the policy")
@@ -75,6 +90,18 @@ class TrainingRun:
         if engine.rank == 0:
             self.output.write_result(result)
         return result
+
+    def _mix(self) -> tuple[float, Updater] | None:
+        """Return the imitation of another store's answers, and its weight."""
+        plan, text = self.plan.mix, self.config.mix
+        if plan is None or text is None:
+            return None
+        imitation = imitating(self.config)
+        objective = configure_objective(imitation.objective, imitation.objective_options)
+        reader = BatchReader(plan.index, images=load_image_reader(self.config.model))
+        nothing = FrozenPolicies(old=None, reference=None)
+        updater = Updater(imitation, self.engine, plan, reader, objective, nothing)
+        return float(text.rpartition(":")[2]), updater
 
     def _take_over_optimizer(self, earlier: Output) -> None:
         """Load the optimizer state of an earlier training, unless adapters are trained."""
@@ -97,7 +124,12 @@ class TrainingRun:
                 self.output.keep_notice(notice)
 
     def _learn(
-        self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
+        self,
+        updater: Updater,
+        held_out: Updater | None,
+        num_done: int,
+        log: TrainingLog,
+        on_progress: OnProgress,
     ) -> None:
         """Make the remaining updates."""
         total = len(self.plan.updates)
@@ -109,6 +141,8 @@ class TrainingRun:
         for number, newest in updater.run(num_done, tell):
             num_done = number + 1
             is_kept = num_done == total or num_done % self.config.checkpoint_every == 0
+            if held_out is not None and (is_kept or number == 0):
+                newest = {**newest, "held_out_loss": held_out.loss()}
             log.write(number, newest)
             tell(num_done)
             if is_kept:
@@ -120,14 +154,23 @@ class TrainingRun:
                     Progress(update=num_done, identity=self.identity.as_json()),
                 )
 
-    def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
-        """Return the frozen policies; the engine must still have its initial weights."""
+    def _frozen_policies(
+        self, plan: TrainingPlan, reader: BatchReader, of: str, on_progress: OnProgress
+    ) -> FrozenPolicies:
+        """Return the frozen policies; the engine must still have its initial weights.
+
+        Args:
+            plan: The steps.
+            reader: Reads them.
+            of: What the names of their files begin with.
+            on_progress: Is told how far it is.
+        """
         config = self.config
-        start = self._start(reader, on_progress) if config.compares_with_start else None
+        start = self._start(plan, reader, of, on_progress) if config.compares_with_start else None
         other = None
         if (name := config.reference) is not None:
             opened = partial(self._open_reference, name)
-            other = self._score("reference", opened, reader, on_progress)
+            other = self._score(f"{of}reference", opened, plan, reader, on_progress)
             # Its modules refer to each other, and would keep its shards.
             gc.collect()
         return FrozenPolicies(
@@ -138,16 +181,19 @@ class TrainingRun:
     def _open_reference(self, name: str) -> TrainingEngine:
         return open_engine(name, self.config, frozen=True)
 
-    def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
+    def _start(
+        self, plan: TrainingPlan, reader: BatchReader, of: str, on_progress: OnProgress
+    ) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""
-        if not self.config.takes_start_pass(len(self.plan.updates)):
+        if plan is self.plan and not self.config.takes_start_pass(len(plan.updates)):
             return Unchanged()
-        return self._score("start", lambda: self.engine, reader, on_progress)
+        return self._score(f"{of}start", lambda: self.engine, plan, reader, on_progress)
 
     def _score(
         self,
         what: str,
         scorer: Callable[[], TrainingEngine],
+        plan: TrainingPlan,
         reader: BatchReader,
         on_progress: OnProgress,
     ) -> FrozenLogprobs:
@@ -156,7 +202,7 @@ class TrainingRun:
             self.engine,
             self.identity,
             scorer,
-            self.plan,
+            plan,
             reader,
             lambda share: on_progress(f"log-probabilities: {what}", share, 1),
         )
@@ -164,8 +210,9 @@ class TrainingRun:
         return logprobs
 
     def _open_log(self, num_done: int) -> TrainingLog:
-        run_id, iteration = self.config.run or "", self.config.iteration or 0
-        path = training_path(self.store, run_id, iteration, self.config.out)
+        newest = self.plan.index.shards[-1]
+        store = Store(newest.root)
+        path = training_path(store, newest.run_id, newest.iteration, self.config.out)
         return TrainingLog(self.output, path, num_done, is_writing=self.engine.rank == 0)
 
     def _result(self, rows: Sequence[Mapping[str, Any]], nothing: str | None) -> dict[str, Any]:
@@ -173,7 +220,7 @@ class TrainingRun:
         return {
             "model": str(self.output.model_dir),
             "run_id": self.config.run,
-            "iteration": self.config.iteration,
+            "iteration": as_number(self.config.iteration),
             "column": self.config.column,
             "num_updates": rows[-1]["update"] + 1 if rows else 0,
             **self.report.as_json(),
@@ -184,6 +231,11 @@ class TrainingRun:
             "last": {name: value for name, value in last.items() if value is not None},
             **({} if nothing is None else {"nothing_learnt": nothing}),
         }
+
+
+def as_number(text: str | None) -> int | str | None:
+    """Return an iteration as a number, several as their text."""
+    return int(text) if text and text.isdigit() else text
 
 
 def sources_of(config: TrainConfig, plan: TrainingPlan) -> dict[str, str]:

@@ -19,7 +19,9 @@ from graphcredit.trainer.options import GROUPS, OBJECTIVE_OPTIONS
 @explains("Options of each objective, by --set", OBJECTIVE_OPTIONS)
 @takes(GROUPS, omit=("store", "objective_options"), from_file=True)
 def train(
-    store: Annotated[Path | None, typer.Argument(help="The store; may stand in --config.")] = None,
+    store: Annotated[
+        list[Path] | None, typer.Argument(help="The store, or several; may stand in --config.")
+    ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of these options.")] = None,
     setting: Annotated[
         list[str] | None,
@@ -48,7 +50,7 @@ def train(
     What they would do, and the memory of each: the same with --dry-run, on a machine without a GPU
     with the variable WORLD_SIZE=4 instead of torchrun.
     """
-    options = given({**flags, "store": store})
+    options = given({**flags, "store": store and tuple(store)})
     if setting:
         options["objective_options"] = dict(map(_pair, setting))
     effective = read_config(config, options)

@@ -44,7 +44,7 @@ def test_what_is_given_wins_over_the_file(tmp_path: Path):
     path = tmp_path / "c.toml"
     path.write_text('store = "s"\nmodel = "m"\nepochs = 2\nseed = 5\n', encoding="utf-8")
     config = read_config(path, {"out": Path("o"), "epochs": 3})
-    assert (config.epochs, config.seed, config.store) == (3, 5, Path("s"))
+    assert (config.epochs, config.seed, config.store) == (3, 5, (Path("s"),))
 
 
 def test_options_of_the_objective_win_one_by_one_unless_it_is_another_objective(tmp_path: Path):

@@ -135,4 +135,4 @@ def test_the_same_command_goes_on_with_the_iteration_it_began_with(tmp_path: Pat
     assert effective_config(config) == config
     _begin(begun)
     assert effective_config(config) == begun
-    assert effective_config(config.changed(iteration=4)).iteration == 4
+    assert effective_config(config.changed(iteration=4)).iteration == "4"

@@ -203,11 +203,11 @@ def test_a_finished_training_is_not_done_again_and_its_result_is_of_its_data(
 ):
     """A newer iteration changes nothing: the command goes on with the one it began with."""
     config = finished.copied(tmp_path)
-    newer = Store(shutil.copytree(config.store, tmp_path / "newer"))
+    newer = Store(shutil.copytree(config.store[0], tmp_path / "newer"))
     token_store(newer.root, random_episodes(1, 8), iteration=1)
     policy = config.out / "model" / "model.safetensors"
     written = policy.stat().st_mtime_ns
-    for store in (config.store, newer.root):
+    for store in (config.store[0], newer.root):
         assert train(config.changed(store=store)) == finished.result
     assert policy.stat().st_mtime_ns == written
     other = token_store(tmp_path / "other", random_episodes(1, 8))
@@ -239,8 +239,8 @@ def test_a_single_update_needs_no_pass_for_the_policy_at_the_start(
     assert result["num_updates"] == 1
     assert not (tmp_path / "out" / "logprobs").exists()
 
-    def scored(run: TrainingRun, reader: Any, on_progress: Any) -> Any:
-        return run._score("start", lambda: run.engine, reader, on_progress)
+    def scored(run: TrainingRun, plan: Any, reader: Any, of: str, told: Any) -> Any:
+        return run._score(f"{of}start", lambda: run.engine, plan, reader, told)
 
     monkeypatch.setattr(TrainingRun, "_start", scored)
     train(config.changed(out=tmp_path / "passed"))
@@ -260,7 +260,7 @@ def test_every_update_is_a_line_and_a_row(finished: Finished):
     assert first["ratio_mean"] == first["ratio_max"] == 1.0
     assert (first["clipped_high"], first["clipped_low"], first["kl"]) == (0.0, 0.0, 0.0)
     keys = ("update", "loss", "grad_norm", "num_scored", "num_tokens")
-    with connect(Store(finished.config.store)) as connection:
+    with connect(Store(*finished.config.store)) as connection:
         stored = connection.execute(
             f"SELECT {', '.join(keys)} FROM training WHERE training = 'out' ORDER BY update"
         ).fetchall()
@@ -281,7 +281,7 @@ def test_without_a_pass_of_its_own_only_the_first_update_knows_the_gap_to_the_sa
     assert rows[0]["ratio_mean"] != 1.0
     assert "kl" not in rows[0]
     assert not any(name in row for row in rows[1:] for name in names)
-    with connect(Store(config.store)) as connection:
+    with connect(Store(*config.store)) as connection:
         nulls = connection.execute(
             "SELECT mismatch_mean IS NULL FROM training WHERE training = 'saving' ORDER BY update"
         ).fetchall()

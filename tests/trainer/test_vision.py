@@ -235,7 +235,7 @@ def test_a_placeholder_that_the_policy_sampled_is_a_token_of_text(tmp_path: Path
 
 def test_equal_tokens_before_other_images_are_other_steps(tmp_path: Path):
     name, store = save_tiny_seer(tmp_path / "m"), _store(tmp_path / "s")
-    _, _, plan, _ = plan_training(_config(tmp_path, store, name))
+    _, plan, _ = plan_training(_config(tmp_path, store, name))
     # In the order of tasks, trajectories and steps: `lost` comes first.
     first, again, _, won, _, _ = plan.index.sequence.tolist()
     assert again == won != first

@@ -81,6 +81,8 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
 def check_credit(store: Store, shards: Sequence[Shard], column: str) -> None:
     """Raise unless every step shard has current credit in a column, all with one configuration.
 
+    The shards are of one iteration.
+
     Raises:
         InputError: A credit shard or its column is missing, is stale, or was made with another
             configuration than the others.

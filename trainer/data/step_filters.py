@@ -26,6 +26,7 @@ from graphcredit.trainer.data.validation import RECORD, is_truncated, refuse_fau
 REASONS = (
     "no_tokens",
     "truncated",
+    "filtered",
     "no_credit",
     "zero_advantage",
     "negative_advantage",
@@ -66,6 +67,8 @@ class Filters:
     more than one version old are refused; with them those sampled with top-p or top-k."""
     cut: Mapping[Path, Bools] = field(default_factory=dict[Path, Bools])
     """Shard to whether each row is left out because of an answer that was cut."""
+    unmet: Mapping[Path, Bools] = field(default_factory=dict[Path, Bools])
+    """Shard to whether each row is left out because it does not meet the user's condition."""
     drop_zero_advantage: bool = False
     drop_negative_advantage: bool = False
 
@@ -84,7 +87,8 @@ class Filters:
         response = columns.tokens.response.lengths
         conditions = [
             columns.is_without_tokens,
-            self._is_cut(columns),
+            _rows_of(columns, self.cut),
+            _rows_of(columns, self.unmet),
             np.isnan(advantage),
             (advantage == 0) & self.drop_zero_advantage,
             (advantage < 0) & self.drop_negative_advantage,
@@ -95,12 +99,13 @@ class Filters:
         ]
         return np.select(conditions, np.arange(KEPT), KEPT)
 
-    def _is_cut(self, columns: StepColumns) -> Bools:
-        """Return [n] whether a step is left out because of an answer that was cut."""
-        num, first = columns.keys.num_rows, columns.first_row
-        if columns.path not in self.cut:
-            return np.zeros(num, np.bool_)
-        return self.cut[columns.path][first : first + num]
+
+def _rows_of(columns: StepColumns, left_out: Mapping[Path, Bools]) -> Bools:
+    """Return [n] whether each step is left out, of a flag for each row of its shard."""
+    num, first = columns.keys.num_rows, columns.first_row
+    if columns.path not in left_out:
+        return np.zeros(num, np.bool_)
+    return left_out[columns.path][first : first + num]
 
 
 _WITHOUT_SIGNAL = {"zero_advantage", "negative_advantage"}
@@ -124,9 +129,15 @@ class ScannedRows:
 
 
 def scan(
-    shards: Sequence[Shard], column: str, filters: Filters, newest: str | None, source: TokenSource
+    shards: Sequence[Shard],
+    column: str | None,
+    filters: Filters,
+    newest: str | None,
+    source: TokenSource,
 ) -> Iterator[ScannedRows]:
     """Yield the kept steps of each row group of some shards whose credit was checked.
+
+    Without a column, each has the advantage 1.
 
     Raises:
         InputError: The credit belongs to other steps, an advantage is not finite, or a step has a
@@ -134,9 +145,10 @@ def scan(
         SchemaError: A shard cannot be read.
     """
     for number, shard in enumerate(shards):
-        credit = read_credit(shard, column)
+        credit = read_credit(shard, column) if column is not None else None
         for columns in read_columns(shard.path):
-            advantage = credit.advantages_of(columns.keys, columns.first_row)
+            keys, first_row = columns.keys, columns.first_row
+            advantage = credit.advantages_of(keys, first_row) if credit else np.ones(len(keys))
             tokens = source.columns(columns.path, columns.first_row, columns.tokens)
             columns = replace(columns, tokens=tokens)
             yield _scan_rows(number, shard.root, columns, advantage, filters, newest)

@@ -6,17 +6,18 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphcredit.store.errors import InputError
-from graphcredit.store.layout import Shard, Store
+from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.trainer.data.credit_columns import check_credit
+from graphcredit.trainer.data.parts import Part
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_columns import UNKNOWN, newest_version
 from graphcredit.trainer.data.step_filters import (
@@ -44,7 +45,7 @@ class StepIndex:
     """
 
     shards: tuple[Shard, ...]
-    """All step shards of the iteration."""
+    """All step shards of the iterations."""
     shard: Ints
     """[n] position in `shards`."""
     row: Ints
@@ -58,11 +59,11 @@ class StepIndex:
     advantage: Floats
     """[n] advantages."""
     trajectory: Ints
-    """[n] rank of the trajectory's name, from 0."""
+    """[n] rank of the trajectory's name; those of another iteration are others."""
     group: Ints
-    """[n] rank of the task's, likewise."""
+    """[n] rank of the task's name, from 0."""
     staleness: Ints
-    """[n] versions by which the newest step of the log is newer; -1 if unknown."""
+    """[n] versions by which the newest step of the logs is newer; -1 if unknown."""
     sequence: Ints
     """[n] number of the distinct prompt, response and images, by hash; equal steps have equal
     numbers."""
@@ -73,6 +74,13 @@ class StepIndex:
     shards do not have themselves: images, and tokens that were made of messages."""
     source: TokenSource = LOGGED
     """Where the tokens are from."""
+    tasks: tuple[str, ...] = ()
+    """The names of the tasks, by `group`."""
+
+    def only(self, steps: Ints) -> "StepIndex":
+        """Return the index of some of its steps, ascending."""
+        names = (*KEPT_COLUMNS, "trajectory", "group")
+        return replace(self, **{name: getattr(self, name)[steps] for name in names})
 
     def __len__(self) -> int:
         return len(self.row)
@@ -100,6 +108,8 @@ class IndexReport:
     """Rows of the iteration."""
     num_kept: int
     """Steps that are trained on."""
+    num_held_out: int = 0
+    """Steps that would be, but for their tasks, which are held out."""
     dropped: Mapping[str, int]
     """For each of `REASONS`, how many steps it left out."""
     num_masked_tokens: int
@@ -124,6 +134,7 @@ class IndexReport:
         return {
             "num_steps": self.num_steps,
             "num_kept": self.num_kept,
+            **({"num_held_out": self.num_held_out} if self.num_held_out else {}),
             "dropped": {reason: count for reason, count in self.dropped.items() if count},
             "num_masked_tokens": self.num_masked_tokens,
             "advantage_mean": self.advantage_mean,
@@ -133,15 +144,15 @@ class IndexReport:
 
 
 def read_index(
-    store: Store,
-    run_id: str,
-    iteration: int,
-    *,
-    column: str,
-    filters: Filters,
-    source: TokenSource = LOGGED,
+    parts: Sequence[Part], *, column: str | None, filters: Filters, source: TokenSource = LOGGED
 ) -> tuple[StepIndex, IndexReport]:
     """Find the steps to train on. It reads only the columns it needs, row group by row group.
+
+    Args:
+        parts: The iterations.
+        column: The advantage column; without one, all steps have the advantage 1, and no age.
+        filters: What leaves out steps.
+        source: Where their tokens are from.
 
     Returns:
         The index, and the counts and statistics of the pass.
@@ -151,30 +162,27 @@ def read_index(
             that training must not paper over; or no step is left.
         SchemaError: A shard cannot be read.
     """
-    return unchanged(
-        store,
-        lambda: _read(store, run_id, iteration, column, filters, source),
-        run_id=run_id,
-        iteration=iteration,
-    )
+    read = partial(_read, parts, column, filters, source)
+    for part in parts:
+        read = partial(unchanged, part.store, read, run_id=part.run_id, iteration=part.iteration)
+    return read()
 
 
 def _read(
-    store: Store, run_id: str, iteration: int, column: str, filters: Filters, source: TokenSource
+    parts: Sequence[Part], column: str | None, filters: Filters, source: TokenSource
 ) -> tuple[StepIndex, IndexReport]:
-    shards = tuple(store.shards(run_id, iteration))
-    if not shards:
-        raise InputError(
-            f"{store.root} must have step shards of run {run_id!r}, iteration {iteration}: found "
-            f"none. Runs: {', '.join(store.runs()) or 'none'}; see `graphcredit check STORE`"
-        )
-    check_credit(store, shards, column)
-    newest = newest_version(s.path for s in shards)
+    of_parts = [part.shards() for part in parts]
+    shards = tuple(shard for each in of_parts for shard in each)
+    if column is not None:
+        for part, each in zip(parts, of_parts, strict=True):
+            check_credit(part.store, each, column)
+    newest = None if column is None else newest_version(s.path for s in shards)
     scanned = list(scan(shards, column, filters, newest, source))
     outcomes = sum((rows.outcomes for rows in scanned), np.zeros(KEPT + 1, np.int64))
     refuse_nothing_left(outcomes)
     kept = pa.concat_tables([rows.kept for rows in scanned]).unify_dictionaries()
-    index = _index(shards, kept, _manifest(shards, column, scanned, source), source)
+    part_of = np.repeat(np.arange(len(parts)), [len(each) for each in of_parts])
+    index = _index(shards, part_of, kept, _manifest(shards, column, scanned, source), source)
     if not filters.is_corrected:
         refuse_uncorrected(index.staleness)
     largest = max(scanned, key=lambda rows: rows.largest_token_id)
@@ -183,17 +191,18 @@ def _read(
 
 
 def _index(
-    shards: tuple[Shard, ...], kept: pa.Table, manifest: str, source: TokenSource
+    shards: tuple[Shard, ...], part_of: Ints, kept: pa.Table, manifest: str, source: TokenSource
 ) -> StepIndex:
     """Return the kept steps sorted by task, trajectory and number within each window."""
     steps = {name: kept[name].to_numpy() for name in KEPT_COLUMNS}
-    steps["trajectory"], steps["group"] = (_ranks(kept[n]) for n in ("trajectory_id", "task_id"))
+    (names, rank), (tasks, steps["group"]) = map(_ranks, (kept["trajectory_id"], kept["task_id"]))
+    steps["trajectory"] = part_of[steps["shard"]] * len(names) + rank
     window = windows(steps["prompt_length"] + steps["response_length"])
     number = kept["step_index"].to_numpy()
     order = np.lexsort((number, steps["trajectory"], steps["group"], window))
     steps = {name: values[order] for name, values in steps.items()}
     steps["sequence"] = np.unique(steps["sequence"], return_inverse=True)[1]
-    return StepIndex(shards=shards, manifest=manifest, source=source, **steps)
+    return StepIndex(shards=shards, manifest=manifest, source=source, tasks=tasks, **steps)
 
 
 def windows(length: Ints) -> Ints:
@@ -201,19 +210,20 @@ def windows(length: Ints) -> Ints:
     return (np.cumsum(length) - length) // WINDOW_TOKENS
 
 
-def _ranks(names: pa.ChunkedArray) -> Ints:
-    """Return [n] the rank of each name among the distinct ones, from one dictionary."""
+def _ranks(names: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
+    """Return the distinct names, sorted, and [n] the rank of each name, from one dictionary."""
     texts = names.chunk(0).dictionary
-    rank = np.empty(len(texts), np.int64)
-    rank[pc.sort_indices(texts).to_numpy()] = np.arange(len(texts))
-    return rank[np.concatenate([chunk.indices.to_numpy() for chunk in names.chunks])]
+    order, rank = pc.sort_indices(texts), np.empty(len(texts), np.int64)
+    rank[order.to_numpy()] = np.arange(len(texts))
+    indices = np.concatenate([chunk.indices.to_numpy() for chunk in names.chunks])
+    return tuple(texts.take(order).to_pylist()), rank[indices]
 
 
 def _manifest(
-    shards: Sequence[Shard], column: str, scanned: Sequence[ScannedRows], source: TokenSource
+    shards: Sequence[Shard], column: str | None, scanned: Sequence[ScannedRows], source: TokenSource
 ) -> str:
-    names = [f"{shard.path.parent.name}/{shard.path.name}" for shard in shards]
-    digest = hashlib.sha256(json.dumps([shards[0].run_id, column, names]).encode())
+    names = ["/".join(shard.path.parts[-3:]) for shard in shards]
+    digest = hashlib.sha256(json.dumps([column, names]).encode())
     for rows in scanned:
         digest.update(rows.credit)
         if source.made is not None or rows.kept["num_images"].to_numpy().any():

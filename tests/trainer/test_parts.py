@@ -1,0 +1,158 @@
+"""Several iterations and stores in one training, a condition, held-out tasks, and a mix."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from graphcredit.store.errors import InputError, OptionError
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.training import plan_training, train
+from tests.trainer.logs import Row, episode, token_store, turn
+from tests.trainer.models import save_tiny_model
+
+PLAIN: dict[str, Any] = {"correction": "none", "kl_coefficient": 0.0, "objective": "reinforce"}
+PLAIN |= {"mismatch_tolerance": 1e9}
+
+
+def configured(path: Path, *stores: Path, **options: Any) -> TrainConfig:
+    chosen = {"model": str(path / "m"), "out": path / "out", "device": "cpu", **PLAIN, **options}
+    return TrainConfig(store=stores or path / "s", **chosen)
+
+
+def played(task: str, *advantages: float, version: str = "p-0") -> list[Row]:
+    """Return a trajectory that is named as its task; each step says its advantage."""
+    turns = [
+        turn([3, 4 + n], [5, 9 - n], advantage=a, policy_version=version)
+        for n, a in enumerate(advantages)
+    ]
+    return episode(task, *turns, task_id=task, success=advantages[-1] > 0)
+
+
+def test_iterations_runs_and_stores_are_one_training(tmp_path: Path):
+    save_tiny_model(tmp_path / "m")
+    one, two = tmp_path / "s", tmp_path / "other"
+    corrected: dict[str, Any] = {"correction": "token-truncate"}
+    for number in range(3):
+        token_store(one, [played("a", number + 0.5, 1.0, version=f"p-{number}")], iteration=number)
+    token_store(two, [played("a", 7.0)], run_id="b", iteration=1)
+    config = configured(tmp_path, one, two, iteration="1-2", run="r0", max_staleness=0, **corrected)
+    with pytest.raises(InputError, match=r"other has 1 runs \(b\): say which by --run"):
+        plan_training(config)
+    effective, plan, report = plan_training(config.changed(run="r0,b", iteration="1"))
+    assert plan.index.advantage.tolist() == [1.5, 1.0]  # p-0 of the other store is stale
+    assert (effective.run, effective.iteration, report.dropped["stale"]) == ("r0,b", "1", 1)
+    (both, plan, _), of = (
+        plan_training(configured(tmp_path, iteration="0-1,2", one_sequence=True, **corrected)),
+        [0, 0, 1, 1, 2, 2],
+    )
+    assert plan.index.advantage.tolist() == [0.5, 1.0, 1.5, 1.0, 2.5, 1.0]
+    assert (plan.index.trajectory.tolist(), both.iteration) == (of, "0-1,2")
+    assert set(plan.index.staleness.tolist()) == {0, 1, 2}
+    with pytest.raises(InputError, match="iteration 3: found none"):
+        plan_training(configured(tmp_path, iteration="2-3"))
+    with pytest.raises(InputError, match=r"newest iterations differ \(r0: 2, b: 1\)"):
+        plan_training(config.changed(iteration=None, run="r0,b"))
+    with pytest.raises(InputError, match="no steps of run 'c'"):
+        plan_training(config.changed(run="r0,c"))
+    for wrong in ("3-", "5-3", "x", "-1"):
+        with pytest.raises(OptionError, match="iterations such as 3, 3-5 or 2,4-6"):
+            config.changed(iteration=wrong)
+
+
+def test_a_condition_leaves_out_steps_and_groups(tmp_path: Path):
+    save_tiny_model(tmp_path / "m")
+    trajectories = [played("a", 0.5, -1.0), played("b", 2.0, 3.0)]
+    for iteration in (0, 1):
+        token_store(tmp_path / "s", trajectories, iteration=iteration)
+    for condition, kept in (
+        ("reach_advantage > 0.4 AND task_id = 'a' -- only the first", [0.5]),
+        ("max(success::int) OVER (PARTITION BY trajectory_id) = 1", [2.0, 3.0]),
+        ("task_id IN (SELECT task_id FROM credit JOIN steps USING (trajectory_id)"
+         " WHERE reach_advantage < 0)", [0.5, -1.0]),
+    ):  # fmt: skip
+        _, plan, report = plan_training(configured(tmp_path, iteration=1, filter=condition))
+        assert plan.index.advantage.tolist() == kept
+        assert report.dropped["filtered"] == 4 - len(kept)
+    for wrong, told in (("rewarrd > 0", "column rewarrd not found"), ("1) = 1; (", "syntax")):
+        with pytest.raises(OptionError, match=f"columns of the view enriched: .*{told}"):
+            plan_training(configured(tmp_path, filter=wrong))
+    with pytest.raises(InputError, match="4 filtered"):
+        plan_training(configured(tmp_path, filter="false"))
+
+
+def logprobs(model: str | Path, trajectories: list[list[Row]]) -> torch.Tensor:
+    """Return those of all answers, step after step."""
+    policy: Any = AutoModelForCausalLM.from_pretrained(model)
+    each: list[torch.Tensor] = []
+    for step in (step for steps in trajectories for step in steps):
+        ids = torch.tensor([step["prompt_ids"] + step["response_ids"]])
+        scores = policy(ids).logits[0, :-1].log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
+        each.append(scores[-len(step["response_ids"]) :])
+    return torch.cat(each)
+
+
+def test_tasks_that_are_held_out_are_not_learnt_from_and_have_a_loss(tmp_path: Path):
+    model = save_tiny_model(tmp_path / "m")
+    tasks = [played(f"t{number}", 1.0, 2.0 * number - 3) for number in range(6)]
+    token_store(tmp_path / "s", tasks)
+    options = {"learning_rate": 1e-2, "epochs": 3, "held_out": 0.5, "kl_coefficient": 0.1}
+    result = train(configured(tmp_path, **options))
+    assert result is not None
+    _, plan, _ = plan_training(configured(tmp_path, **options, iteration=0))
+    assert plan.held_out
+    held = {plan.held_out.index.tasks[number] for number in plan.held_out.index.group}
+    others = [steps for steps in tasks if steps[0]["task_id"] not in held]
+    assert 0 < result["num_held_out"] == 2 * len(held) == 12 - result["num_kept"]
+    token_store(tmp_path / "rest", others)
+    alone = configured(tmp_path, tmp_path / "rest", **options)
+    same = train(alone.changed(out=tmp_path / "alone", held_out=0.0))
+    assert same is not None
+    assert same["last"]["loss"] == result["last"]["loss"]
+    kept = [steps for steps in tasks if steps[0]["task_id"] in held]
+    now, before = logprobs(result["model"], kept), logprobs(model, kept)
+    advantage = torch.tensor([step["advantage"] for steps in kept for step in steps])
+    gap = before - now
+    loss = (-advantage.repeat_interleave(2) * now + 0.1 * (gap.exp() - gap - 1)).mean()
+    assert result["last"]["held_out_loss"] == pytest.approx(loss.item(), rel=1e-4)
+    lines = (tmp_path / "out" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line).get("held_out_loss") is not None for line in lines] == [
+        True,
+        False,
+        True,
+    ]
+    assert train(configured(tmp_path, **options)) == result
+    with pytest.raises(InputError, match=r"0\.001 holds out 0 of 6"):
+        plan_training(alone.changed(store=tmp_path / "s", held_out=0.001))
+
+
+def test_a_mix_adds_the_gradient_of_imitation(tmp_path: Path):
+    model = save_tiny_model(tmp_path / "m")
+    tasks, shown = [played("a", 1.0, -0.5)], [played("z", -1.0, -1.0, -1.0)]
+    token_store(tmp_path / "s", tasks)
+    token_store(tmp_path / "shown", shown, run_id="x", iteration=4)
+    mixed = configured(tmp_path, mix=f"{tmp_path / 'shown'}:0.25")
+    result = train(mixed)
+    assert result
+    policy: Any = AutoModelForCausalLM.from_pretrained(model)
+    advantage = torch.tensor([1.0, 1.0, -0.5, -0.5])
+
+    def of(trajectories: list[list[Row]]) -> torch.Tensor:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(AutoModelForCausalLM, "from_pretrained", lambda name: policy)
+            return logprobs(model, trajectories)
+
+    imitation = -of(shown).mean()
+    (-(advantage * of(tasks)).mean() + 0.25 * imitation).backward()
+    norm = torch.stack([p.grad.norm() for p in policy.parameters()]).norm()
+    assert result["last"]["mix_loss"] == pytest.approx(imitation.item(), rel=1e-5)
+    assert result["last"]["grad_norm"] == pytest.approx(norm.item(), rel=1e-5)
+    _, plan, _ = plan_training(mixed.changed(batch_size=1, epochs=2, out=tmp_path / "new"))
+    assert plan.mix
+    assert [len(steps) for steps in plan.mix.updates] == [1] * 4
+    for wrong in ("shown", "shown:0", "shown:x", ":0.1"):
+        with pytest.raises(OptionError, match="STORE:SHARE, with a share above 0"):
+            mixed.changed(mix=wrong)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from graphcredit.viewer.config import server_flags
 from graphcredit.viewer.widgets.colours import NEUTRAL, diverging, ink, ink_on, sequential
 
 PAPER = {"light": "#ffffff", "dark": "#171614"}
@@ -44,3 +45,14 @@ def test_words_on_states_can_be_read_and_no_state_has_a_hue():
 @pytest.mark.parametrize("theme", PAPER)
 def test_quiet_text_can_be_read(theme: str):
     assert contrast(ink(theme), PAPER[theme]) >= 4.5
+
+
+@pytest.mark.parametrize(("theme", "paper"), [("light", "#ffffff"), ("dark", "#000000")])
+def test_links_and_words_on_buttons_can_be_read(theme: str, paper: str):
+    flags = server_flags(address="localhost", port=8501)
+    settings = dict(flag.removeprefix("--").split("=", 1) for flag in flags)
+    assert settings.get(f"theme.{theme}.backgroundColor", paper) == paper
+    blue, words = (settings[f"theme.{theme}.{name}Color"] for name in ("primary", "text"))
+    assert contrast(blue, paper) >= 4.5
+    assert contrast(blue, "#ffffff") >= 4.5
+    assert contrast(words, paper) >= 4.5

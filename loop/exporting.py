@@ -68,7 +68,8 @@ def export(
     opened, target = open_store(store), Path(target)
     if to not in _ENDINGS:
         raise OptionError(f"export.to must be one of {', '.join(_ENDINGS)}: got {to!r}")
-    if target.suffix in _FILES.difference(_ENDINGS[to]):
+    name = target.name.removesuffix(".gz").removesuffix(".zst") if to == "turns" else target.name
+    if Path(name).suffix in _FILES.difference(_ENDINGS[to]):
         fits = [f"--to {name}" for name, endings in _ENDINGS.items() if target.suffix in endings]
         remedy = f". {' or '.join(fits)} writes {target.suffix}" if fits else ""
         raise OptionError(

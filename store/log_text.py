@@ -54,7 +54,7 @@ def in_json(value: Any, *, indent: int | None = None) -> str:
 
 def as_code(text: str) -> str:
     """Return a text as Markdown's code in one line, whole, whatever backticks it has."""
-    line = named(text)
+    line = named(text) or " "
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     space = " " if "`" in line else ""
     return f"{ticks}{space}{line}{space}{ticks}"

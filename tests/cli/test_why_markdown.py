@@ -19,6 +19,10 @@ def test_what_is_no_plain_sentence_is_one_span_of_code(text: str):
         assert inner.strip() == " ".join(text.split())
 
 
+def test_no_text_at_all_ends_no_code_of_another():
+    assert as_code("") == as_code("\n") == "` `"
+
+
 def test_a_plain_sentence_stays_as_it_is():
     said = "31 of 45 rollouts (69%) have no verdict: 0.5 is less than 1."
     assert as_prose(said) == said

@@ -60,7 +60,11 @@ def test_a_docstring_is_the_help_of_its_field():
     ("values", "message"),
     [
         ({}, "outer must be told 'path'"),
-        ({"pat": "a"}, "outer has no option 'pat'; its options: path, often, share, texts, inner"),
+        (
+            {"pat": "a"},
+            "outer has no option 'pat'; its options: path, often, share, texts, inner. "
+            "Did you mean 'path'?",
+        ),
         ({"path": 1}, "outer.path must be a path: got 1"),
         ({"path": "a", "share": "1"}, "outer.share must be a number: got '1'"),
         ({"path": "a", "share": True}, "outer.share must be a number: got True"),

@@ -15,7 +15,7 @@ from graphcredit.store import Store
 from graphcredit.viewer import sitemap
 from graphcredit.viewer.config import STORE_VARIABLE, script
 
-_CODE = re.compile(r"(?<!`)(`+) .*? \1(?!`)")
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
 def open_page(

@@ -39,4 +39,4 @@ def test_of_several_the_last_one_is_shown_and_said(store: Store, monkeypatch: py
 def test_an_id_that_is_nowhere_is_named(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "trajectory", trajectory="nobody")
     assert not app.exception
-    assert app.warning[0].value == "The store has no trajectory ` nobody ` there."
+    assert app.warning[0].value == "The store has no trajectory `nobody` there."

@@ -57,11 +57,11 @@ def test_a_state_left_once_has_no_others(store: Store):
 def test_an_outcome_is_told_with_what_became_of_it(store: Store):
     row = next(row for row in outcomes(store, 0) if row["next_state"] == OPEN)
     assert label_of(row | {"advantage": -0.25}, is_here=True) == (
-        f"▶ ` push ` → state {row['next_state_id']}: 2 rollouts in 2 steps, 1 succeeded, mean -0.25"
+        f"▶ `push` → state {row['next_state_id']}: 2 rollouts in 2 steps, 1 succeeded, mean -0.25"
     )
     (opened,) = (row for row in outcomes(store, row["next_state_id"]) if row["is_goal"])
     assert label_of(opened | {"advantage": None}, is_here=False) == (
-        "` go ` → the goal: 1 rollout in 1 step, 1 succeeded"
+        "`go` → the goal: 1 rollout in 1 step, 1 succeeded"
     )
 
 
@@ -77,7 +77,7 @@ def test_the_page_shows_them_at_the_step(store: Store, monkeypatch: pytest.Monke
     assert not app.exception
     labels = [found.label for found in app.expander if "succeeded" in found.label]
     assert len(labels) == 3
-    assert labels[0].startswith("▶ ` push ` → state ")
+    assert labels[0].startswith("▶ `push` → state ")
     texts = [boxes(found)[0] for found in app.expander if "succeeded" in found.label]
     assert texts[0] == SHUT
     assert "  a hall, the gate is \n- shut\n+ open" in texts[1:]

@@ -203,9 +203,8 @@ def test_an_address_that_names_nothing_selects_nothing(
     assert component(app, "marks")["selected"] is None
     named = [warning.value for warning in app.warning]
     assert named == [
-        "The address asks for the part ` no such `, which is not here: ` All ` is shown.",
-        f"The address asks for the state or transition ` {at} `, which is not here: ` none ` is "
-        "shown.",
+        "The address asks for the part `no such`, which is not here: `All` is shown.",
+        f"The address asks for the state or transition `{at}`, which is not here: `none` is shown.",
     ]
     assert {"at", "view"} & {*app.query_params} == set()
 

@@ -75,7 +75,7 @@ def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):
     rows = trajectory("x", ["A", evil, "B & C", "b", "won"], rewards=[0, 1], success=True)
     svg = draw(_graph(credited(tmp_path / "s", rows)), title=evil)
     texts = [text.text for text in ET.fromstring(svg).iter(f"{SVG}text")]
-    assert texts[0] == '<script>alert("x")</script>\ufffd[31m'
+    assert texts[0] == '<script>alert("x")</script>␛[31m'
     assert "1 B & C" in texts
     assert "<script" not in svg
 

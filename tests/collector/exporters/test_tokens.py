@@ -142,7 +142,7 @@ def test_a_model_tokenises_the_messages(tmp_path: Path):
                 found[str(tokenizer.decode([token for _, token, _ in run_of]))] = advantage
     end = "<|im_end|>"
     assert found == {f"go east{end}": 1.0, f"go out{end}": 1.0, f"go west{end}": -1.0}
-    refused = run("export", tmp_path / "s", target, "--to", "turns", "--model", model)
+    refused = run("export", tmp_path / "s", tmp_path / "t.jsonl", "--to", "turns", "--model", model)
     assert refused.exit_code == 2
     assert "--model goes with --to tokens only" in refused.err
 

@@ -16,7 +16,7 @@ from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.cut_answers import cut_steps
 from graphcredit.trainer.data.held_out import hold_out
-from graphcredit.trainer.data.parts import Part, all_parts, chosen_parts, unmet
+from graphcredit.trainer.data.parts import RunIteration, all_parts, chosen_parts, unmet
 from graphcredit.trainer.data.ragged import Bools
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
@@ -143,17 +143,19 @@ def plan_training(
     return config, plan, report
 
 
-def _tokens(parts: Sequence[Part], config: TrainConfig, on_progress: OnProgress) -> TokenSource:
+def _tokens(
+    parts: Sequence[RunIteration], config: TrainConfig, on_progress: OnProgress
+) -> TokenSource:
     shards = [shard for part in parts for shard in part.shards()]
     return open_tokens(shards, config.model, on_progress, template=config.chat_template)
 
 
-def _paths(part: Part) -> list[Path]:
+def _paths(part: RunIteration) -> list[Path]:
     return [shard.path for shard in part.shards()]
 
 
 def _of_parts(
-    parts: Sequence[Part], left_out: Callable[[Part], Mapping[Path, Bools]]
+    parts: Sequence[RunIteration], left_out: Callable[[RunIteration], Mapping[Path, Bools]]
 ) -> dict[Path, Bools]:
     return {path: rows for part in parts for path, rows in left_out(part).items()}
 

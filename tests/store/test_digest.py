@@ -28,7 +28,7 @@ from graphcredit.store.parquet.export import export_store
 from graphcredit.store.parquet.shards import is_verified, open_parquet
 from graphcredit.store.schema import ENTITY_COLUMNS, RELATION_COLUMNS, arrow_schema
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
 from tests.trainer.logs import token_store
@@ -184,7 +184,7 @@ _CHANGED = {
 
 def _index(store: Store) -> object:
     filters = Filters(max_tokens=100)
-    return read_index([Part(store, "r0", 0)], column="grpo_advantage", filters=filters)
+    return read_index([RunIteration(store, "r0", 0)], column="grpo_advantage", filters=filters)
 
 
 @pytest.mark.parametrize("kind", READERS)

@@ -17,7 +17,7 @@ from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_
 from graphcredit.store.parquet.export import export_store
 from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
 from graphcredit.viewer.queries.iterations import iteration_facts
@@ -36,7 +36,7 @@ def _credit(store: Store) -> object:
 
 def _train(store: Store) -> object:
     filters = Filters(max_tokens=100)
-    return read_index([Part(store, "r0", 0)], column="grpo_advantage", filters=filters)
+    return read_index([RunIteration(store, "r0", 0)], column="grpo_advantage", filters=filters)
 
 
 def _export(store: Store) -> object:

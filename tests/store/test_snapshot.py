@@ -25,7 +25,7 @@ from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.snapshot import replacing, unchanged
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
 from graphcredit.viewer.queries.estimators import credit_doubts
@@ -131,7 +131,9 @@ def test_the_trainer_waits_likewise(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def read() -> None:
         found = read_index(
-            [Part(store, "r0", 0)], column="reach_advantage", filters=Filters(max_tokens=100)
+            [RunIteration(store, "r0", 0)],
+            column="reach_advantage",
+            filters=Filters(max_tokens=100),
         )
         events.put(len(found[0]))
 

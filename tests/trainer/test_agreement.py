@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
 from graphcredit.trainer.engine import sampler_check
@@ -57,7 +57,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> TrainingEngine:
 def _read(root: Path, trajectories: list[list[Row]]) -> tuple[StepIndex, BatchReader]:
     store = token_store(root, trajectories, num_shards=2)
     filters = Filters(max_tokens=100)
-    index, _ = read_index([Part(store, "r0", 0)], column="reach_advantage", filters=filters)
+    index, _ = read_index([RunIteration(store, "r0", 0)], column="reach_advantage", filters=filters)
     return index, BatchReader(index)
 
 

@@ -17,7 +17,7 @@ from graphcredit.trainer.batching import reader as batches
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import MicroBatch, TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_columns import TokenColumns
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
@@ -30,7 +30,7 @@ FIELDS = [name for name in PackedBatch.__dataclass_fields__ if name not in OTHER
 
 def _index(store: Store) -> StepIndex:
     filters = Filters(max_tokens=100)
-    return read_index([Part(store, "r0", 0)], column="reach_advantage", filters=filters)[0]
+    return read_index([RunIteration(store, "r0", 0)], column="reach_advantage", filters=filters)[0]
 
 
 def _plan(index: StepIndex) -> TrainingPlan:

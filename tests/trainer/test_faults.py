@@ -13,7 +13,7 @@ import pytest
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, NothingToTrainError, SchemaError
 from graphcredit.store.schema import CONFIGURATION_KEY
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
 from tests.store.whole_store import damage_column
@@ -24,7 +24,9 @@ INFINITE = float("inf")
 
 def _index(store: Store, column: str = "reach_advantage", **filters: Any) -> int:
     options: dict[str, Any] = {"max_tokens": 100} | filters
-    _, report = read_index([Part(store, "r0", 0)], column=column, filters=Filters(**options))
+    _, report = read_index(
+        [RunIteration(store, "r0", 0)], column=column, filters=Filters(**options)
+    )
     return report.num_kept
 
 

@@ -13,7 +13,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.trainer.data import step_index as index_module
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import REASONS, Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from tests.trainer.logs import episode, random_episodes, stamp_credit, token_store, turn
@@ -26,7 +26,7 @@ def index_of(
     store: Store, column: str = "reach_advantage", **filters: Any
 ) -> tuple[StepIndex, IndexReport]:
     options: dict[str, Any] = {"max_tokens": 100} | filters
-    return read_index([Part(store, "r0", 0)], column=column, filters=Filters(**options))
+    return read_index([RunIteration(store, "r0", 0)], column=column, filters=Filters(**options))
 
 
 def _dropped(report: IndexReport) -> dict[str, int]:

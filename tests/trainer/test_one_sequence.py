@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
 from tests.trainer.indexes import index_of
@@ -40,7 +40,7 @@ def index(root: Path) -> tuple[StepIndex, dict[str, list[tuple[int, int, float]]
         episodes.append(episode(name, *turns))
     store = token_store(root, episodes)
     kept, _ = read_index(
-        [Part(store, "r0", 0)], column="reach_advantage", filters=Filters(max_tokens=64)
+        [RunIteration(store, "r0", 0)], column="reach_advantage", filters=Filters(max_tokens=64)
     )
     return kept, spans, sequences
 

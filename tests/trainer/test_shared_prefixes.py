@@ -19,7 +19,7 @@ from graphcredit.trainer.batching.plan import make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data import step_index as index_module
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.prefix_order import PrefixOrder, sort_by_prefix
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import StepIndex, read_index
@@ -237,7 +237,7 @@ def _growing(num_trajectories: int, num_steps: int, *, seed: int = 0) -> list[li
 def _index(root: Path, trajectories: list[list[Row]]) -> StepIndex:
     store = token_store(root, trajectories, num_shards=2, row_group_rows=5)
     filters = Filters(max_tokens=100)
-    return read_index([Part(store, "r0", 0)], column="reach_advantage", filters=filters)[0]
+    return read_index([RunIteration(store, "r0", 0)], column="reach_advantage", filters=filters)[0]
 
 
 def _rows(trajectories: list[list[Row]]) -> list[Row]:

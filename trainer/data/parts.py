@@ -17,7 +17,7 @@ _KEYS = ("trajectory_id", "step_index")
 _SECONDS = 3600.0
 
 
-class Part(NamedTuple):
+class RunIteration(NamedTuple):
     """An iteration of a run of a store."""
 
     store: Store
@@ -40,13 +40,13 @@ class Part(NamedTuple):
         return shards
 
 
-def all_parts(root: Path) -> list[Part]:
+def all_parts(root: Path) -> list[RunIteration]:
     """Return all iterations of all runs of a store."""
     store = open_store(root)
-    return [Part(store, run, n) for run in store.runs() for n in store.iterations(run)]
+    return [RunIteration(store, run, n) for run in store.runs() for n in store.iterations(run)]
 
 
-def chosen_parts(options: JobOptions) -> list[Part]:
+def chosen_parts(options: JobOptions) -> list[RunIteration]:
     """Return the iterations to train on: by default the newest one of the only run.
 
     Raises:
@@ -62,8 +62,10 @@ def chosen_parts(options: JobOptions) -> list[Part]:
         )
     runs = [(store, run) for store in stores for run in _runs(store, names)]
     if options.iteration is not None:
-        return [Part(*each, number) for each in runs for number in numbers_of(options.iteration)]
-    parts = [Part(store, run, max(store.iterations(run), default=0)) for store, run in runs]
+        return [
+            RunIteration(*each, number) for each in runs for number in numbers_of(options.iteration)
+        ]
+    parts = [RunIteration(store, run, max(store.iterations(run), default=0)) for store, run in runs]
     if len({part.iteration for part in parts}) > 1:
         listed = ", ".join(f"{part.run_id}: {part.iteration}" for part in parts)
         raise InputError(f"the newest iterations differ ({listed}): say which by --iteration")
@@ -82,7 +84,7 @@ def _runs(store: Store, names: Sequence[str] | None) -> Sequence[str]:
     return found
 
 
-def unmet(part: Part, condition: str | None) -> dict[Path, Bools]:
+def unmet(part: RunIteration, condition: str | None) -> dict[Path, Bools]:
     """Return of each row of the shards of an iteration whether it does not meet a condition.
 
     Args:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from graphcredit.store.layout import Shard
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.trainer.data.credit_columns import check_credit
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.ragged import Floats, Ints
 from graphcredit.trainer.data.step_columns import UNKNOWN, newest_version
 from graphcredit.trainer.data.step_filters import (
@@ -144,7 +144,11 @@ class IndexReport:
 
 
 def read_index(
-    parts: Sequence[Part], *, column: str | None, filters: Filters, source: TokenSource = LOGGED
+    parts: Sequence[RunIteration],
+    *,
+    column: str | None,
+    filters: Filters,
+    source: TokenSource = LOGGED,
 ) -> tuple[StepIndex, IndexReport]:
     """Find the steps to train on. It reads only the columns it needs, row group by row group.
 
@@ -169,7 +173,7 @@ def read_index(
 
 
 def _read(
-    parts: Sequence[Part], column: str | None, filters: Filters, source: TokenSource
+    parts: Sequence[RunIteration], column: str | None, filters: Filters, source: TokenSource
 ) -> tuple[StepIndex, IndexReport]:
     of_parts = [part.shards() for part in parts]
     shards = tuple(shard for each in of_parts for shard in each)

@@ -17,7 +17,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.reader import BatchReader
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.data.parts import Part
+from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import read_index
 from graphcredit.trainer.engine.opening import open_engine
@@ -56,7 +56,7 @@ def agreement(root: Path, model: str) -> SamplerAgreement:
     assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
     assert check_store(store).violations == ()
     filters = Filters(max_tokens=2048)
-    index, _ = read_index([Part(store, "r0", 0)], column="grpo_advantage", filters=filters)
+    index, _ = read_index([RunIteration(store, "r0", 0)], column="grpo_advantage", filters=filters)
     config = TrainConfig(model=model, store=store.root, out=root.parent / "out", device="cpu")
     steps = np.arange(len(index.length))
     return measure_agreement(

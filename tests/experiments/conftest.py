@@ -1,4 +1,4 @@
-"""Tests of experiments run with these, and at night; `make test` has one of them, marked `smoke`."""
+"""Tests of experiments run with these, and at night; `make test` has those marked `smoke`."""
 
 import pytest
 

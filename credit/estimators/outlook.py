@@ -38,8 +38,6 @@ class Places:
 
     num_left: Floats
     """[num_nodes] n(s): steps that left it, those of earlier iterations in the graph too."""
-    num_visitors: Ints
-    """[num_nodes] trajectories of the batch that left it."""
     is_corridor: Bools
     """[num_nodes]."""
     is_alone: Bools
@@ -63,7 +61,6 @@ class Places:
         is_sure = is_corridor | (is_alone & ~earned.earned_nothing(batch)[batch.group_of_node])
         return cls(
             num_left=num_left,
-            num_visitors=num_visitors,
             is_corridor=is_corridor,
             is_alone=is_alone,
             doubt=np.where(is_sure, 0.0, doubt),

@@ -60,7 +60,7 @@ class Reach:
     chance makes it, or where trajectories never meet: then the outcome counts, however late it
     comes. λ is 1 at a corridor and else η^(1/5); η is the share of contradictory transitions that
     their history explains, or of the returns' variance that no state foretells. ρ(s) takes credit
-    off states that few trajectories compared.
+    off the steps of long ways on which a trajectory was alone.
 
     **Without the step.** V of a state that was left once is what happened then, and by that the
     step would seem to change nothing. So the baseline leaves one step out that is worth Q, and has

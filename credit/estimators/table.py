@@ -202,7 +202,7 @@ ESTIMATORS: tuple[Estimator, ...] = (
             "lists",
             "texts",
         ),
-        version=6,
+        version=7,
         inputs=(ANALOGIES,),
         where_missing="reach imagines nothing there, and new is what has rare words",
         where_partial="reach imagines nothing at the others, and new is what has rare words",

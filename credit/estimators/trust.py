@@ -13,10 +13,13 @@ compared by what followed beyond the graph's expectation, an analysis of varianc
 var is that of the returns of the group's m trajectories. F is 1 before anything was seen.
 
 **Alone.** α is the square of the share of the group's steps whose state no other trajectory left:
-where trajectories never meet, the outcome is all there is. One trajectory compared with nobody says
-less than several compared with each other:
+where trajectories never meet, the outcome is all there is. Then each step of a trajectory is given
+its whole outcome, which few of them decided. The more such steps, the less each of them says:
 
-    ρ(s) = k / (k + 3 α)                                   k trajectories left s
+    ρ(s) = 1 / (1 + (L / 20)²), not less than 1/4          at a state that one trajectory left
+    ρ(s) = 1                                               elsewhere
+
+L is the group's mean number of such steps in a trajectory.
 """
 
 from dataclasses import dataclass
@@ -34,8 +37,8 @@ _PRIOR_OF_VARIANCE, _PRIOR_OF_RATIO = 2.0, 4.0
 _HALF = 5.0
 """F² at which the outcome counts half."""
 
-_ALONE = 3.0
-"""Trajectories that one which never meets another would have to be compared with."""
+_MANY, _LEAST = 20.0, 0.25
+"""Steps alone at which one of them counts half, and how little it counts at least."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,16 +62,21 @@ class Trust:
             places: Its states.
             beyond: [num_steps] what followed each step, beyond what the graph expected.
         """
-        is_alone = places.is_alone[batch.state_of_step]
-        number = np.maximum(np.bincount(batch.group_of_step, minlength=batch.num_groups), 1)
-        share = np.bincount(batch.group_of_step, is_alone, batch.num_groups) / number
-        alone = share**2
+        group, is_alone = batch.group_of_node, places.is_alone
+        num_alone = np.bincount(
+            batch.group_of_step, is_alone[batch.state_of_step], batch.num_groups
+        )
+        num_steps, num_trajectories = (
+            np.maximum(np.bincount(group_of, minlength=batch.num_groups), 1)
+            for group_of in (batch.group_of_step, batch.group_of_trajectory)
+        )
+        alone = (num_alone / num_steps) ** 2
+        of_many = 1.0 / (1.0 + (num_alone / num_trajectories / _MANY) ** 2)
         ratio = _variance_ratio(batch, earned, beyond)
-        of_node, visitors = alone[batch.group_of_node], np.maximum(places.num_visitors, 1)
         return cls(
-            outcome=np.maximum(ratio**2 / (ratio**2 + _HALF), of_node),
+            outcome=np.maximum(ratio**2 / (ratio**2 + _HALF), alone[group]),
             alone=alone,
-            reliability=visitors / (visitors + _ALONE * of_node),
+            reliability=np.where(is_alone, np.maximum(of_many, _LEAST)[group], 1.0),
         )
 
 

@@ -292,6 +292,7 @@ def reach_parts(
 
     q, gain = of_actions(value), {key: after(key, value) - value[state_of(key)] for key in steps}
     share = mean_of(state_of(key) in alone for key in steps) ** 2
+    num_alone = sum(state_of(key) in alone for key in steps) / len(group.trajectories)
     beyond = {key: after_all[key] - after(key, value) for key in steps}
     weight = weights(group, beyond, variance, share)
     fade = min(1.0, max(hidden(group, corridors), surprise(group, worth))) ** (1 / 5)
@@ -319,8 +320,8 @@ def reach_parts(
             baseline = mean - before[key] - (1 - share) * variance
         elif state not in corridors and number > 1:
             baseline = (value[state] * number - q[key]) / (number - 1)
-        visitors = len({other for other, _ in own_leaving[state]})
-        reliability = 1.0 if is_new else visitors / (visitors + 3 * share)
+        of_many = max(1 / 4, 1 / (1 + (num_alone / 20) ** 2))
+        reliability = of_many if state in alone and not is_new else 1.0
         found["outcome"][key] = q[key] if is_new else outcome
         found["baseline"][key] = baseline
         credit = reliability * (found["outcome"][key] - baseline)

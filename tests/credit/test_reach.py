@@ -72,7 +72,7 @@ def test_a_fork_by_hand():
     """Returns 1, 0, 0: mean 1/3, var 2/9, sd² = 3/8 - (3/8)²; N alone is without doubt.
 
     e = 1/9: V(M) = (1 + 0 + e)/3 = 10/27, V(N) = 0, V(S) = (2 · 10/27 + 0 + e)/4 = 23/108. Read,
-    e = 1/3: V(M) = 4/9, V(S) = 11/36. One of six steps has a state of its own: α = 1/36.
+    e = 1/3: V(M) = 4/9, V(S) = 11/36. One of six steps has a state of its own: α = 1/36, L = 1/3.
     Choice a was made twice and led to M: η = 2/(4 + 1).
     Beyond V(M), 17/27 and -10/27 followed a, 0 followed d: of S, B = 49/4374, and W = 1/2.
     """
@@ -84,7 +84,7 @@ def test_a_fork_by_hand():
     outcome = [(1 - w_s) * up + w_s, 1, (1 - w_s) * down, 0, 0, 0]
     without_a, without_d = (23 / 27 - 10 / 27) / 3, 23 / 27 / 3
     baseline = [without_a, 1 / 18, without_a, 5 / 9, without_d, 1 / 3 - 35 / 36 * 2 / 9]
-    rho = np.array([36 / 37, 24 / 25, 36 / 37, 24 / 25, 36 / 37, 12 / 13])
+    rho = np.array([1, 1, 1, 1, 1, 3600 / 3601])
     assert (w_m, w_n) == pytest.approx((16 / 141, 1 / 6))
     found = parts(plays(*FORK))
     assert found["outcome"] == pytest.approx(outcome)
@@ -160,16 +160,17 @@ def test_the_new_is_worth_a_fifth_at_most_in_groups_of_any_size(size: int):
 SCORES = (1, 0, 0, 1, 0, 0, 0, 1)
 
 
-def test_trajectories_that_never_meet_have_the_credit_of_grpo_scaled():
+@pytest.mark.parametrize(("length", "rho"), [(2, 100 / 101), (20, 1 / 2), (200, 1 / 4)])
+def test_trajectories_that_never_meet_have_the_credit_of_grpo_scaled(length: int, rho: float):
+    """Mean 3/8; with half a return of 1 and half of 0, sd² = 7/18 - (7/18)² = 77/18²."""
     rows = plays(
         *(
-            (" ".join(f"{own}.{n} go" for n in range(2 + own)) + " end", score)
+            (" ".join(f"{own}.{n} go" for n in range(length)) + " end", score)
             for own, score in enumerate(SCORES)
         )
     )
-    credit, whole = np.array(parts(rows)["advantage"]), np.array(grpo(rows))
-    assert credit / whole == pytest.approx([credit[0] / whole[0]] * len(rows))
-    assert credit[0] / whole[0] > 0.2
+    expected = [rho * (score - 3 / 8) * 18 / np.sqrt(77) for score in SCORES for _ in range(length)]
+    assert parts(rows)["advantage"] == pytest.approx(expected)
 
 
 def test_trajectories_that_meet_at_the_start_alone_have_nearly_that():

@@ -1,10 +1,10 @@
 """The calls of trajectories that a store has, or that are on their way there."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from graphcredit.collector.states.calls import Move
+from graphcredit.store.files.parse import parse_object
 
 COLUMNS = ("state", "next_state", "observation", "action", "is_action_valid", "extra")
 """Step columns that are read."""
@@ -14,7 +14,7 @@ _RESULT_ROLES = ("tool", "function")
 
 def moves_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Move]:
     """Return the steps of one trajectory."""
-    extras = [_extra(row) for row in rows]
+    extras = [parse_object(row.get("extra")) for row in rows]
     after = [*(extra.get("seen") for extra in extras[1:]), extras[-1].get("after")]
     # Where the agent sees other texts than states, nobody knows what it would have seen at the end.
     is_shown = all(row.get("observation") is None for row in rows)
@@ -33,14 +33,6 @@ def moves_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Move]:
 def _seen(row: Mapping[str, Any]) -> str:
     observation = row.get("observation")
     return (row.get("state") or "") if observation is None else observation
-
-
-def _extra(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        value = json.loads(row.get("extra") or "{}")
-    except ValueError:
-        return {}
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _results(messages: Any) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ import pytest
 from transformers import AutoTokenizer
 
 from graphcredit.store.layout import open_store
-from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
+from graphcredit.trainer.messages.made import prompts_and_answers
+from graphcredit.trainer.messages.tokens import tokens_of_messages
 from tests.cli.in_process import run
 from tests.examples import nightly
 from tests.trainer.models import CHATML, save_chat_model

@@ -10,7 +10,8 @@ from transformers import AutoTokenizer
 
 from graphcredit.store.layout import open_store
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
+from graphcredit.trainer.messages.made import prompts_and_answers
+from graphcredit.trainer.messages.tokens import tokens_of_messages
 from graphcredit.trainer.training import train
 from tests.cli.in_process import run
 from tests.trainer.models import CHATML, MARKED, save_chat_model

@@ -106,9 +106,10 @@ def _better(
     if not is_log:
         made = f"`graphcredit states STORE --set {rule}`, then " * best.startswith("--set ")
         remedy = f"{made}`graphcredit credit STORE -e reach --state {states_name(rule)}`"
+    of_what = "" if report.is_whole else f" in the first {report.num_groups} tasks"
     yield (
         f"other states tell more of how rollouts end than those used ({name}): {rule}, with "
-        f"evidence {_shown(told.evidence())} against {_shown(mine.evidence())}: {remedy}"
+        f"evidence {_shown(told.evidence())} against {_shown(mine.evidence())}{of_what}: {remedy}"
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
+from graphcredit.credit.why.log import ShownStep
 from graphcredit.credit.why.within import false_discovery, p_values
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
@@ -134,20 +135,14 @@ _GROUPS = """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ComparedDecision:
+class ComparedDecision(ShownStep):
     """An action in a state, what others did there, and the step of one rollout that shows it.
 
     Of the rollouts with the step, it is one that ended worst: what lost it, or what was good in it.
     A good step with which a failure ended is the last choice: there, something else was missing.
     """
 
-    run_id: str
-    iteration: int
-    task_id: str
-    trajectory_id: str
-    step_index: int
     state: str
-    action: str
     gain: float
     """What the action is worth there, in units of the group's returns: `reach_q - reach_value`."""
     num_took: int

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Ints
 from graphcredit.credit.why.distinct import TWINS, distinct
-from graphcredit.credit.why.log import Log, read_log
+from graphcredit.credit.why.log import Log, ShownStep, read_log
 from graphcredit.credit.why.patterns import LEAST, Pattern, marks_of, patterns_of
 from graphcredit.credit.why.within import Difference, centred, difference, false_discovery, p_values
 from graphcredit.store.layout import AnyStore, open_store
@@ -33,7 +33,7 @@ _HOLDS = 1.645
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class Finding(ShownStep):
     """Something that went with worse ends, and a rollout that shows it."""
 
     kind: Literal["did", "left out", "ended with"]
@@ -67,16 +67,8 @@ class Finding:
     """Whether returns are compared, and not wins."""
     is_across_tasks: bool
     """Whether rollouts of different tasks are compared: a harder task may be the cause."""
-    run_id: str
-    iteration: int
-    task_id: str
-    trajectory_id: str
-    """The rollout that shows it."""
-    step_index: int
-    """Its step that shows it: if something was left out, the last one before which it lacks."""
     shown_by: str
-    """How the step shows it: `step`, `which ended with step`."""
-    action: str
+    """How its step shows it: `step`; of what was left out, `which ended with step` or so."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -220,7 +212,6 @@ class _Compared:
         is_left = effect > 0
         does = could & ~has if is_left else has
         others = could & ~does
-        shown, row = self._example(pattern, does, is_left)
         outcome = self.log.outcome
         return Finding(
             kind="ended with" if is_end else "left out" if is_left else "did",
@@ -239,20 +230,18 @@ class _Compared:
             holds=self._holds(does, could),
             is_graded=self.log.is_graded,
             is_across_tasks=self.is_across,
-            **self.log.place(shown),
-            step_index=int(self.log.index[row]),
             shown_by=f"{pattern.chance} step" if is_left else "step",
-            action=self.log.actions[self.log.action[row]],
+            **self.log.shown(self._example(pattern, does, is_left)),
         )
 
-    def _example(self, pattern: Pattern, does: Bools, is_left: bool) -> tuple[int, int]:
-        """Return the rollout that ended worst for its task, and the row of its step."""
+    def _example(self, pattern: Pattern, does: Bools, is_left: bool) -> int:
+        """Return the row of a step of the rollout that ended worst for its task."""
         outcome = centred(self.log.outcome[None], None, self.group)[0]
         shown = int(np.argmin(np.where(does, outcome, np.inf)))
         rows: Sequence[int] | Ints = self.log.last if is_left else pattern.steps
         if is_left and pattern.missing is not None:
             rows = pattern.missing
-        return shown, int(next(row for row in rows if self.log.rollout[row] == shown))
+        return int(next(row for row in rows if self.log.rollout[row] == shown))
 
     def _holds(self, does: Bools, could: Bools) -> bool | None:
         """Return whether each half of the tasks tells it."""

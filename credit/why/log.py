@@ -54,6 +54,18 @@ _STEPS = f"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ShownStep:
+    """A step of a rollout, which shows what is told."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    trajectory_id: str
+    step_index: int
+    action: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Log:
     """Rollouts in the order of their groups, and their steps in the order of the rollouts."""
 
@@ -94,9 +106,13 @@ class Log:
         """[num_rollouts]: the row of the last step of each."""
         return np.searchsorted(self.rollout, np.arange(self.num_rollouts), side="right") - 1
 
-    def place(self, rollout: int) -> dict[str, Any]:
-        """Return the run, iteration, task and name of a rollout."""
-        return self.names.slice(rollout, 1).to_pylist()[0]
+    def shown(self, row: int) -> dict[str, Any]:
+        """Return the fields of a `ShownStep`."""
+        return {
+            **self.names.slice(int(self.rollout[row]), 1).to_pylist()[0],
+            "step_index": int(self.index[row]),
+            "action": self.actions[self.action[row]],
+        }
 
 
 def read_log(store: Store, *, run_id: str | None = None, iteration: int | None = None) -> Log:

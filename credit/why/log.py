@@ -1,7 +1,8 @@
 """The complete rollouts of a store as arrays: what they did, were told, and how they ended."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,9 @@ from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.snapshot import unchanged
-from graphcredit.store.sql.catalog import connect
+from graphcredit.store.sql.catalog import Connection, connect
+
+_Answer = TypeVar("_Answer")
 
 _LONGEST_ANSWER = 80
 """Characters of a result that is an answer by itself; of a longer one only an error is read."""
@@ -121,18 +124,27 @@ def read_log(store: Store, *, run_id: str | None = None, iteration: int | None =
     Raises:
         SchemaError: A file cannot be read.
     """
+    return with_views(store, log_in, run_id, iteration)
 
-    def read() -> tuple[pa.Table, pa.Table]:
+
+def with_views(
+    store: Store, ask: Callable[[Connection], _Answer], run_id: str | None, iteration: int | None
+) -> _Answer:
+    """Return the answer to a question that is put to the views of a store, whole and verified."""
+
+    def answer() -> _Answer:
         views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
         with views as connection:
-            connection.execute(_ROLLOUTS)
-            rollouts = connection.sql("FROM rollouts").to_arrow_table()
-            return rollouts, connection.sql(_STEPS, params=[_ERROR]).to_arrow_table()
+            return ask(connection)
 
-    return _log(*unchanged(store, read, run_id=run_id, iteration=iteration))
+    return unchanged(store, answer, run_id=run_id, iteration=iteration)
 
 
-def _log(rollouts: pa.Table, steps: pa.Table) -> Log:
+def log_in(connection: Connection) -> Log:
+    """Return the complete rollouts of the views."""
+    connection.execute(_ROLLOUTS)
+    rollouts = connection.sql("FROM rollouts").to_arrow_table()
+    steps = connection.sql(_STEPS, params=[_ERROR]).to_arrow_table()
     names = rollouts.select(["run_id", "iteration", "task_id", "trajectory_id"])
     keys = list(zip(*(names[name].to_pylist() for name in names.column_names[:3]), strict=True))
     is_first = np.array([one != other for one, other in zip(keys[1:], keys, strict=False)])

@@ -16,14 +16,12 @@ import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.credit.why.log import ShownStep, with_views
-from graphcredit.credit.why.within import false_discovery, p_values
+from graphcredit.credit.why.within import LEVEL, false_discovery, p_values
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.sql.catalog import Connection
 
-LEVEL = 0.05
-"""False-discovery rate up to which a decision is beyond chance."""
 _OF_ONE_GROUP = 3
 """Most decisions of one group, so that others have a place; more where there are few groups."""
 

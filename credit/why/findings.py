@@ -16,12 +16,17 @@ from graphcredit.credit.steps.arrays import Bools, Ints
 from graphcredit.credit.why.distinct import TWINS, distinct
 from graphcredit.credit.why.log import Log, ShownStep, read_log
 from graphcredit.credit.why.patterns import LEAST, Pattern, marks_of, patterns_of
-from graphcredit.credit.why.within import Difference, centred, difference, false_discovery, p_values
+from graphcredit.credit.why.within import (
+    LEVEL,
+    Difference,
+    centred,
+    difference,
+    false_discovery,
+    p_values,
+)
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.plural import counted
 
-LEVEL = 0.02
-"""False-discovery rate up to which something is beyond chance."""
 _AT_ONCE = 256
 """Patterns that are compared at once, which bounds the memory."""
 _CANDIDATES = 200
@@ -39,8 +44,6 @@ class Finding(ShownStep):
     kind: Literal["did", "left out", "ended with"]
     words: str
     """What those did that ended worse, as Markdown: `never called `x` after the last `y``."""
-    otherwise: str
-    """What the others did."""
     also: str
     """Another thing that the same rollouts did, or never did; may be empty."""
     among: str
@@ -212,11 +215,12 @@ class _Compared:
         is_left = effect > 0
         does = could & ~has if is_left else has
         others = could & ~does
+        if is_left and pattern.instead is not None:
+            pattern, is_left = pattern.instead, False
         outcome = self.log.outcome
         return Finding(
             kind="ended with" if is_end else "left out" if is_left else "did",
             words=pattern.left if is_left else pattern.done,
-            otherwise=pattern.done if is_left else pattern.left,
             also=f"never {pattern.also}" if is_left and pattern.also else pattern.also,
             among=pattern.among,
             num_with=int(does.sum()),

@@ -14,10 +14,8 @@ from graphcredit.credit.why.distinct import distinct
 from graphcredit.credit.why.kinds import ActionKind
 from graphcredit.credit.why.log import Log, ShownStep
 from graphcredit.credit.why.patterns import LEAST, rows_of_kinds
-from graphcredit.credit.why.within import centred, false_discovery, p_values
+from graphcredit.credit.why.within import LEVEL, centred, false_discovery, p_values
 
-LEVEL = 0.05
-"""False-discovery rate up to which something is beyond chance."""
 _FEWEST_TASKS = 3
 _MOST_KINDS = 400
 """Kinds that are looked at: those of most rollouts."""

@@ -1,11 +1,11 @@
 """The calls of trajectories that a store has, or that are on their way there."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
 from graphcredit.collector.states.calls import REMEMBERED, Move
+from graphcredit.store.files.parse import parse_object
 
 COLUMNS = ("state", "next_state", "observation", "action", "is_action_valid", "extra")
 """Step columns that are read."""
@@ -15,7 +15,7 @@ _RESULT_ROLES = ("tool", "function")
 
 def moves_of_rows(rows: Sequence[Mapping[str, Any]]) -> list[Move]:
     """Return the steps of one trajectory."""
-    texts = [row.get("extra") or "{}" for row in rows]
+    texts = [row.get("extra") or "" for row in rows]
     after = [*(_results(text, "seen") for text in texts[1:]), _results(texts[-1], "after")]
     # Where the agent sees other texts than states, nobody knows what it would have seen at the end.
     is_shown = all(row.get("observation") is None for row in rows)
@@ -39,11 +39,7 @@ def _seen(row: Mapping[str, Any]) -> str:
 @lru_cache(REMEMBERED)
 def _results(extra: str, field: str) -> tuple[str, ...]:
     """Return the texts of the results among messages of a log; nothing of other dialects."""
-    try:
-        value = json.loads(extra)
-    except ValueError:
-        return ()
-    messages = cast("dict[str, Any]", value).get(field) if isinstance(value, dict) else None
+    messages = parse_object(extra).get(field)
     texts: list[str] = []
     for message in cast("list[Any]", messages) if isinstance(messages, list) else []:
         if isinstance(message, dict):

@@ -22,6 +22,7 @@ from graphcredit.credit.why.report import why_report
 from graphcredit.credit.why.sentences import sentence
 from graphcredit.logs import Log, import_options, log_at
 from graphcredit.loop.asked import asked
+from graphcredit.loop.distrust import distrust
 from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import CreditWarning
@@ -48,7 +49,7 @@ class Decisions(Report):
     reason: str = ""
     """Why there is nothing to compare, and what to do; empty where there is."""
     distrust: tuple[str, ...] = ()
-    """What the audit warns of."""
+    """What the audit warns of, what of the log is not in it, and how far to trust the states."""
 
     @property
     def sentences(self) -> list[str]:
@@ -114,13 +115,13 @@ def why(
             shown = decisions(found.store, trajectory_id=trajectory, most=most or 10)
             return Decisions(tuple(shown))
         report = why_report(found.store, most=most)
-        doubts = audits.audit(found.store, on_progress=on_progress).worth_a_warning
+        doubts = distrust(found, made.state, on_progress=on_progress).doubts
     return Decisions(
         tuple(report.ranked.decisions),
         findings=report.findings.findings,
         pooled=report.pooled,
         reason=report.reason,
-        distrust=tuple(each.message for each in doubts),
+        distrust=doubts,
     )
 
 

@@ -1,6 +1,6 @@
 """Which definitions of a state are judged: the rules of `collector` by the evidence of `credit`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -10,11 +10,17 @@ from graphcredit.collector.states.restate import calls_by_tool, effects_in, effe
 from graphcredit.collector.states.rows import COLUMNS
 from graphcredit.collector.states.table import is_tool_rule, learned
 from graphcredit.credit.evidence.definition import Definition, LearnedParts
+from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store.layout import LOGGED_STATE, Store, states_name, stored_states
 
-RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree")
+LAST = "last"
+"""The default of `import --state`."""
+
+RULES = ("calls", "effects", "effects+last-tool", "results", "facts", "worktree", LAST)
 """Rules for agents that use tools, which are judged where the store has no such states yet."""
+
+_LAST_NAMES = (f"--set {LAST}", f"--state {LAST}")
 
 _DEFAULT = "effects+last-tool"
 """Taken where the log does not tell: of the fixed rules, it was worth most where the truth is known
@@ -56,8 +62,11 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
         Definition(
             name=f"{option} {rule}",
             columns=COLUMNS,
-            restate=partial(restated, rule=learned(rule, effects.tools)),
+            restate=_last_seen
+            if rule == LAST
+            else partial(restated, rule=learned(rule, effects.tools)),
             is_default=rule == _DEFAULT and bool(effects.changing + effects.unchanging),
+            omit_alike=rule == LAST,
         )
         for rule in RULES
         if states_name(rule) not in names
@@ -75,6 +84,24 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
         ),
     )
     return [*by_rule, with_reads]
+
+
+def _last_seen(steps: pa.Table) -> pa.Table:
+    """Return steps with the states of `import --state last`: its own, where none is of messages."""
+    has_messages = any('"message":{"' in (extra.as_py() or "") for extra in steps["extra"])
+    return restated(steps, LAST) if has_messages else steps
+
+
+def default_in(report: EvidenceReport, logged: str) -> str:
+    """Return the name of the default states, where the logged ones are called `logged`."""
+    return next((name for name in report.knowledge if name in _LAST_NAMES), logged)
+
+
+def against_default(report: EvidenceReport, used: str, logged: str) -> Iterator[str]:
+    """Yield, of states that were chosen, what they tell and what the default would."""
+    default = default_in(report, logged)
+    if default != used:
+        yield report.against(default, used)
 
 
 def _name(state: str, merge: str) -> str:

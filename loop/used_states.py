@@ -1,13 +1,13 @@
 """Which states credit was made with, and whether they, or others more, tell how rollouts end."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.judge import evidence
-from graphcredit.credit.evidence.knowledge import Estimate
+from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.options import RECOMMENDED
-from graphcredit.loop.evidence_states import definitions_of
+from graphcredit.loop.evidence_states import default_in, definitions_of
 from graphcredit.store.layout import LOGGED_STATE, Store, states_name
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.provenance.configuration import STATE_KEY, configuration_of
@@ -32,7 +32,7 @@ class UsedStates:
     meaning: str
     """When two rollouts are in one state, in words."""
     told: str
-    """Whether they tell how rollouts end."""
+    """Whether they tell how rollouts end; of states that were chosen, what the default tells."""
     doubts: tuple[str, ...]
     """That another definition tells clearly more; nothing where none does."""
 
@@ -44,17 +44,41 @@ def used_states(store: Store, *, rule: str | None = None) -> UsedStates:
         store: A store with credit by the recommended estimator.
         rule: By which rule its log was imported; None if that is not known.
     """
-    definitions = definitions_of(store, None)
-    state, merge = _credited(store)
-    used = next(each for each in definitions if (each.state, each.merge.merge) == (state, merge))
-    name = used.name if state != LOGGED_STATE or rule is None else f"--state {rule}"
-    key = (rule or "") if state == LOGGED_STATE else state
+    definitions = _definitions(store, rule)
+    used = used_of(store, definitions)
+    compared = [
+        each
+        for each in definitions
+        if each is used or (each.merge.merge == "exact" and each.parts is None)
+    ]
+    first = evidence(store, compared, most_steps=_COMPARED_STEPS)
+    default = default_in(first, definitions[0].name)
+    best = next(iter(first.knowledge))
+    asked = {used.name, default, *[best] * (_more(first, best, used.name))}
+    report = evidence(store, [each for each in definitions if each.name in asked])
+    key = (rule or "") if used.state == LOGGED_STATE else used.state
     return UsedStates(
-        name=name,
-        meaning=_MEANINGS.get(key, f"the text of the state is the same ({name})"),
-        told=_told(store, used, name),
-        doubts=tuple(_better(store, used, name, definitions, is_log=rule is not None)),
+        name=used.name,
+        meaning=_MEANINGS.get(key, f"the text of the state is the same ({used.name})"),
+        told=_told(report, used.name, default),
+        doubts=tuple(_better(report, used.name, best, is_log=rule is not None)),
     )
+
+
+def _definitions(store: Store, rule: str | None) -> list[Definition]:
+    """Return what is judged, by the names that the options of a log have where it was one."""
+    definitions = definitions_of(store, None)
+    if rule is None:
+        return definitions
+    logged, *others = definitions
+    named = [replace(each, name=each.name.replace("--set ", "--state ")) for each in others]
+    return [replace(logged, name=f"--state {rule}"), *named]
+
+
+def used_of(store: Store, definitions: Sequence[Definition]) -> Definition:
+    """Return the definition of the states that the first credit of a store was made with."""
+    made_with = _credited(store)
+    return next(each for each in definitions if (each.state, each.merge.merge) == made_with)
 
 
 def _credited(store: Store) -> tuple[str, str]:
@@ -69,48 +93,40 @@ def _credited(store: Store) -> tuple[str, str]:
     return LOGGED_STATE, "exact"
 
 
-def _told(store: Store, used: Definition, name: str) -> str:
-    report = evidence(store, [used])
+def _told(report: EvidenceReport, used: str, default: str) -> str:
     if report.num_mixed < 2:
-        return f"states ({name}): fewer than two tasks whose rollouts ended differently judge them"
-    told = next(iter(report.knowledge.values()))
+        return f"states ({used}): fewer than two tasks whose rollouts ended differently judge them"
+    told = report.knowledge[used]
+    shown = report.against(default, used) if default != used else f"evidence {told.evidence()}"
     if told.beyond_chance().is_positive:
         return (
-            f"the states ({name}) tell how rollouts end: evidence {_shown(told.evidence())}; "
-            "`graphcredit evidence` compares definitions"
+            f"the states ({used}) tell how rollouts end: {shown}; `graphcredit evidence` compares "
+            "definitions"
         )
     return (
-        f"the states ({name}) do not tell, beyond chance, how rollouts end: evidence "
-        f"{_shown(told.evidence())}; `graphcredit import LOG --try 40` names the rule that tells "
-        "most, and `graphcredit why LOG --state RULE` takes it"
+        f"the states ({used}) do not tell, beyond chance, how rollouts end: {shown}; "
+        "`graphcredit import LOG --try 40` names the rule that tells most, and `graphcredit why "
+        "LOG --state RULE` takes it"
     )
 
 
-def _better(
-    store: Store, used: Definition, name: str, definitions: list[Definition], *, is_log: bool
-) -> Iterator[str]:
+def _more(report: EvidenceReport, one: str, other: str) -> bool:
+    """Return whether a definition has clearly more evidence than another."""
+    more = report.knowledge[one].more_than(report.knowledge[other])
+    return one != other and report.num_mixed > 1 and more.value > 2 * more.error
+
+
+def _better(report: EvidenceReport, used: str, best: str, *, is_log: bool) -> Iterator[str]:
     """Yield that another definition tells clearly more."""
-    others = [
-        each
-        for each in definitions
-        if each.merge.merge == "exact" and each.parts is None and each.name != used.name
-    ]
-    report = evidence(store, [used, *others], most_steps=_COMPARED_STEPS)
-    mine = report.knowledge[used.name]
-    best, told = max(report.knowledge.items(), key=lambda each: each[1].evidence().value)
-    more = told.more_than(mine) if best != used.name else None
-    if report.num_mixed < 2 or more is None or more.value <= 2 * more.error:
+    if best not in report.knowledge or not _more(report, best, used):
         return
     rule = best.removeprefix("--set ").removeprefix("--state ")
     remedy = f"`graphcredit why LOG --state {rule}`"
     if not is_log:
         made = f"`graphcredit states STORE --set {rule}`, then " * best.startswith("--set ")
         remedy = f"{made}`graphcredit credit STORE -e reach --state {states_name(rule)}`"
+    evidence_of = (report.knowledge[name].evidence() for name in (best, used))
     yield (
-        f"other states tell more of how rollouts end than those used ({name}): {rule}, with "
-        f"evidence {_shown(told.evidence())} against {_shown(mine.evidence())}: {remedy}"
+        f"other states tell more of how rollouts end than those used ({used}): {rule}, with "
+        f"evidence {' against '.join(map(str, evidence_of))}: {remedy}"
     )
-
-
-def _shown(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} ± {2 * estimate.error:.2f}"

@@ -116,7 +116,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": (
-        *("evidence_states", "used_states", "asked", "exporting", "config", "summary", "layout"),
+        *(
+            "evidence_states",
+            "used_states",
+            "asked",
+            "distrust",
+            "exporting",
+            "config",
+            "summary",
+            "layout",
+        ),
         *("open", "run"),
     ),
     "cli": (

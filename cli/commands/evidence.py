@@ -33,7 +33,8 @@ def evidence(
     """
     from graphcredit.credit.evidence.judge import evidence as judge
     from graphcredit.credit.evidence.signal import signals
-    from graphcredit.loop.evidence_states import definitions_of
+    from graphcredit.loop.evidence_states import against_default, definitions_of
+    from graphcredit.loop.used_states import used_of
 
     opened = open_store(store)
     definitions = definitions_of(opened, run)
@@ -43,11 +44,12 @@ def evidence(
     if as_json:
         print_json({**report.as_json(), "signal": [each.as_json() for each in signal]})
         return
-    _show(report)
+    used = used_of(opened, definitions).name
+    _show(report, against_default(report, used, definitions[0].name))
     _show_signal(signal)
 
 
-def _show(report: "EvidenceReport") -> None:
+def _show(report: "EvidenceReport", against: "Iterator[str]") -> None:
     say(report.headline())
     if not report.num_mixed:
         say("nothing to judge: in each group all rollouts ended alike")
@@ -62,7 +64,7 @@ def _show(report: "EvidenceReport") -> None:
             f"{_shown(each.guidance())}  {_shown(each.evidence())}"
         )
     say()
-    for line in _conclusion(report):
+    for line in (*_conclusion(report), *against):
         say(line)
 
 
@@ -73,7 +75,7 @@ def recommended(report: "EvidenceReport") -> "Iterator[str]":
     part = "" if report.is_whole else "first "
     yield (
         f"in the {part}{counted(report.num_mixed, 'group')} with different outcomes, "
-        f"{best} tells most of how they end: evidence {_shown(told.evidence()).strip()}"
+        f"{best} tells most of how they end: evidence {told.evidence()}"
     )
     if report.best is not None:
         yield "that is beyond chance; `graphcredit evidence STORE` compares the rules"

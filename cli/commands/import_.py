@@ -101,7 +101,7 @@ def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool
             }
         )
     else:
-        show_preview(preview, told)
+        show_preview(preview, options.state, told)
     return preview.report
 
 
@@ -129,7 +129,7 @@ def show_report(report: "ImportReport") -> None:
     _show_counts(report)
 
 
-def show_preview(preview: "Preview", told: "EvidenceReport | None" = None) -> None:
+def show_preview(preview: "Preview", state: str, told: "EvidenceReport | None" = None) -> None:
     """Print what the first trajectories would become, and which states tell how they end."""
     report = preview.report
     say(f"{counted(report.num_trajectories, 'trajectory')} would be imported; nothing was written")
@@ -142,7 +142,10 @@ def show_preview(preview: "Preview", told: "EvidenceReport | None" = None) -> No
         f"trajectories of a group; {share:.0%} of the steps are alone in their state"
     )
     if told is not None:
-        for line in recommended(told):
+        from graphcredit.loop.evidence_states import against_default
+
+        used = f"--state {state}"
+        for line in (*recommended(told), *against_default(told, used, used)):
             say(line)
     largest = ", ".join(f"{task} ({size:,})" for task, size in preview.largest_groups)
     say(f"largest groups: {largest}")

@@ -1,10 +1,9 @@
 """`graphcredit why`: from a log, or a store, to what rollouts lost by, in one go."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,10 +12,6 @@ from graphcredit.cli.output.console import interruptible, print_json, progress, 
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.log_text import as_prose
-from graphcredit.store.plural import counted
-
-if TYPE_CHECKING:
-    from graphcredit.collector.importers.report import ImportReport
 
 _OF_ONE = 10
 """Most decisions of one rollout."""
@@ -62,11 +57,10 @@ def why(
     """
     from graphcredit.cli.output.why_lines import as_json as in_json
     from graphcredit.cli.output.why_lines import heading, lines, lines_of_one
-    from graphcredit.credit.audit.run import audit
     from graphcredit.credit.why.decisions import ranked
     from graphcredit.credit.why.report import why_report
     from graphcredit.loop.asked import asked
-    from graphcredit.loop.used_states import used_states
+    from graphcredit.loop.distrust import distrust
 
     options = ImportOptions(**given(flags))
     if (source is None) != example:
@@ -77,11 +71,9 @@ def why(
             source = kept.enter_context(as_file(log))
         with interruptible("the same command again goes on"), progress("why") as show:
             found = kept.enter_context(asked(source, options, keep=keep, on_progress=show))
-            store, imported = found.store, found.imported
-            report = audit(store, on_progress=show)
-            states = used_states(store, rule=None if imported is None else options.state)
-        unread = [] if imported is None else _unread(imported)
-        doubts = [*states.doubts, *unread, *(each.message for each in report.worth_a_warning)]
+            store = found.store
+            doubted = distrust(found, options.state, on_progress=show)
+        states = doubted.states
         if trajectory is None:
             told = why_report(store, most=most)
             shown, said = told.ranked.decisions, lines(told, states, markdown=markdown)
@@ -96,30 +88,19 @@ def why(
                 drawn.write_text(why_picture(store), encoding="utf-8")
         if as_json:
             print_json(
-                in_json(told, shown, states) | {"numbers": report.numbers, "distrust": doubts}
+                in_json(told, shown, states)
+                | {"numbers": doubted.numbers, "distrust": doubted.doubts}
             )
             return
         for line in said:
             say(line)
         for line in heading("What to distrust", markdown=markdown):
             say(line)
-        for line in doubts:
+        for line in doubted.doubts:
             say(f"- {as_prose(line) if markdown else line}")
-        say(f"- {states.told}")
         say()
         say(
             "--keep STORE keeps the store, for `graphcredit view STORE`"
-            if not keep and imported is not None
+            if not keep and found.imported is not None
             else f"`graphcredit view {'STORE' if markdown else store.root}` shows them in full"
         )
-
-
-def _unread(report: "ImportReport") -> Iterator[str]:
-    """Yield what of a log has no part in the credit, or is a guess; `import` says more of it."""
-    if report.num_bad_rows:
-        bad = report.bad_rows[0]
-        yield f"{counted(report.num_bad_rows, 'bad row')}, such as {bad.where}: {bad.reason}"
-    if report.num_unjudged:
-        yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
-    yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
-    yield from (note for note in report.notes if "returns are compared" in note)

@@ -24,6 +24,8 @@ class Definition:
     """Returns the steps of whole groups with its texts as `state` and `next_state`."""
     is_default: bool = False
     """Whether it is taken where the log does not tell."""
+    omit_alike: bool = False
+    """Whether it is left out where its states are those of the first definition."""
     parts: "LearnedParts | None" = None
     """What its states may have besides, if that tells more."""
 

@@ -97,6 +97,8 @@ def _judged(
         first = first or gathered
         if not first.num_groups:
             return None
+        if definition.omit_alike and _are_alike(gathered.node, first.node):
+            continue
         name, known = _known(definition, gathered)
         knowledge.setdefault(name, known)
     assert first is not None, "there is a definition"
@@ -119,6 +121,12 @@ def _known(definition: Definition, gathered: "_Gathered") -> tuple[str, Knowledg
         return definition.name, knowledge_of(rollouts, node)
     kept, known = knowledge_of_parts(rollouts, Parts(base=node, of=gathered.parts))
     return definition.parts.name(kept), known
+
+
+def _are_alike(one: Ints, other: Ints) -> bool:
+    """Return whether the same steps share a node."""
+    pairs = np.unique(np.stack([one, other]), axis=1).shape[1]
+    return pairs == len(np.unique(one)) == len(np.unique(other))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,6 +50,10 @@ class Estimate:
         """Whether the number is more than two standard errors above zero."""
         return self.value > 2 * self.error
 
+    def __str__(self) -> str:
+        """Return the number ± two standard errors."""
+        return f"{self.value:.2f} ± {2 * self.error:.2f}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Knowledge:

@@ -100,6 +100,13 @@ class EvidenceReport(Report):
             return None
         return int(np.ceil(self.num_mixed * (2 * seen.error / seen.value) ** 2))
 
+    def against(self, default: str, used: str) -> str:
+        """Return what states that were chosen tell, and what the default would."""
+        return (
+            f"{used} was chosen, with evidence {self.knowledge[used].evidence()}; "
+            f"{default}, the default, has {self.knowledge[default].evidence()}"
+        )
+
     def headline(self) -> str:
         """Return how much was judged."""
         part = "" if self.is_whole else ", the first of the store"
@@ -113,7 +120,7 @@ class EvidenceReport(Report):
         rows: list[list[str]] = []
         for name, each in self.knowledge.items():
             told = (each.information(), each.guidance(), each.evidence())
-            rows.append([name, f"{each.company:.0%}", *map(_shown, told)])
+            rows.append([name, f"{each.company:.0%}", *map(str, told)])
         return ("definition", "company", "information", "guidance", "evidence"), rows
 
     def as_json(self) -> dict[str, Any]:
@@ -149,7 +156,3 @@ def _as_json(estimate: Estimate | None) -> dict[str, float | None] | None:
         return None
     error = estimate.error if np.isfinite(estimate.error) else None
     return {"value": estimate.value, "error": error}
-
-
-def _shown(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} ± {2 * estimate.error:.2f}"

@@ -1,15 +1,19 @@
 """What `import --try` says of states: which tell how rollouts end, of a sample of the log."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import graphcredit
 from graphcredit.collector.importers import preview
 from tests.cli.in_process import run
 from tests.collector.importers.logs import write_lines
+
+ORDERS = Path("examples/orders.jsonl")
 
 
 def _walks(num_groups: int) -> list[dict[str, Any]]:
@@ -37,6 +41,27 @@ def test_try_says_which_states_tell_and_of_what_sample(
     assert "in the first 5 groups with" in run("import", log, "--try", 2).out
     told = json.loads(run("import", log, "--try", 2, "--json").out)["evidence"]
     assert (told["num_groups"], told["is_whole"]) == (5, False)
+
+
+_AGAINST = re.compile(
+    r"(\S+ ?\S+) was chosen, with evidence (.*); (.*), the default, has (.*±.{5})"
+)
+
+
+def test_states_that_were_chosen_are_compared_with_the_default_everywhere(tmp_path: Path):
+    chosen, default = tmp_path / "chosen", tmp_path / "default"
+    tried = run("import", ORDERS, "--try", 160, "--state", "facts").out
+    why_log = run("why", ORDERS, "--state", "facts", "--keep", chosen).out
+    told = [tried, why_log, run("why", chosen).out, run("evidence", chosen).out]
+    assert [_AGAINST.findall(text) for text in told] == [
+        *[[("--state facts", "0.30 ± 0.14", "--state last", "0.41 ± 0.14")]] * 2,
+        *[[("as logged", "0.30 ± 0.14", "--set last", "0.41 ± 0.14")]] * 2,
+    ]
+    assert "the default, has 0.41 ± 0.14" in graphcredit.why(chosen).distrust[-1]
+    tried = run("import", ORDERS, "--try", 160).out
+    nothing = [tried, run("why", ORDERS, "--keep", default).out, run("evidence", default).out]
+    assert [_AGAINST.findall(text) for text in nothing] == [[], [], []]
+    assert "--set last" not in nothing[2]
 
 
 def test_of_few_groups_nothing_is_said(tmp_path: Path):

@@ -1,0 +1,53 @@
+"""What to distrust in what `why` says of a log or a store."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from graphcredit.collector.importers.report import ImportReport
+from graphcredit.credit.audit.run import audit
+from graphcredit.loop.asked import Asked
+from graphcredit.loop.used_states import UsedStates, used_states
+from graphcredit.store.plural import counted
+from graphcredit.store.progress import OnProgress
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distrust:
+    """Doubts about a log, its states and its credit."""
+
+    states: UsedStates
+    doubts: tuple[str, ...]
+    """Each a sentence; the last one says how far to trust the states."""
+    numbers: dict[str, Any]
+    """What the audit counted."""
+
+
+def distrust(found: Asked, rule: str, *, on_progress: OnProgress) -> Distrust:
+    """Return what to distrust.
+
+    Args:
+        found: A store, or what was made of a log.
+        rule: The states that the log was to have.
+        on_progress: Called with what is done.
+    """
+    report = audit(found.store, on_progress=on_progress)
+    states = used_states(found.store, rule=None if found.imported is None else rule)
+    unread = [] if found.imported is None else _unread(found.imported)
+    warned = (each.message for each in report.worth_a_warning)
+    return Distrust(
+        states=states,
+        doubts=(*states.doubts, *unread, *warned, states.told),
+        numbers=report.numbers,
+    )
+
+
+def _unread(report: ImportReport) -> Iterator[str]:
+    """Yield what of a log has no part in the credit, or is a guess; `import` says more of it."""
+    if report.num_bad_rows:
+        bad = report.bad_rows[0]
+        yield f"{counted(report.num_bad_rows, 'bad row')}, such as {bad.where}: {bad.reason}"
+    if report.num_unjudged:
+        yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
+    yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
+    yield from (note for note in report.notes if "compared as they are" in note)

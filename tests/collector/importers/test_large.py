@@ -7,16 +7,13 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.collector.importers import batches
-from graphcredit.collector.importers.logs import jsonl
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
 from graphcredit.collector.importers.report import ImportReport, Tally
@@ -35,7 +32,8 @@ from tests.collector.importers.logs import (
     write_json,
     write_lines,
 )
-from tests.collector.importers.read_back import imported, steps_of
+from tests.collector.importers.read_back import imported, small_pieces, steps_of
+from tests.examples import examples, nightly
 
 ROOMS = ["kitchen", "garden", "cellar", "Küche", "廊下 \ud83d"]
 ROWS = st.lists(
@@ -59,11 +57,7 @@ def _facts(store: Path) -> list[dict[str, Any]]:
 
 def _in_small_parts(log: Path, store: Path, **options: Any) -> ImportReport:
     """Import a few lines at a time."""
-    with (
-        patch.object(batches, "BATCH_CHARACTERS", 2000),
-        patch.object(jsonl, "BLOCK_BYTES", 3000),
-        patch.object(jsonl, "_READ_BYTES", 1000),
-    ):
+    with small_pieces(3000):
         return imported(log, store, **options)
 
 
@@ -87,7 +81,7 @@ def _by_recorder(log: Path, store: Path) -> None:
                 trajectory.log(**step)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(rows=ROWS)
 def test_shards_have_what_the_recorder_would_write(
     rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
@@ -150,15 +144,16 @@ def test_a_store_has_one_import_at_a_time(tmp_path: Path):
 _SMALL_SHARDS = """
 import sys
 from graphcredit.collector import import_log
-from graphcredit.collector.importers import batches, writer
+from graphcredit.collector.importers import writer
+from graphcredit.collector.importers.helpers import read
 from graphcredit.collector.importers.logs import jsonl
-batches.BATCH_CHARACTERS = writer.SHARD_BYTES = jsonl.BLOCK_BYTES = 1 << 16
+read.SMALL_BYTES = writer.SHARD_BYTES = jsonl.BLOCK_BYTES = 1 << 16
 import_log(*sys.argv[1:])
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_shards", [1, 20])
+@pytest.mark.parametrize("num_shards", [nightly(1), 20])
 def test_an_import_that_is_killed_goes_on(tmp_path: Path, num_shards: int):
     results = [f"{number} {'long ' * 200}" for number in range(9)]
     rows = [walk(*results[: number % 9 + 1], trial=number) for number in range(2000)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.harbor import (
     continued_steps,
@@ -36,6 +36,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     short,
     without,
 )
@@ -45,22 +46,11 @@ _OF_TRIAL = ("trial_name", "task_name", "verifier_result", "exception_info")
 _OF_ROOT = ("schema_version", "agent", "notes", "final_metrics")
 
 ASIDE = (
-    *(
-        "left_out",
-        "schema_version",
-        "agent",
-        "notes",
-        "final_metrics",
-        "extra",
-        "subagent_trajectories",
-    ),
+    *("left_out", "schema_version", "agent", "notes", "final_metrics", "extra"),
     *(f"steps.*.{name}" for name in ("source", "extra", "metrics", "reasoning_effort")),
     *("steps.*.observation.results.*.extra", "steps.*.tool_calls.*.extra", "result"),
-    *(
-        "left_out",
-        "continued_trajectory_ref",
-        "steps.*.observation.results.*.subagent_trajectory_ref",
-    ),
+    *("subagent_trajectories", "continued_trajectory_ref"),
+    "steps.*.observation.results.*.subagent_trajectory_ref",
 )
 """What describes the run, and trajectories of sub-agents."""
 
@@ -76,7 +66,7 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     for record in records:
         steps = fields_of(record.value).get("steps")
         if isinstance(steps, list):
-            kept, apart = _sorted([fields_of(step) for step in cast("list[object]", steps)])
+            kept, apart = _sorted([fields_of(step) for step in items_of(steps)])
             record = replace(record, value={**record.value, "steps": kept, "left_out": apart})
         yield record
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.row_columns import rows_in
 from graphcredit.collector.importers.formats.row_messages import (
@@ -48,6 +48,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     is_limit,
+    items_of,
     joined,
     no_verdict,
     snake_cased,
@@ -163,7 +164,7 @@ def _with_turn_rewards(
     A list may have a value for each message of the log instead, of which some are one answer.
     """
     lists = (row.get(name) for name in (*TURN_REWARDS, *REWARDS))
-    listed = [cast("list[Any]", rewards) for rewards in lists if isinstance(rewards, list)]
+    listed = [items_of(rewards) for rewards in lists if isinstance(rewards, list)]
     if not listed:
         return _with_own_rewards(messages), {}
     sizes = [len(sources_of(message)) if message.is_answer else 0 for message in messages]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_messages
@@ -37,6 +37,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     joined,
     no_verdict,
     numbers_of,
@@ -101,10 +102,10 @@ def _items(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the output items. With transitions, each list begins with the one before: the last."""
     output = as_list(response.get("output"), "response.output")
     if output and isinstance(output[0], list):
-        for before, after in pairwise(cast("list[list[Any]]", output)):
+        for before, after in pairwise(output):
             if after[: len(before)] != before:
                 raise RecordError("each list of response.output must begin with the one before")
-        output = cast("list[Any]", output[-1])
+        output = items_of(output[-1])
     return [as_mapping(item, "an output item") for item in output]
 
 
@@ -139,7 +140,7 @@ def read_rl(record: Record) -> Rollouts:
 
 def _single(value: Any) -> Any:
     """Return the value of one sample; NeMo-RL logs batches of one."""
-    return value[0] if isinstance(value, list) and len(cast("list[Any]", value)) == 1 else value
+    return value[0] if len(items_of(value)) == 1 else value
 
 
 def _messages(row: Mapping[str, Any]) -> Iterator[Message]:
@@ -180,7 +181,7 @@ def _texts(
     content: object, runs: Sequence[tuple[bool, int, int]], ids: Sequence[int] | None
 ) -> list[str]:
     """Return the text of each run: those of the messages before the first answer are one."""
-    parts = cast("list[Any]", content) if isinstance(content, list) else []
+    parts = items_of(content)
     num_before = len(parts) - (len(runs) - 1)
     if num_before >= 1 and not runs[0][0]:
         prompt = "\n\n".join(text_of_content(part) for part in parts[:num_before])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.openhands_events import Events, is_event
 from graphcredit.collector.importers.formats.sessions.folders import with_folder
@@ -27,6 +27,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     is_limit,
+    items_of,
     joined,
     numbers_of,
     without,
@@ -67,11 +68,9 @@ def is_row(value: object, path: Path) -> bool:
 def _history_of(value: object) -> str | None:
     """Return the name of the field with a history of events."""
     for name in _HISTORIES:
-        history = fields_of(value).get(name)
-        if isinstance(history, list):
-            first = _flat(cast("list[Any]", history)[:1])[:1]
-            if any(map(is_event if name == "history" else is_event_row, first)):
-                return name
+        first = _flat(items_of(fields_of(value).get(name))[:1])[:1]
+        if any(map(is_event if name == "history" else is_event_row, first)):
+            return name
     return None
 
 
@@ -121,17 +120,15 @@ def read(record: Record) -> Rollouts:
 
 
 def _task(row: Mapping[str, Any]) -> str | None:
-    issue = row.get("issue")
-    if isinstance(issue, Mapping):
-        parts = cast("Mapping[str, Any]", issue)
-        return f"{parts.get('owner')}/{parts.get('repo')}#{parts.get('number')}"
+    if issue := fields_of(row.get("issue")):
+        return f"{issue.get('owner')}/{issue.get('repo')}#{issue.get('number')}"
     return as_text(first_of(row, ("instance_id", "task_id")))
 
 
 def _flat(history: Sequence[Any]) -> list[Any]:
     """Return the events; the oldest logs pair an action with its observation."""
-    pairs = (cast("list[Any]", item) if isinstance(item, list) else [item] for item in history)
-    return [event for pair in pairs for event in pair]
+    pairs = (item if isinstance(item, list) else [item] for item in history)
+    return [event for pair in pairs for event in items_of(pair)]
 
 
 def _with_instruction(messages: Sequence[Message], row: Mapping[str, Any]) -> tuple[Message, ...]:

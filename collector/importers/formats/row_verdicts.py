@@ -1,7 +1,7 @@
 """How a row says that its rollout ended: its success, its reward, and rewards by name."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.scores import scores_of
 from graphcredit.collector.importers.messages.values import (
@@ -9,6 +9,7 @@ from graphcredit.collector.importers.messages.values import (
     as_number,
     as_verdict,
     fields_of,
+    items_of,
     numbers_of,
     parse_number,
     snake_cased,
@@ -56,7 +57,7 @@ def reward_of(row: Mapping[str, Any]) -> tuple[float | None, str | None]:
 def _total(reward: object) -> float | None:
     """Return the sum of a list of rewards, of tokens or of turns; named ones have no agreed sum."""
     if isinstance(reward, list):
-        return sum(as_number(each, "a reward") or 0.0 for each in cast("list[Any]", reward))
+        return sum(as_number(each, "a reward") or 0.0 for each in items_of(reward))
     if isinstance(reward, str):  # as in OpenAI's metadata, which has texts only
         reward = parse_number(reward)
     return None if isinstance(reward, Mapping) else as_number(reward, "the reward")

@@ -10,6 +10,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
 )
 
 LISTS = (
@@ -25,12 +26,7 @@ ASIDE = tuple(f"{name}.*.{field}" for name in LISTS for field in ("name", "key",
 """Fields of scores that name them."""
 
 _VALUES = (
-    "score",
-    "value",
-    "avg",
-    "gen_ai.evaluation.score.value",
-    "result.score",
-    "feedback.value",
+    *("score", "value", "avg", "gen_ai.evaluation.score.value", "result.score", "feedback.value"),
 )
 NOTHING: Mapping[str, Any] = {}
 _WORDS = ("label", "stringValue", "gen_ai.evaluation.score.label", "result.label")
@@ -73,15 +69,13 @@ def numbers_at(value: object, names: Iterable[str]) -> dict[str, float]:
 
 def _named(given: object) -> Iterator[tuple[str, float]]:
     """Yield the names and numbers of scores: items of a list, or an object of them by name."""
-    if isinstance(given, Mapping):
-        for name, value in cast("Mapping[str, Any]", given).items():
-            number = _number(value if isinstance(value, Mapping) else {"value": value})
-            if number is not None:
-                yield name, number
-    for item in cast("list[object]", given) if isinstance(given, list) else []:
-        fields = fields_of(item)
-        name = next((n for path in _NAMES if (n := field_at(fields, path)) is not None), None)
-        number = _number(fields)
+    for name, value in fields_of(given).items():
+        number = _number(value if isinstance(value, Mapping) else {"value": value})
+        if number is not None:
+            yield name, number
+    for item in map(fields_of, items_of(given)):
+        name = next((n for path in _NAMES if (n := field_at(item, path)) is not None), None)
+        number = _number(item)
         if name is not None and number is not None:
             yield str(name), number
 
@@ -92,9 +86,8 @@ def _number(item: object) -> float | None:
     only = list(fields.values()) if len(fields) == 1 else []  # a scorer of Weave names its own
     found = (*(field_at(item, path) for path in (*_VALUES, *_WORDS)), *only)
     for value in found:
-        if isinstance(value, list) and value:
-            scores = map(as_score, cast("list[object]", value))
-            numbers = [number for number in scores if number is not None]
+        if values := items_of(value):
+            numbers = [number for number in map(as_score, values) if number is not None]
             return sum(numbers) / len(numbers) if numbers else None
         number = as_score(value)
         if number is not None:

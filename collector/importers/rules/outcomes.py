@@ -79,25 +79,15 @@ RewardRule = Callable[[LoggedRollout, Turns], list[float]]
 class Rules:
     """What the options decide, ready for use."""
 
-    names: Mapping[str, str]
-    """What `--columns` says."""
+    options: ImportOptions
     state: StateRule
     verdicts: Verdicts | None
     success: SuccessRule
     group: GroupRule
-    group_option: str
     reward: RewardRule
     score: ScoreRule
-    is_reward_chosen: bool
-    """Whether the reward is a sum of named ones, in place of the log's own."""
-    is_by_turns: bool
-    """Whether each turn has its reward."""
-    agent: str | None
-    """The agent whose steps are taken; all by default."""
     decided: frozenset[str]
     """Columns that an option decides, also where a log has them as the store does."""
-    run: str | None
-    iteration: int | None
 
     def judged(self, rollout: LoggedRollout) -> tuple[LoggedRollout, tuple[str, str] | None]:
         """Return a rollout with the verdict that a file has of it, and by which id.
@@ -119,12 +109,11 @@ class Rules:
 
     def grouped_by(self, rollout: LoggedRollout, name: str) -> str:
         """Return the field of a record that names a group, or what else does."""
-        if self.group_option == "auto" and not (rollout.group or rollout.task):
+        option = self.options.group
+        if option == "auto" and not (rollout.group or rollout.task):
             return rollout.place.task_by if is_by_path(rollout) else BY_PROMPT
-        if self.group_option == "prompt":
-            return BY_PROMPT
-        if self.group_option not in ("auto", "task"):
-            return self.group_option
+        if option not in ("auto", "task"):
+            return BY_PROMPT if option == "prompt" else option
         labels = labels_of(rollout.record).items()
         return next((field for field, value in labels if value == name), "the log's task")
 
@@ -167,25 +156,19 @@ def rules_of(options: ImportOptions) -> Rules:
         OptionError: One is not a rule.
     """
     return Rules(
-        names=options.names,
+        options=options,
         state=state_rule(options.state, options.decimals),
         verdicts=None if options.verdicts is None else verdicts_of(options.verdicts),
         success=success_rule(options.success),
         group=group_rule(options.group),
-        group_option=options.group,
         reward=reward_rule(options.reward),
         score=score_rule(options.score),
-        is_reward_chosen=options.reward not in ("end", "turns"),
-        is_by_turns=options.reward == "turns",
-        agent=options.agent,
         decided=frozenset(
             column
             for option, columns in _DECIDES.items()
             if getattr(options, option) != getattr(_DEFAULTS, option)
             for column in columns
         ),
-        run=options.run,
-        iteration=options.iteration,
     )
 
 

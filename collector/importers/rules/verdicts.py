@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.logs.files import (
     LINES,
@@ -27,6 +27,7 @@ from graphcredit.collector.importers.messages.values import (
     as_text,
     as_verdict,
     fields_of,
+    items_of,
     snake_case,
 )
 from graphcredit.store.errors import InputError, PathError
@@ -295,8 +296,7 @@ def _named(value: object) -> Iterator[_Found]:
             yield ids, score, verdict
             return
     if isinstance(value, list):
-        for item in cast("list[Any]", value):
-            yield from _named(item)
+        yield from (found for item in items_of(value) for found in _named(item))
         return
     parts = [p for p in row.values() if isinstance(p, Mapping | list) and _inner(p) is None]
     if inner := [each for part in parts for each in _named(part)]:
@@ -328,11 +328,7 @@ def _ids_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _of_report(report: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Yield the verdicts of SWE-bench's report, and of OpenHands' `output.report.json`."""
-    lists = {
-        name: list(map(str, cast("list[Any]", ids)))
-        for name, ids in report.items()
-        if isinstance(ids, list)
-    }
+    lists = {n: list(map(str, items_of(ids))) for n, ids in report.items() if isinstance(ids, list)}
     resolved = set(lists.get("resolved_ids", lists.get("resolved", [])))
     names = _FAILED if "unresolved_ids" in lists else lists.keys() - set(_UNJUDGED)
     failed = {name for each in names for name in lists.get(each, [])}

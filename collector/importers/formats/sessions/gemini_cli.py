@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import OF_SUBAGENT, UNSEEN, rollouts_of
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -14,19 +14,15 @@ from graphcredit.collector.importers.messages.values import (
     as_objects,
     as_text,
     fields_of,
+    items_of,
     without,
 )
 
 ASIDE = (
     *("summary", "projectHash", "directories", "memoryScratchpad", "kind"),
-    *("startTime", "lastUpdated"),
-    *(
-        f"messages.*.{name}"
-        for name in (
-            *("displayContent", "tokens", "toolCalls.*.resultDisplay", "toolCalls.*.description"),
-            *("toolCalls.*.displayName", "toolCalls.*.result.*.functionResponse.name"),
-        )
-    ),
+    *("startTime", "lastUpdated", "messages.*.displayContent", "messages.*.tokens"),
+    *(f"messages.*.toolCalls.*.{n}" for n in ("resultDisplay", "description", "displayName")),
+    "messages.*.toolCalls.*.result.*.functionResponse.name",
 )
 """What a person is shown, and what describes the session."""
 
@@ -102,8 +98,7 @@ def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     content = message.get("content")
     if message.get("type") == "user":
         # Results stand at their calls, too.
-        parts = cast("list[object]", content) if isinstance(content, list) else [content]
-        kept = [part for part in parts if "functionResponse" not in fields_of(part)]
+        kept = [part for part in items_of(content) if "functionResponse" not in fields_of(part)]
         yield {"role": "user", "content": kept if isinstance(content, list) else content}
         return
     calls = as_objects(message.get("toolCalls"), "toolCalls", "a call")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -14,7 +14,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Rollouts,
     prompt_name,
 )
-from graphcredit.collector.importers.messages.values import as_mapping, fields_of, without
+from graphcredit.collector.importers.messages.values import as_mapping, fields_of, items_of, without
 
 Line = Mapping[str, Any]
 Reasons = Callable[[Sequence[Line]], Iterable[str | None]]
@@ -84,7 +84,7 @@ def _sorted(lines: Sequence[Line], why_left_out: Reasons) -> dict[str, Any]:
 def field_of_lines(row: object, is_line: Callable[[object], bool]) -> str | None:
     """Return the field of a row that is a list of lines; None if there is none."""
     for name, value in fields_of(row).items():
-        if isinstance(value, list) and any(map(is_line, cast("list[object]", value)[:_LOOKED_AT])):
+        if any(map(is_line, items_of(value)[:_LOOKED_AT])):
             return name
     return None
 

@@ -1,7 +1,7 @@
 """Spans of all kinds, and what surrounds them, in one shape."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
 from graphcredit.collector.importers.formats.scores import LISTS, numbers_at, scores_of
@@ -16,6 +16,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     parse_json,
     without,
 )
@@ -117,7 +118,7 @@ _OBSERVATIONS = frozenset(
 def is_trace(value: object) -> bool:
     """Return whether a record is a span, or has spans."""
     if isinstance(value, list):  # a batch of an exporter
-        return bool(value) and is_trace(cast("list[object]", value)[0])
+        return any(map(is_trace, items_of(value)[:1]))
     row = fields_of(value)
     if any(name in row for name in _RESOURCES):
         return True
@@ -135,9 +136,7 @@ def is_trace(value: object) -> bool:
 
 
 def _items(row: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    found = field_at(row, name)
-    items = cast("list[object]", found) if isinstance(found, list) else []
-    return [fields_of(item) for item in items if isinstance(item, Mapping)]
+    return [item for item in items_of(field_at(row, name)) if isinstance(item, Mapping)]
 
 
 def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
@@ -147,11 +146,11 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
         value: The record.
         trace_id: The trace that it is in, whatever it calls that itself.
     """
-    for item in cast("list[object]", value) if isinstance(value, list) else ():
+    for item in items_of(value):
         yield from spans_of(item)
     if not isinstance(value, Mapping):
         return
-    row = fields_of(cast("object", value))
+    row = fields_of(value)
     if any(name in row for name in _RESOURCES):
         rest = without(row, _RESOURCES)
         for span in _of_resources(row):

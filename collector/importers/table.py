@@ -29,7 +29,6 @@ from graphcredit.collector.importers.formats.calls import rows as call_rows
 from graphcredit.collector.importers.formats.sessions import (
     claude_code,
     codex,
-    completions,
     gemini_cli,
     lines,
     message_lines,
@@ -110,10 +109,10 @@ FORMATS: tuple[LogFormat, ...] = (
     ),
     LogFormat(
         "openhands-completions",
-        completions.is_row,
-        completions.read,
-        completions.gather,
-        aside=completions.ASIDE,
+        openhands.is_completion,
+        calls.read,
+        openhands.gather_completions,
+        aside=openhands.COMPLETIONS_ASIDE,
     ),
     LogFormat(
         "claude-code",

@@ -21,8 +21,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
     told_once,
 )
-from graphcredit.collector.importers.formats.calls.groups import Groups
-from graphcredit.collector.importers.formats.calls.order import in_order, path_of
+from graphcredit.collector.importers.formats.calls.groups import Groups, in_order, path_of
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
 from graphcredit.collector.importers.formats.calls.rows import (
     calls_within,

@@ -5,7 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.importers.formats.sessions.lines import OF_SUBAGENT, UNSEEN, rollouts_of
+from graphcredit.collector.importers.formats.sessions.lines import (
+    OF_SUBAGENT,
+    UNSEEN,
+    rollouts_of,
+    sorted_out,
+)
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
@@ -75,10 +80,8 @@ def _session_of(records: Iterable[Record]) -> Iterator[Record]:
 def _sorted(record: Record, session: Mapping[str, Any]) -> Record:
     """Return the record of a session, with what the model did not see apart."""
     logged = as_objects(session.get("messages"), "messages", "a message")
-    kept = [each for each in logged if each.get("type") in ("user", "gemini")]
-    unseen = [each for each in logged if each.get("type") not in ("user", "gemini")]
-    apart = {"left_out": {UNSEEN: unseen}} if unseen else {}
-    return replace(record, value={**session, "messages": kept, **apart})
+    reasons = (None if each.get("type") in ("user", "gemini") else UNSEEN for each in logged)
+    return replace(record, value={**session, **sorted_out(logged, reasons, "messages")})
 
 
 def read(record: Record) -> Rollouts:

@@ -54,7 +54,7 @@ def by_session(
         elif field is not None:
             lines = [fields_of(line) for line in record.value[field]]
             row = without(record.value, (field,))
-            yield replace(record, value={**row, **_sorted(lines, why_left_out)})
+            yield replace(record, value={**row, **sorted_out(lines, why_left_out(lines))})
         else:
             last = session_of(fields_of(record.value)) or last
             groups.add(last, record)
@@ -67,18 +67,21 @@ def by_session(
 
     def session(name: str, entries: list[Record]) -> Iterator[Record]:
         lines = [fields_of(entry.value) for entry in entries]
-        value = {"session": name, **_sorted(lines, why_left_out)}
+        value = {"session": name, **sorted_out(lines, why_left_out(lines))}
         yield replace(entries[-1], place=places[name], value=value)
 
     yield from groups.made(session, together, places)
 
 
-def _sorted(lines: Sequence[Line], why_left_out: Reasons) -> dict[str, Any]:
+def sorted_out(
+    items: Sequence[Line], reasons: Iterable[str | None], name: str = "lines"
+) -> dict[str, Any]:
+    """Return fields of a record: the items to read, and the others by the reason to leave each."""
     kept: list[Line] = []
     left_out: dict[str, list[Line]] = {}
-    for line, reason in zip(lines, why_left_out(lines), strict=True):
-        (kept if reason is None else left_out.setdefault(reason, [])).append(line)
-    return {"lines": kept, "left_out": left_out}
+    for item, reason in zip(items, reasons, strict=True):
+        (kept if reason is None else left_out.setdefault(reason, [])).append(item)
+    return {name: kept, "left_out": left_out}
 
 
 def field_of_lines(row: object, is_line: Callable[[object], bool]) -> str | None:

@@ -37,13 +37,8 @@ _START = (
     *("timestamp", "createdAt"),
 )
 _KIND = (
-    *(
-        "run_type",
-        "span_data.type",
-        "span_attributes.type",
-        "attributes.openinference.span.kind",
-        "span_kind",
-    ),
+    *("run_type", "span_data.type", "span_attributes.type"),
+    *("attributes.openinference.span.kind", "span_kind"),
     *("attributes.gen_ai.operation.name", "attributes.ai.operationId", "observation_type"),
     *("attributes.traceloop.span.kind", "attributes.mlflow.spanType", "span_type"),
     *("attributes.langfuse.observation.type", "attributes.llm.request.type", "type"),
@@ -76,15 +71,12 @@ ASIDE = tuple(
         *(f"attributes.gen_ai.{n}" for n in ("system", "provider", "request", "response", "usage")),
         *(f"attributes.gen_ai.{n}" for n in ("operation", "agent", "tool", "conversation")),
         *(f"attributes.llm.{n}" for n in ("model_name", "provider", "system", "request", "usage")),
-        *(
-            "attributes.llm.invocation_parameters",
-            "attributes.llm.tools",
-            "attributes.openinference",
-        ),
+        *("attributes.llm.invocation_parameters", "attributes.llm.tools"),
         *(f"attributes.ai.{n}" for n in ("model", "settings", "usage", "operationId", "telemetry")),
         *("attributes.ai.prompt.tools", "attributes.operation", "attributes.traceloop.workflow"),
         *("attributes.traceloop.span", "attributes.traceloop.association", "attributes.session"),
         *("attributes.user", "attributes.service", "attributes.telemetry", "attributes.code"),
+        "attributes.openinference",
         *("attributes.langfuse.trace", "attributes.langfuse.session", "attributes.tag"),
         *("attributes.mlflow.spanType", "span_data.model_config", "span_data.usage", "status"),
         *("level", "environment", "release", "version", "userId", "htmlPath", "html_path", "unit"),

@@ -17,6 +17,7 @@ from graphcredit.collector.importers.messages.values import (
     as_objects,
     field_at,
     fields_of,
+    first_at,
     items_of,
     without,
 )
@@ -125,8 +126,7 @@ def read_browser_use(record: Record) -> Rollouts:
     history = as_objects(run["history"], "history", "a step")
     messages = [message for step in history for message in _browser_messages(step)]
     ends = as_objects(history[-1].get("result"), "result", "a result")
-    verdicts = (field_at(ends[-1:], path) for path in ("0.judgement.verdict", "0.success"))
-    success = next((verdict for verdict in verdicts if verdict is not None), None)
+    success = first_at(ends[-1:], ("0.judgement.verdict", "0.success"))
     named = {"success": success, "task_id": run.get("task") or stem_of(record.path)}
     row = {**named, **without(run, ("history",)), "messages": messages}
     yield from _rollout(record, row, _CLAIMED)

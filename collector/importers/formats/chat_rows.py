@@ -100,6 +100,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     success = success_of(says)
     reward, score = reward_of(says)
     is_truncated = says.get("truncated")
+    stopped = next((reason for _, reason in named_fields(says, STOPS)), None)
     messages = with_results_of(row, messages_of_row(row, sampling))
     messages, unused = _with_turn_rewards(messages, says)
     yield LoggedRollout(
@@ -111,7 +112,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         rewards=rewards_of(row),
         success=as_verdict(success[1]),
         left_out={**no_verdict(*success), **unplaced, **unused},
-        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(says, STOPS)),
+        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(stopped),
         info=info_of(row),
         notes=tuple(_notes(row, score)),
     )
@@ -149,11 +150,6 @@ def task_of(*parts: Mapping[str, Any]) -> str | None:
 
 _MOST_NAME = 200
 """Characters of a name; of a longer one, such as a question, the first words and a digest stand."""
-
-
-def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the value of the first field that is there, of the row or of what it nests."""
-    return next((value for _, value in named_fields(row, names)), None)
 
 
 def _with_turn_rewards(

@@ -9,7 +9,7 @@ the runs. Texts that it lacks are named by a digest of their tokens.
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from graphcredit.collector.importers.messages.rollout import (
     sampling_of,
     with_sampling,
 )
+from graphcredit.collector.importers.messages.tokens import runs_of
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_list,
@@ -144,9 +145,9 @@ def _single(value: Any) -> Any:
 
 
 def _messages(row: Mapping[str, Any]) -> Iterator[Message]:
-    mask = [bool(flag) for flag in as_list(row.get("token_loss_mask"), "token_loss_mask")]
+    mask = as_list(row.get("token_loss_mask"), "token_loss_mask")
     length = row.get("input_lengths")
-    runs = _runs(mask[: length if isinstance(length, int) else None])
+    runs = list(runs_of(mask[: length if isinstance(length, int) else None]))
     if not any(is_sampled for is_sampled, _, _ in runs):
         return
     tokens, logprobs = row.get("token_ids"), row.get("generation_logprobs")
@@ -164,17 +165,6 @@ def _messages(row: Mapping[str, Any]) -> Iterator[Message]:
             sampling=sampling if is_sampled else NO_SAMPLING,
             source={"content": text},
         )
-
-
-def _runs(mask: Sequence[bool]) -> list[tuple[bool, int, int]]:
-    """Return the runs of equal flags: the flag, the first position, and the position after it."""
-    runs: list[tuple[bool, int, int]] = []
-    start = 0
-    for flag, run in groupby(mask):
-        end = start + sum(1 for _ in run)
-        runs.append((flag, start, end))
-        start = end
-    return runs
 
 
 def _texts(

@@ -9,6 +9,7 @@ from graphcredit.collector.importers.messages.values import (
     as_verdict,
     field_at,
     fields_of,
+    first_at,
     first_of,
     items_of,
 )
@@ -74,8 +75,7 @@ def _named(given: object) -> Iterator[tuple[str, float]]:
         if number is not None:
             yield name, number
     for item in map(fields_of, items_of(given)):
-        name = next((n for path in _NAMES if (n := field_at(item, path)) is not None), None)
-        number = _number(item)
+        name, number = first_at(item, _NAMES), _number(item)
         if name is not None and number is not None:
             yield str(name), number
 

@@ -214,13 +214,10 @@ def _of_arrays(row: Row) -> Shape:
             rows[-1]["info"] = _at(cut[name], number + (_length(cut[name]) or 0) - length)
     seen = next((n for n in (*NAMES["state"], *NAMES["observation"]) if n in cut), None)
     if seen is not None and _length(cut[seen]) == length + 1:
-        rows.append({**_no_action(row), seen: _at(cut[seen], length)})
+        no_action = {name: None for name in NAMES["action"] if name in row}
+        rows.append({**no_action, seen: _at(cut[seen], length)})
     said = {name: value for name, value in row.items() if name not in cut}
     return Shape(said=said, rows=[*rows])
-
-
-def _no_action(row: Row) -> Row:
-    return {name: None for name in NAMES["action"] if name in row}
 
 
 def _length(value: object) -> int | None:

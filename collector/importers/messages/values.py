@@ -234,6 +234,11 @@ def field_at(value: object, path: str) -> Any:
     return whole
 
 
+def first_at(value: object, paths: Iterable[str]) -> Any:
+    """Return the first part of a JSON value that is there and not null; None if there is none."""
+    return next((part for path in paths if (part := field_at(value, path)) is not None), None)
+
+
 VERDICTS: Mapping[str, bool] = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "success", "resolved"), True),
     **dict.fromkeys(("false", "no", "fail", "failed", "failure", "unresolved"), False),

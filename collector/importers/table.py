@@ -14,7 +14,7 @@ from graphcredit.collector.importers.formats import (
     nemo,
     openhands,
     row_messages,
-    scores,
+    row_verdicts,
     step_episodes,
     step_rows,
     swe_agents,
@@ -30,7 +30,6 @@ from graphcredit.collector.importers.formats.sessions import (
     claude_code,
     codex,
     gemini_cli,
-    lines,
     message_lines,
 )
 from graphcredit.collector.importers.formats.traces import spans, traces
@@ -119,15 +118,11 @@ FORMATS: tuple[LogFormat, ...] = (
         claude_code.is_row,
         claude_code.read,
         claude_code.gather,
-        aside=(*lines.ASIDE, *claude_code.ASIDE),
+        aside=claude_code.ASIDE,
     ),
-    LogFormat("codex", codex.is_row, codex.read, codex.gather, aside=(*lines.ASIDE, *codex.ASIDE)),
+    LogFormat("codex", codex.is_row, codex.read, codex.gather, aside=codex.ASIDE),
     LogFormat(
-        "gemini-cli",
-        gemini_cli.is_row,
-        gemini_cli.read,
-        gemini_cli.gather,
-        aside=(*lines.ASIDE, *gemini_cli.ASIDE),
+        "gemini-cli", gemini_cli.is_row, gemini_cli.read, gemini_cli.gather, aside=gemini_cli.ASIDE
     ),
     LogFormat(
         "smolagents",
@@ -213,7 +208,7 @@ FORMATS: tuple[LogFormat, ...] = (
         "messages",
         chat_rows.is_row,
         chat_rows.read,
-        aside=(*row_messages.ASIDE, *scores.ASIDE, "outcome", "verdict", *_OF_EVALUATIONS),
+        aside=(*row_messages.ASIDE, *row_verdicts.ASIDE, "outcome", "verdict", *_OF_EVALUATIONS),
         is_loose=True,
     ),
 )

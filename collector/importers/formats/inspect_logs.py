@@ -97,16 +97,12 @@ def _sample(sample: Mapping[str, Any], header: Mapping[str, Any]) -> Rollouts:
 
 
 def _notes(sample: Mapping[str, Any], rewards: Mapping[str, float]) -> tuple[str, ...]:
-    notes: list[str] = []
-    if len(rewards) > 1:
-        first, *others = rewards
-        notes.append(
-            f"the reward is the score {first}, the first of {', '.join((first, *others))}: "
-            "--reward NAME and --success 'NAME>=1' take another"
-        )
-    if not sample.get("messages"):
-        notes.append("samples without messages have those of their last call of a model")
-    return tuple(notes)
+    several = (
+        f"the reward is the score {next(iter(rewards), None)}, the first of {', '.join(rewards)}: "
+        "--reward NAME and --success 'NAME>=1' take another"
+    )
+    of_call = "samples without messages have those of their last call of a model"
+    return (*[several] * (len(rewards) > 1), *[of_call] * (not sample.get("messages")))
 
 
 def _last_conversation(sample: Mapping[str, Any]) -> list[Any]:

@@ -13,6 +13,7 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     TOOK_BACK,
     UNSEEN,
     Line,
+    aside,
     by_session,
     field_of_lines,
     lines_of,
@@ -33,16 +34,14 @@ from graphcredit.collector.importers.messages.values import (
     without,
 )
 
-ASIDE = tuple(
-    f"lines.*.{name}"
-    for name in (
-        *("payload.encrypted_content", "payload.replacement_history", "payload.internal_chat"),
-        *("payload.phase", "payload.git", "payload.base_instructions", "payload.instructions"),
-        *("payload.cwd", "payload.originator", "payload.source", "payload.model_provider"),
-        *("payload.cli_version", "encrypted_content", "instructions", "git"),
-        *("payload.memory_mode", "payload.thread_source", "payload.execution", "payload.namespace"),
-        *("payload.history_mode", "payload.result"),  # the latter is a drawn image
-    )
+ASIDE = aside(
+    *("payload.encrypted_content", "payload.replacement_history", "payload.internal_chat"),
+    *("payload.phase", "payload.git", "payload.base_instructions", "payload.instructions"),
+    *("payload.cwd", "payload.originator", "payload.source", "payload.model_provider"),
+    *("payload.cli_version", "encrypted_content", "instructions", "git"),
+    *("payload.memory_mode", "payload.thread_source", "payload.execution", "payload.namespace"),
+    *("payload.history_mode", "payload.result"),  # the latter is a drawn image
+    of="lines.*.",
 )
 """Reasoning that is encrypted, copies, and settings."""
 

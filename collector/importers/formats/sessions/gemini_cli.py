@@ -8,6 +8,7 @@ from typing import Any
 from graphcredit.collector.importers.formats.sessions.lines import (
     OF_SUBAGENT,
     UNSEEN,
+    aside,
     rollouts_of,
     sorted_out,
 )
@@ -23,7 +24,7 @@ from graphcredit.collector.importers.messages.values import (
     without,
 )
 
-ASIDE = (
+ASIDE = aside(
     *("summary", "projectHash", "directories", "memoryScratchpad", "kind"),
     *("startTime", "lastUpdated", "messages.*.displayContent", "messages.*.tokens"),
     *(f"messages.*.toolCalls.*.{n}" for n in ("resultDisplay", "description", "displayName")),

@@ -24,8 +24,12 @@ UNSEEN = "event that the model did not see"
 TOOK_BACK = "message that the user took back"
 OF_SUBAGENT = "session of a sub-agent"
 
-ASIDE = ("left_out", "session")
 _OURS = ("left_out", "session", "lines", "messages")
+
+
+def aside(*fields: str, of: str = "") -> tuple[str, ...]:
+    """Return what a reader leaves out on purpose: fields of what it reads, and what is apart."""
+    return ("left_out", "session", *(of + field for field in fields))
 
 
 def by_session(

@@ -3,8 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
-from graphcredit.collector.importers.formats.scores import LISTS, numbers_at, scores_of
+from graphcredit.collector.importers.formats.row_verdicts import (
+    LISTS,
+    REWARDS,
+    SUCCESSES,
+    numbers_at,
+    scores_of,
+)
 from graphcredit.collector.importers.formats.traces.attributes import (
     attributes_of,
     input_of,

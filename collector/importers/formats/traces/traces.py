@@ -18,7 +18,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     told_once,
 )
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
-from graphcredit.collector.importers.formats.scores import is_score, scores_of, target_of
+from graphcredit.collector.importers.formats.row_verdicts import is_score, scores_of, target_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups

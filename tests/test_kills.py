@@ -1,4 +1,4 @@
-"""Commands that are killed at random: see `mixed_kills` and `resumed_kills`, which kill on demand."""
+"""Commands that are killed at random; `mixed_kills` and `resumed_kills` do it on demand, too."""
 
 import pytest
 

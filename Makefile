@@ -14,12 +14,12 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -q
 # Hundreds of processes load the same files: none may be told to compile them anew.
 export PYTHONDONTWRITEBYTECODE :=
 # Two workers fill two cores: a second thread of torch would wait for a core, and burn it meanwhile.
-test test-slow test-nightly: export OMP_NUM_THREADS := 1
+test test-slow test-nightly test-experiments: export OMP_NUM_THREADS := 1
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
 EXTRAS := play,er,ray,train,vision,view,integrations,docs,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
-.PHONY: demo test test-slow test-nightly gpu check format docs clean
+.PHONY: demo test test-slow test-nightly test-experiments gpu check format docs clean
 .DELETE_ON_ERROR:
 
 # The whole job on the example log: why, a store, credit, a table, SQL, a picture. Text games are `graphcredit demo`.
@@ -30,14 +30,19 @@ demo: .venv/usable
 	@echo "demo/why.svg is the picture; $(BIN)/graphcredit view demo/orders shows the rest"
 
 test: .venv/installed
-	$(PYTEST) -m "not slow" --hypothesis-profile=fast
+	$(PYTEST) -m "not slow and not nightly" --hypothesis-profile=fast
 
 test-slow: .venv/installed
-	$(PYTEST) -m "slow" --no-loadscope-reorder
+	$(PYTEST) -m "slow and not nightly" --no-loadscope-reorder
 
-# Every property on many more examples than `make test` draws. Not for CI: a night is.
+# Every property on many more examples than `make test` draws, long series of kills, and the
+# experiments. Not for CI: a night is.
 test-nightly: .venv/installed
-	$(PYTEST) -m "hypothesis" --hypothesis-profile=thorough --no-loadscope-reorder
+	$(PYTEST) -m "hypothesis or nightly" --hypothesis-profile=thorough --no-loadscope-reorder
+
+# For who changes an experiment: CI runs one smoke test of them.
+test-experiments: .venv/installed
+	$(PYTEST) tests/experiments
 
 # What CI cannot run. Torch for CUDA must be in .venv, see docs/install.md.
 gpu: .venv/installed

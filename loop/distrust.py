@@ -50,4 +50,4 @@ def _unread(report: ImportReport) -> Iterator[str]:
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
-    yield from (note for note in report.notes if "returns are compared" in note)
+    yield from (note for note in report.notes if "compared as they are" in note)

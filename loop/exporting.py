@@ -102,7 +102,8 @@ def _made(
 ) -> MadeTokens:
     """Return the tokens that a model's chat template makes of the messages."""
     from graphcredit.trainer.data.token_source import logged_columns
-    from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
+    from graphcredit.trainer.messages.made import prompts_and_answers
+    from graphcredit.trainer.messages.tokens import tokens_of_messages
     from graphcredit.trainer.model.source import find_model
 
     if logged_columns(shard.path for shard in shards)[0]:

@@ -38,12 +38,12 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark most cases of a test as slow where `one_in` says so."""
+    """Mark most cases of a test as slow, or as nightly, where `one_in` says so."""
     spread = item.get_closest_marker("one_in")
     if spread is not None and isinstance(item, pytest.Function):
         (number,) = spread.args
         if max(item.callspec.indices.values()) % number:
-            item.add_marker("slow")
+            item.add_marker(spread.kwargs.get("others", "slow"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,7 @@
-"""The number of examples that a property is tried on."""
+"""How much of a test a suite runs."""
 
+import pytest
+from _pytest.mark.structures import ParameterSet
 from hypothesis import settings
 
 
@@ -10,3 +12,8 @@ def examples(number: int) -> int:
         number: How many examples the profile `thorough` tries.
     """
     return max(1, number * settings().max_examples // 100)
+
+
+def nightly(*values: object) -> ParameterSet:
+    """Return a case of a test that runs at night alone."""
+    return pytest.param(*values, marks=pytest.mark.nightly)

@@ -1,6 +1,6 @@
 """Commands that write to one store at once, killed at random moments: nothing is lost or doubled.
 
-`python -c "from tests.mixed_kills import kills; kills(200)"` kills as many; the slow suite fewer.
+`python -c "from tests.mixed_kills import kills; kills(200)"` kills as many; the suites fewer.
 """
 
 import json

@@ -17,6 +17,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
 from graphcredit.viewer.chat.transcript import conversation
+from tests.cli.in_process import run
 from tests.worlds import trajectory, write_store
 
 DEEP = 2_000
@@ -46,7 +47,7 @@ field = "b.*"
 def test_a_text_that_cannot_be_parsed_is_text(tmp_path: Path, merge: str, rules: str):
     store = _hostile_store(tmp_path / "store")
     store.state_rules_path.write_text(rules)
-    assert not check_store(store).violations
+    assert {v.rule.name for v in check_store(store).violations} == {"extra_object"}
     settings = CreditSettings(estimators=configure(["graphgpo"]), merge=MergeSettings(merge=merge))
     assign_credit(store, settings)
     (shard,) = store.shards()
@@ -56,6 +57,7 @@ def test_a_text_that_cannot_be_parsed_is_text(tmp_path: Path, merge: str, rules:
         told = conversation(store, run_id="r0", iteration=0, trajectory_id=f"{name} 0")
         assert len(told) > 2
     write_bundle(store, tmp_path / "bundle", BundleChoice())
+    assert run("states", store.root, "--set", "effects").exit_code == 0
 
 
 def _hostile_store(root: Path) -> Store:
@@ -69,4 +71,5 @@ def _hostile_store(root: Path) -> Store:
             rows += trajectory(
                 f"{name} {number}", path, success=is_success, extra=extra, task_id=name
             )
+            rows[-1]["extra"] = text
     return write_store(root, rows)

@@ -1,4 +1,4 @@
-"""`make test` and `make test-slow` together run every test."""
+"""`make test`, `make test-slow` and `make test-nightly` together run every test."""
 
 import re
 from itertools import product
@@ -16,11 +16,11 @@ def _expression(target: str) -> str:
 
 
 def test_every_test_runs_in_one_suite_and_a_property_thoroughly_at_night():
-    for slow, hypothesis in product([False, True], repeat=2):
-        markers = {"slow": slow, "hypothesis": hypothesis}
-        assert eval(_expression("test"), markers.copy()) is not slow
-        assert eval(_expression("test-slow"), markers.copy()) is slow
-        assert eval(_expression("test-nightly"), markers.copy()) is hypothesis
+    for slow, nightly, hypothesis in product([False, True], repeat=3):
+        markers = {"slow": slow, "nightly": nightly, "hypothesis": hypothesis}
+        assert eval(_expression("test"), markers.copy()) is not (slow or nightly)
+        assert eval(_expression("test-slow"), markers.copy()) is (slow and not nightly)
+        assert eval(_expression("test-nightly"), markers.copy()) is (hypothesis or nightly)
 
 
 def test_ci_checks_and_runs_both():

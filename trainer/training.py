@@ -34,7 +34,7 @@ from graphcredit.trainer.messages.tokens import open_tokens
 from graphcredit.trainer.model.source import find_model, load_image_reader
 from graphcredit.trainer.model.vision import FAMILIES
 from graphcredit.trainer.options import SFT
-from graphcredit.trainer.output.directory import effective_config, open_output
+from graphcredit.trainer.output.directory import Output, effective_config, open_output
 from graphcredit.trainer.training_run import TrainingRun
 
 _MUCH = 1.5
@@ -69,7 +69,10 @@ def train(
     is_first = is_first_rank()
     on_progress = on_progress if is_first else silent
     on_progress("read the steps")
-    config, plan, report = plan_training(config, on_progress)
+    output = Output(config.out)
+    if is_first:
+        output.refuse_foreign()
+    config, plan, report = plan_training(config, on_progress, keep_tokens_in=output.token_dir)
     identity = _identity(config, plan)
     with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
@@ -94,9 +97,12 @@ def train(
 
 
 def plan_training(
-    config: TrainConfig, on_progress: OnProgress = silent
+    config: TrainConfig, on_progress: OnProgress = silent, *, keep_tokens_in: Path | None = None
 ) -> tuple[TrainConfig, TrainingPlan, IndexReport]:
     """Return the effective configuration, the plan, and the counts of the steps.
+
+    Tokens of messages are kept in a directory, if one is given: other ranks and later starts read
+    them.
 
     The configuration has absolute paths, all options of the objective, the run and the iteration.
     Without log-probabilities of the sampler it has no correction.
@@ -108,7 +114,8 @@ def plan_training(
     config = config.resolved().changed(objective_options=options_as_json(objective))
     config = effective_config(config)
     parts = chosen_parts(config)
-    source = _tokens(parts, config, on_progress)
+    kept = keep_tokens_in and keep_tokens_in / "steps.parquet"
+    source = _tokens(parts, config, on_progress, kept)
     if not source.has_logprobs:
         config = _without_sampler(config)
     filters = replace(
@@ -136,7 +143,8 @@ def plan_training(
     plan = replace(_plan(index, config), held_out=held_out)
     report = replace(report, notices=(*report.notices, *_sent(plan)))
     if config.mix is not None:
-        plan, notices = _with_mix(plan, config, on_progress)
+        kept = keep_tokens_in and keep_tokens_in / "mix.parquet"
+        plan, notices = _with_mix(plan, config, on_progress, kept)
         report = replace(report, notices=(*report.notices, *notices))
     run_ids, numbers = ({str(part[n]): None for part in parts} for n in (1, 2))
     config = config.changed(run=",".join(run_ids), iteration=config.iteration or min(numbers))
@@ -144,10 +152,16 @@ def plan_training(
 
 
 def _tokens(
-    parts: Sequence[RunIteration], config: TrainConfig, on_progress: OnProgress
+    parts: Sequence[RunIteration], config: TrainConfig, on_progress: OnProgress, kept: Path | None
 ) -> TokenSource:
-    shards = [shard for part in parts for shard in part.shards()]
-    return open_tokens(shards, config.model, on_progress, template=config.chat_template)
+    return open_tokens(
+        [shard for part in parts for shard in part.shards()],
+        config.model,
+        on_progress,
+        template=config.chat_template,
+        keep_in=kept,
+        writes=is_first_rank(),
+    )
 
 
 def _paths(part: RunIteration) -> list[Path]:
@@ -175,14 +189,14 @@ def _plan(index: StepIndex, config: TrainConfig, **changes: Any) -> TrainingPlan
 
 
 def _with_mix(
-    plan: TrainingPlan, config: TrainConfig, on_progress: OnProgress
+    plan: TrainingPlan, config: TrainConfig, on_progress: OnProgress, kept: Path | None
 ) -> tuple[TrainingPlan, list[str]]:
     """Return a plan in whose optimizer steps answers of another store are imitated too."""
     root, _, share = (config.mix or "").rpartition(":")
     parts = all_parts(Path(root))
     if not parts:
         raise InputError(f"mix must name a store with steps: {root} has none")
-    source = _tokens(parts, config, on_progress)
+    source = _tokens(parts, config, on_progress, kept)
     filters = Filters(max_tokens=config.max_tokens, is_corrected=False)
     index, report = read_index(parts, column=None, filters=filters, source=source)
     _check_images(index, config)

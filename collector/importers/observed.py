@@ -20,7 +20,10 @@ _TASKS = 1_000
 """Tasks whose first states are compared."""
 
 _TASK_WORDS = ("task", "scenario", "problem", "question", "case", "env", "seed", "prompt", "goal")
-_COMPARED = "returns are compared as they are; --success 'reward>=NUMBER' says what a success is"
+_COMPARED = (
+    "compared as they are; where only success counts, a return from 1 on is one, unless "
+    "--success 'reward>=NUMBER' says what is"
+)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -167,12 +170,9 @@ class Observed:
         judged = numbers["won"] + numbers["lost"]
         outside = returns and (max(returns) > 1 or min(returns) < 0)
         if numbers["by_reward"] and outside:
-            yield f"returns are not between 0 and 1, and count as success from 1 on: {_COMPARED}"
+            yield f"returns are not between 0 and 1: {_COMPARED}"
         elif numbers["partial"]:
-            yield (
-                f"{counted(numbers['partial'], 'return')} between 0 and 1 count as failures: "
-                f"{_COMPARED}"
-            )
+            yield f"{counted(numbers['partial'], 'return')} between 0 and 1: {_COMPARED}"
         if judged > 1 and not (numbers["won"] and numbers["lost"]):
             what = "succeeded" if numbers["won"] else "failed"
             yield (

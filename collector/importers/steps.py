@@ -27,6 +27,7 @@ from graphcredit.collector.importers.rules.outcomes import Rules, Verdict, label
 from graphcredit.collector.importers.rules.states import States, action_of
 from graphcredit.collector.importers.trajectory import UNKNOWN, Begun, ImportedTrajectory, Origin
 from graphcredit.collector.recording.validation import check_step, check_value
+from graphcredit.collector.states.content import clean
 from graphcredit.store.schema import LARGEST_NUMBER
 
 DEFAULT_RUN = "imported"
@@ -331,14 +332,3 @@ def _sampling_columns(sampled: Sequence[LoggedSampling]) -> dict[str, list[Any]]
         return {}
     steps = [check_step({name: getattr(each, name) for name in _SAMPLING}) for each in sampled]
     return {name: [step.get(name) for step in steps] for name in _SAMPLING}
-
-
-def clean(text: str) -> str:
-    """Return text that UTF-8 can encode: half of a surrogate pair becomes a question mark."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text

@@ -74,8 +74,8 @@ class Visit:
 _FENCED = re.compile(r"```(?:\w*bash\w*|sh|shell)[ \t]*\n(.*?)```", re.DOTALL)
 _CALL = re.compile(r"([A-Za-z_][\w.:/-]*)\((.*)\)", re.DOTALL)
 
-_REMEMBERED = 2048
-"""Calls that are remembered, since rollouts of a task repeat them and each rule asks for them."""
+REMEMBERED = 2048
+"""Texts whose calls are remembered: rollouts of a task repeat them, and each rule asks for them."""
 
 
 def visits_of(moves: Sequence[Move]) -> list[Visit]:
@@ -101,14 +101,15 @@ def called(tool: str, arguments: object = "", result: str = "", *, is_failed: bo
     return _called(tool, text, result, is_failed)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(REMEMBERED)
 def _called(tool: str, text: str, result: str, is_failed: bool) -> Call:
     return Call(
         tool=tool, arguments=_canonical(text), result=result, is_refused=is_failed, raw=text
     )
 
 
-def _calls_in(action: str) -> list[tuple[str, str]]:
+@lru_cache(REMEMBERED)
+def _calls_in(action: str) -> Sequence[tuple[str, str]]:
     """Return the tools and arguments that an action names; nothing where it is words."""
     lines = [_CALL.fullmatch(line) for line in action.split("\n")]
     matches = [match for match in lines if match and _is_json(match[2])]

@@ -130,3 +130,14 @@ def canonical_scalar(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value.strip() if isinstance(value, str) else value
+
+
+def clean(text: str) -> str:
+    """Return text that UTF-8 can encode: half of a surrogate pair becomes a question mark."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphcredit.collector.states.calls import Visit, visits_of
+from graphcredit.collector.states.content import clean
 from graphcredit.collector.states.effects import Effects, learn_effects
 from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
 from graphcredit.collector.states.rules import calls
@@ -160,7 +161,7 @@ def _set_states(rows: Iterator[_Row], rule: str) -> None:
     for of_trajectory in _by_trajectory(rows):
         visits = visits_of(moves_of_rows(of_trajectory))
         last = of_trajectory[-1]["next_state"] or ""
-        texts = state_of([*visits, Visit(seen=last, calls=())])
+        texts = [*map(clean, state_of([*visits, Visit(seen=last, calls=())]))]
         if last.startswith(_ENDS):
             texts[-1] = last
         for row, state, next_state in zip(of_trajectory, texts, texts[1:], strict=False):

@@ -16,6 +16,7 @@ from graphcredit.credit.steps.arrays import Ints
 from graphcredit.credit.steps.batches import ShardPart, read_rows
 from graphcredit.store.errors import OptionError, SchemaError
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.provenance.configuration import (
     BALANCED_KEY,
@@ -104,8 +105,8 @@ class PreviousCredit:
             return nulls
         with open_parquet(shard.credit_path) as file:
             table = pa.concat_tables(read_rows(file, self.columns, rows))
-        present = {name: table[name].to_numpy() for name in table.column_names}
-        return nulls | {name: values.astype(np.float32) for name, values in present.items()}
+        numbers = {name: table[name].cast(pa.float32(), safe=False) for name in table.column_names}
+        return nulls | {name: numpy_of(column, null=np.nan) for name, column in numbers.items()}
 
 
 def _cure(name: str, settings: CreditSettings) -> str:

@@ -6,27 +6,22 @@ did. First come those that are beyond chance among all decisions; both these and
 lower end of the difference. A decision counts only where its outcomes say the same as `reach`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import lgamma
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
-from graphcredit.credit.why.within import false_discovery, p_values
+from graphcredit.credit.why.log import ShownStep, with_views
+from graphcredit.credit.why.within import LEVEL, false_discovery, p_values
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.parquet.numbers import numpy_of
-from graphcredit.store.parquet.snapshot import unchanged
-from graphcredit.store.sql.catalog import Connection, connect
+from graphcredit.store.sql.catalog import Connection
 
-_Answer = TypeVar("_Answer")
-
-LEVEL = 0.05
-"""False-discovery rate up to which a decision is beyond chance."""
 _OF_ONE_GROUP = 3
 """Most decisions of one group, so that others have a place; more where there are few groups."""
 
@@ -134,20 +129,14 @@ _GROUPS = """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ComparedDecision:
+class ComparedDecision(ShownStep):
     """An action in a state, what others did there, and the step of one rollout that shows it.
 
     Of the rollouts with the step, it is one that ended worst: what lost it, or what was good in it.
     A good step with which a failure ended is the last choice: there, something else was missing.
     """
 
-    run_id: str
-    iteration: int
-    task_id: str
-    trajectory_id: str
-    step_index: int
     state: str
-    action: str
     gain: float
     """What the action is worth there, in units of the group's returns: `reach_q - reach_value`."""
     num_took: int
@@ -230,26 +219,25 @@ def ranked(
     def ask(connection: Connection) -> Ranked:
         if trajectory_id is not None:
             _refuse_unknown(opened, connection, trajectory_id)
-        _compare(connection, "true" if trajectory_id is None else _GROUPS, trajectory_id)
-        table = connection.sql(
-            """
-            SELECT rowid, dense_rank() OVER (ORDER BY run_id, iteration, task_id) - 1 AS place,
-                coalesce(gap, 0) AS gap, coalesce(error, 0) AS error, coalesce(z, 0) AS z, weight,
-                num_took, num_others, is_last_message
-            FROM compared WHERE gain * gap > 0
-            ORDER BY run_id, iteration, task_id, state_id, action
-            """
-        ).to_arrow_table()
-        asked = [trajectory_id] * (trajectory_id is not None)
-        sql = _BY_ONE_ROLLOUT if trajectory_id is None else _BY_ITS_FIRST_STEP
-        return _ranked(connection, table, sql, asked, most)
+        return ranked_in(connection, trajectory_id=trajectory_id, most=most)
 
-    return _with_views(opened, ask, run_id, iteration)
+    return with_views(opened, ask, run_id, iteration)
 
 
-def _ranked(
-    connection: Connection, table: pa.Table, sql: str, asked: list[Any], most: int
-) -> Ranked:
+def ranked_in(connection: Connection, *, trajectory_id: str | None = None, most: int) -> Ranked:
+    """Return the same of the views of a store."""
+    _compare(connection, "true" if trajectory_id is None else _GROUPS, trajectory_id)
+    table = connection.sql(
+        """
+        SELECT rowid, dense_rank() OVER (ORDER BY run_id, iteration, task_id) - 1 AS place,
+            coalesce(gap, 0) AS gap, coalesce(error, 0) AS error, coalesce(z, 0) AS z, weight,
+            num_took, num_others, is_last_message
+        FROM compared WHERE gain * gap > 0
+        ORDER BY run_id, iteration, task_id, state_id, action
+        """
+    ).to_arrow_table()
+    asked = [trajectory_id] * (trajectory_id is not None)
+    sql = _BY_ONE_ROLLOUT if trajectory_id is None else _BY_ITS_FIRST_STEP
     columns = {name: numpy_of(table[name]) for name in table.column_names}
     gap, error, z = columns["gap"], columns["error"], columns["z"]
     rarest = _rarest(columns["num_took"], columns["num_others"])
@@ -330,7 +318,7 @@ def decision_of(
         _compare(connection, _TASK, task_id)
         return _rows(connection, _OF_A_STEP, [trajectory_id, step_index])
 
-    return next(iter(_with_views(open_store(store), ask, run_id, iteration)), None)
+    return next(iter(with_views(open_store(store), ask, run_id, iteration)), None)
 
 
 def decisions_of_task(
@@ -342,7 +330,7 @@ def decisions_of_task(
         _compare(connection, _TASK, task_id)
         return _rows(connection, _OF_ALL, [])
 
-    return _with_views(open_store(store), ask, run_id, iteration)
+    return with_views(open_store(store), ask, run_id, iteration)
 
 
 def _compare(connection: Connection, wanted: str, asked: str | None) -> None:
@@ -354,14 +342,3 @@ def _rows(connection: Connection, sql: str, asked: list[Any]) -> list[ComparedDe
     answer = connection.execute(sql, asked)
     names = [column[0] for column in answer.description]
     return [ComparedDecision(**dict(zip(names, row, strict=True))) for row in answer.fetchall()]
-
-
-def _with_views(
-    store: Store, ask: Callable[[Connection], _Answer], run_id: str | None, iteration: int | None
-) -> _Answer:
-    def answer() -> _Answer:
-        views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
-        with views as connection:
-            return ask(connection)
-
-    return unchanged(store, answer, run_id=run_id, iteration=iteration)

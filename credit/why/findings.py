@@ -14,14 +14,19 @@ import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Ints
 from graphcredit.credit.why.distinct import TWINS, distinct
-from graphcredit.credit.why.log import Log, read_log
+from graphcredit.credit.why.log import Log, ShownStep, read_log
 from graphcredit.credit.why.patterns import LEAST, Pattern, marks_of, patterns_of
-from graphcredit.credit.why.within import Difference, centred, difference, false_discovery, p_values
+from graphcredit.credit.why.within import (
+    LEVEL,
+    Difference,
+    centred,
+    difference,
+    false_discovery,
+    p_values,
+)
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.plural import counted
 
-LEVEL = 0.02
-"""False-discovery rate up to which something is beyond chance."""
 _AT_ONCE = 256
 """Patterns that are compared at once, which bounds the memory."""
 _CANDIDATES = 200
@@ -33,14 +38,12 @@ _HOLDS = 1.645
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class Finding(ShownStep):
     """Something that went with worse ends, and a rollout that shows it."""
 
     kind: Literal["did", "left out", "ended with"]
     words: str
     """What those did that ended worse, as Markdown: `never called `x` after the last `y``."""
-    otherwise: str
-    """What the others did."""
     also: str
     """Another thing that the same rollouts did, or never did; may be empty."""
     among: str
@@ -67,16 +70,8 @@ class Finding:
     """Whether returns are compared, and not wins."""
     is_across_tasks: bool
     """Whether rollouts of different tasks are compared: a harder task may be the cause."""
-    run_id: str
-    iteration: int
-    task_id: str
-    trajectory_id: str
-    """The rollout that shows it."""
-    step_index: int
-    """Its step that shows it: if something was left out, the last one before which it lacks."""
     shown_by: str
-    """How the step shows it: `step`, `which ended with step`."""
-    action: str
+    """How its step shows it: `step`; of what was left out, `which ended with step` or so."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -220,12 +215,12 @@ class _Compared:
         is_left = effect > 0
         does = could & ~has if is_left else has
         others = could & ~does
-        shown, row = self._example(pattern, does, is_left)
+        if is_left and pattern.instead is not None:
+            pattern, is_left = pattern.instead, False
         outcome = self.log.outcome
         return Finding(
             kind="ended with" if is_end else "left out" if is_left else "did",
             words=pattern.left if is_left else pattern.done,
-            otherwise=pattern.done if is_left else pattern.left,
             also=f"never {pattern.also}" if is_left and pattern.also else pattern.also,
             among=pattern.among,
             num_with=int(does.sum()),
@@ -239,20 +234,18 @@ class _Compared:
             holds=self._holds(does, could),
             is_graded=self.log.is_graded,
             is_across_tasks=self.is_across,
-            **self.log.place(shown),
-            step_index=int(self.log.index[row]),
             shown_by=f"{pattern.chance} step" if is_left else "step",
-            action=self.log.actions[self.log.action[row]],
+            **self.log.shown(self._example(pattern, does, is_left)),
         )
 
-    def _example(self, pattern: Pattern, does: Bools, is_left: bool) -> tuple[int, int]:
-        """Return the rollout that ended worst for its task, and the row of its step."""
+    def _example(self, pattern: Pattern, does: Bools, is_left: bool) -> int:
+        """Return the row of a step of the rollout that ended worst for its task."""
         outcome = centred(self.log.outcome[None], None, self.group)[0]
         shown = int(np.argmin(np.where(does, outcome, np.inf)))
         rows: Sequence[int] | Ints = self.log.last if is_left else pattern.steps
         if is_left and pattern.missing is not None:
             rows = pattern.missing
-        return shown, int(next(row for row in rows if self.log.rollout[row] == shown))
+        return int(next(row for row in rows if self.log.rollout[row] == shown))
 
     def _holds(self, does: Bools, could: Bools) -> bool | None:
         """Return whether each half of the tasks tells it."""

@@ -1,7 +1,8 @@
 """The complete rollouts of a store as arrays: what they did, were told, and how they ended."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,9 @@ from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.snapshot import unchanged
-from graphcredit.store.sql.catalog import connect
+from graphcredit.store.sql.catalog import Connection, connect
+
+_Answer = TypeVar("_Answer")
 
 _LONGEST_ANSWER = 80
 """Characters of a result that is an answer by itself; of a longer one only an error is read."""
@@ -54,6 +57,18 @@ _STEPS = f"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ShownStep:
+    """A step of a rollout, which shows what is told."""
+
+    run_id: str
+    iteration: int
+    task_id: str
+    trajectory_id: str
+    step_index: int
+    action: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Log:
     """Rollouts in the order of their groups, and their steps in the order of the rollouts."""
 
@@ -94,9 +109,13 @@ class Log:
         """[num_rollouts]: the row of the last step of each."""
         return np.searchsorted(self.rollout, np.arange(self.num_rollouts), side="right") - 1
 
-    def place(self, rollout: int) -> dict[str, Any]:
-        """Return the run, iteration, task and name of a rollout."""
-        return self.names.slice(rollout, 1).to_pylist()[0]
+    def shown(self, row: int) -> dict[str, Any]:
+        """Return the fields of a `ShownStep`."""
+        return {
+            **self.names.slice(int(self.rollout[row]), 1).to_pylist()[0],
+            "step_index": int(self.index[row]),
+            "action": self.actions[self.action[row]],
+        }
 
 
 def read_log(store: Store, *, run_id: str | None = None, iteration: int | None = None) -> Log:
@@ -105,18 +124,27 @@ def read_log(store: Store, *, run_id: str | None = None, iteration: int | None =
     Raises:
         SchemaError: A file cannot be read.
     """
+    return with_views(store, log_in, run_id, iteration)
 
-    def read() -> tuple[pa.Table, pa.Table]:
+
+def with_views(
+    store: Store, ask: Callable[[Connection], _Answer], run_id: str | None, iteration: int | None
+) -> _Answer:
+    """Return the answer to a question that is put to the views of a store, whole and verified."""
+
+    def answer() -> _Answer:
         views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
         with views as connection:
-            connection.execute(_ROLLOUTS)
-            rollouts = connection.sql("FROM rollouts").to_arrow_table()
-            return rollouts, connection.sql(_STEPS, params=[_ERROR]).to_arrow_table()
+            return ask(connection)
 
-    return _log(*unchanged(store, read, run_id=run_id, iteration=iteration))
+    return unchanged(store, answer, run_id=run_id, iteration=iteration)
 
 
-def _log(rollouts: pa.Table, steps: pa.Table) -> Log:
+def log_in(connection: Connection) -> Log:
+    """Return the complete rollouts of the views."""
+    connection.execute(_ROLLOUTS)
+    rollouts = connection.sql("FROM rollouts").to_arrow_table()
+    steps = connection.sql(_STEPS, params=[_ERROR]).to_arrow_table()
     names = rollouts.select(["run_id", "iteration", "task_id", "trajectory_id"])
     keys = list(zip(*(names[name].to_pylist() for name in names.column_names[:3]), strict=True))
     is_first = np.array([one != other for one, other in zip(keys[1:], keys, strict=False)])

@@ -45,6 +45,8 @@ class Pattern:
     """Whether it is about the course of a rollout, or about how it ended."""
     also: str = ""
     """Another thing that the same rollouts did, if there is one."""
+    instead: "Pattern | None" = None
+    """What all those did with the same tool that could have it and have not, if it has a name."""
     is_act: bool = False
     """Whether only those that have it can be told by it: nobody is blamed for not having it."""
     detail: int
@@ -65,6 +67,8 @@ def patterns_of(log: Log) -> list[Pattern]:
             found[key] = _with_another(found[key], pattern)
         elif opposite not in found:
             found[key] = pattern
+        elif found[opposite].instead is None and _tool_of(found[opposite]) == _tool_of(pattern):
+            found[opposite] = replace(found[opposite], instead=pattern)
     return list(found.values())
 
 
@@ -176,10 +180,8 @@ def _in_order(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
     """Yield for each two kinds: one after the last other one, before the first, straight after."""
     for other, at in kinds.items():
         rollouts, first = np.unique(log.rollout[at], return_index=True)
-        last = np.append(first[1:], len(at)) - 1
-        never = len(log.rollout)
-        begin, end = np.full(log.num_rollouts, -1), np.full(log.num_rollouts, never)
-        begin[rollouts], end[rollouts] = at[first], at[last]
+        begin = np.full(log.num_rollouts, -1)
+        begin[rollouts] = at[first]
         for kind, rows in kinds.items():
             detail = 4 + kind.detail + other.detail
             where = log.rollout[rows]
@@ -188,15 +190,7 @@ def _in_order(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
             yield _pattern(done, rows[is_next], detail + 1, is_act=True)
             if kind == other:
                 continue
-            yield Pattern(
-                done=f"{kind.words} after the last {other.noun}",
-                left=f"never {kind.words} after the last {other.noun}",
-                steps=rows[rows > end[where]],
-                missing=at[last],
-                among=other.words,
-                chance="whose last chance was after",
-                detail=detail,
-            )
+            yield _after(log, kind, rows, other.noun, at, among=other.words, detail=detail)
             yield Pattern(
                 done=f"{kind.words} before the first {other.noun}",
                 left=f"never {kind.words} before the first {other.noun}",
@@ -206,6 +200,23 @@ def _in_order(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
                 chance="whose chance was before",
                 detail=detail,
             )
+
+
+def _after(
+    log: Log, kind: ActionKind, rows: Ints, noun: str, at: Ints, *, among: str, detail: int
+) -> Pattern:
+    """Return who did something after the last step of others, among those that have one."""
+    end = np.full(log.num_rollouts, len(log.rollout))
+    end[log.rollout[at]] = at  # in order, so the last one stays
+    return Pattern(
+        done=f"{kind.words} after the last {noun}",
+        left=f"never {kind.words} after the last {noun}",
+        steps=rows[rows > end[log.rollout[rows]]],
+        missing=np.unique(end[log.rollout[at]]),
+        among=among,
+        chance="whose last chance was after",
+        detail=detail,
+    )
 
 
 def _repeated(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
@@ -224,7 +235,7 @@ def _repeated(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
 
 
 def _told(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
-    """Yield who got an error, or a short answer that recurs."""
+    """Yield who got an error, or a short answer that recurs, and who tried again."""
     is_told = log.told >= 0
     rows = np.flatnonzero(is_told)
     for answer, steps in zip(
@@ -236,4 +247,8 @@ def _told(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
         for kind, of_kind in kinds.items():
             if kind.detail == 0:
                 shown = steps[np.isin(steps, of_kind)]
-                yield _pattern(f"got {coded(answer)} from {kind.noun}", shown, 4, is_act=True)
+                got = _pattern(f"got {coded(answer)} from {kind.noun}", shown, 4, is_act=True)
+                yield got
+                if len(shown):
+                    noun = coded(answer)
+                    yield _after(log, kind, of_kind, noun, shown, among=got.done, detail=5)

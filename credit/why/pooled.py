@@ -12,20 +12,18 @@ import numpy as np
 from graphcredit.credit.steps.arrays import Floats, Ints
 from graphcredit.credit.why.distinct import distinct
 from graphcredit.credit.why.kinds import ActionKind
-from graphcredit.credit.why.log import Log
+from graphcredit.credit.why.log import Log, ShownStep
 from graphcredit.credit.why.patterns import LEAST, rows_of_kinds
-from graphcredit.credit.why.within import centred, false_discovery, p_values
+from graphcredit.credit.why.within import LEVEL, centred, false_discovery, p_values
 
-LEVEL = 0.05
-"""False-discovery rate up to which something is beyond chance."""
 _FEWEST_TASKS = 3
 _MOST_KINDS = 400
 """Kinds that are looked at: those of most rollouts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PooledDecision:
-    """A choice that recurs, and a rollout that shows it."""
+class PooledDecision(ShownStep):
+    """A choice that recurs, shown by a rollout that chose what ended worse."""
 
     words: str
     """What was chosen, as Markdown: `called `x``."""
@@ -47,13 +45,6 @@ class PooledDecision:
     """The false-discovery rate, among all choices that were looked at."""
     is_graded: bool
     """Whether returns are compared, and not wins."""
-    run_id: str
-    iteration: int
-    task_id: str
-    trajectory_id: str
-    """A rollout that chose what ended worse."""
-    step_index: int
-    action: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,7 +168,5 @@ def _shown(visits: _Visits, choice: _Choice, q: float) -> PooledDecision:
         error=choice.error,
         q=q,
         is_graded=log.is_graded,
-        **log.place(int(log.rollout[row])),
-        step_index=int(log.index[row]),
-        action=log.actions[log.action[row]],
+        **log.shown(row),
     )

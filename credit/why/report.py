@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphcredit.credit.why.decisions import Ranked, ranked
+from graphcredit.credit.why.decisions import Ranked, ranked_in
 from graphcredit.credit.why.findings import Findings, findings_of
-from graphcredit.credit.why.log import Log, read_log
+from graphcredit.credit.why.log import Log, log_in, with_views
 from graphcredit.credit.why.pooled import PooledDecision, pooled_decisions
 from graphcredit.store.layout import AnyStore, open_store
 
@@ -47,9 +47,13 @@ def why_report(
         SchemaError: A file cannot be read.
     """
     opened = open_store(store)
-    log = read_log(opened, run_id=run_id, iteration=iteration)
+    log, single = with_views(
+        opened,
+        lambda views: (log_in(views), ranked_in(views, most=most or _SURE)),
+        run_id,
+        iteration,
+    )
     found = findings_of(log)
-    single = ranked(opened, run_id=run_id, iteration=iteration, most=most or _SURE)
     if most is None:
         single = single.first(max(single.num_sure, _AT_LEAST))
     return WhyReport(

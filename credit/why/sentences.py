@@ -1,9 +1,9 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
-from typing import Protocol
 from urllib.parse import urlencode
 
 from graphcredit.credit.why.decisions import ComparedDecision
+from graphcredit.credit.why.log import ShownStep
 from graphcredit.store.log_text import as_code, named, one_line
 from graphcredit.store.plural import counted
 
@@ -24,22 +24,7 @@ def coded(text: str) -> str:
     return as_code(one_line(text, LONGEST))
 
 
-class _Step(Protocol):
-    """A step of a store."""
-
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def iteration(self) -> int: ...
-    @property
-    def task_id(self) -> str: ...
-    @property
-    def trajectory_id(self) -> str: ...
-    @property
-    def step_index(self) -> int: ...
-
-
-def link(step: _Step) -> str:
+def link(step: ShownStep) -> str:
     """Return where the viewer shows a step, after its address."""
     selected = {
         "run": step.run_id,

@@ -14,6 +14,9 @@ import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 
+LEVEL = 0.05
+"""False-discovery rate up to which something is beyond chance."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
@@ -23,8 +24,8 @@ def parse_json(text: str | bytes) -> Any:
     """
     try:
         value = json.loads(text)
-    except RecursionError:
-        raise _too_deep() from None
+    except (RecursionError, ValueError) as error:
+        raise in_our_words(error) from None
     if isinstance(text, bytes) or text.count("{") + text.count("[") > MAX_DEPTH:
         refuse_deep(value)
     return value
@@ -74,10 +75,19 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise _too_deep()
     try:
         value = tomllib.loads(text)
-    except RecursionError:
-        raise _too_deep() from None
+    except (RecursionError, ValueError) as error:
+        raise in_our_words(error) from None
     refuse_deep(value)
     return value
+
+
+def in_our_words(error: Exception) -> Exception:
+    """Return what is to be raised for an error of Python's reader of JSON or TOML."""
+    if isinstance(error, RecursionError):
+        return _too_deep()
+    if "integer string conversion" in str(error):  # its own words tell how to change Python
+        return ValueError(f"a whole number may have {sys.get_int_max_str_digits():,} digits")
+    return error
 
 
 def refuse_deep(value: object) -> None:

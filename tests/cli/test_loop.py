@@ -155,7 +155,7 @@ def test_a_policy_that_is_gone_is_named(root: Path, begin: Callable[[str], None]
         run(corridor_loop(root, "gone", evaluate=None))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_play_what_the_loop_s_own_process_plays(root: Path):
     template = root / "search-in-rooms.toml"
     template.write_text('answer = "plain"\nuser = "room 0 {state}"\n', encoding="utf-8")

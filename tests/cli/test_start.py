@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphcredit.cli.table import COMMANDS
+from tests.cli.in_process import run
 from tests.collector.importers.logs import WALKS, write_lines
 from tests.worlds import worked_example, write_store
 
@@ -68,9 +69,10 @@ def test_commands_of_logs_and_stores_load_no_frames(tmp_path: Path):
     log, store = write_lines(tmp_path / "log.jsonl", *WALKS), tmp_path / "store"
     estimators = ("-e", "graphgpo", "-e", "gigpo", "-e", "spo3", "-e", "turn_rloo", "-e", "reach")
     libraries: dict[str, set[str]] = {}
-    for command in (("import", log, store), ("credit", store, *estimators), ("check", store)):
+    libraries["import"] = _libraries(_loaded("graphcredit.cli.main", "import", log, store))
+    assert run("credit", store, "-e", "rloo").exit_code == 0  # and its columns are kept
+    for command in (("credit", store, *estimators), ("check", store), ("why", store)):
         libraries[command[0]] = _libraries(_loaded("graphcredit.cli.main", *command))
-    libraries["why"] = _libraries(_loaded("graphcredit.cli.main", "why", store))
     needless = {"pandas", "polars", "pyarrow.dataset"}
     assert {name for name, loaded in libraries.items() if loaded & needless} == set()
     assert "duckdb" not in libraries["import"]

@@ -160,7 +160,8 @@ def test_scores_are_no_failures_and_the_threshold_is_said(tmp_path: Path):
     decisions, distrust = shown.split("What to distrust")
     assert "(earned 0.8): `a`. From the same state, 2 rollouts did so and earned 0.85" in decisions
     assert "failed" not in decisions
-    assert "- 4 returns between 0 and 1 count as failures: returns are compared" in distrust
+    assert "- 4 returns between 0 and 1: compared as they are" in distrust
+    assert "nothing to compare" not in distrust
 
 
 def test_states_that_do_not_tell_have_a_remedy(tmp_path: Path):

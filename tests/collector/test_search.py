@@ -168,7 +168,7 @@ def shortest(environment: Environment, prefix: list[str], limit: int) -> int | N
     return None
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(walk=st.lists(st.integers(0, 50), max_size=5), number=st.integers(0, 3))
 def test_the_oracle_distance_is_the_shortest_way_of_all(walk: list[int], number: int):
     question = list(all_questions(WORLD))[number]

@@ -161,7 +161,7 @@ def test_without_an_oracle_there_is_no_plan():
     assert (first.oracle_actions, first.oracle_distance) == (None, None)
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 10**6), size=st.sampled_from(["5x5b1", "5x5b2", "5x6b2"]))
 def test_distances_and_dead_ends_are_those_of_a_slow_search(seed: int, size: str):
     board, start = make_board(f"{size}-s{seed}")
@@ -171,7 +171,7 @@ def test_distances_and_dead_ends_are_those_of_a_slow_search(seed: int, size: str
         assert fast.get(read_board(text)[1], float("inf")) == distance
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 10**6), walk=st.lists(st.sampled_from(sorted(STEPS)), max_size=30))
 def test_moves_are_those_on_the_text(seed: int, walk: list[str]):
     environment = open_sokoban(f"6x6b3-s{seed}", Path(), False)
@@ -188,7 +188,7 @@ def test_moves_are_those_on_the_text(seed: int, walk: list[str]):
         observation = done.observation
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 10**6))
 def test_a_board_is_its_text(seed: int):
     board, start = make_board(f"5x7b3-s{seed}")

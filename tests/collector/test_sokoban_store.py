@@ -52,7 +52,7 @@ def _check_that_dead_ends_stay_dead(steps: list[dict[str, Any]]) -> None:
     assert {step["success"] for step in dead} == {None, False}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_play_the_same_as_one_process(tmp_path: Path):
     arguments = ("--tasks", "4", "--group-size", "3")
     alone, spread = (

@@ -279,7 +279,7 @@ _COLUMNS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 @given(columns=st.tuples(_COLUMNS, st.none() | _LOGPROBS).map(_with_ids))
 def test_a_step_comes_out_of_a_spool_as_it_comes_out_of_a_recorder(
     tmp_path_factory: pytest.TempPathFactory, columns: dict[str, Any]

@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.collector.environments.base import Environment, Transition, replay
@@ -100,7 +100,6 @@ def test_texts_are_never_the_same_and_their_content_is():
 
 
 @given(st.data())
-@settings(deadline=None)
 @pytest.mark.parametrize("spec", ["w1-s1", "w2-s0", "w2-s3"])
 def test_the_distance_falls_by_one_on_the_plan_and_by_no_more_anywhere(
     spec: str, data: st.DataObject

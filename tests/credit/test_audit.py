@@ -717,7 +717,7 @@ def test_credit_of_a_program_that_writes_advantages_only_is_audited(tmp_path: Pa
 OURS = {"stale_credit", "outdated_credit", "unbalanced_advantages", "uneven_episode_advantages"}
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(logs(), st.sampled_from([(), ("grpo.stat_over=steps", "graphgpo.stat_over=steps")]))
 def test_our_own_credit_always_balances_and_is_never_stale(rows: list[Row], options: Any):
     with TemporaryDirectory() as folder:

@@ -46,7 +46,7 @@ def won(rows: list[Row]) -> list[Row]:
 
 
 @pytest.mark.parametrize("kind", [RewardFlow, GraphGpo])
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(rows=logs())
 def test_where_returns_say_who_won_they_change_nothing(kind: type[Any], rows: list[Row]):
     batch = assemble(step_table(won(rows))).batch

@@ -34,6 +34,7 @@ from graphcredit.store.parquet.er_graph import merge_er_graph
 from tests.cli.test_credit import graphcredit
 from tests.credit.entity_world import entity, er_graph, relations
 from tests.credit.test_embedding import CountingEmbedder
+from tests.examples import nightly
 from tests.worlds import worked_example, write_store
 
 TASKS = [f"t{number}" for number in range(6)]
@@ -95,7 +96,7 @@ tasks = "*1"
 @pytest.mark.parametrize(
     ("merge", "rules"),
     [
-        (MergeSettings(), ""),
+        nightly(MergeSettings(), ""),
         (MergeSettings(merge="segments", normalise=("whitespace",), substitute=(r"\d=>",)), ""),
         (MergeSettings(merge="embedding", threshold=0.9, guard=False), ""),
         (MergeSettings(merge="segments"), RULES),

@@ -91,7 +91,7 @@ def _needed(row: Estimator, matter: str) -> bool:
 
 
 @pytest.mark.parametrize("row", ESTIMATORS, ids=lambda row: row.name)
-@settings(max_examples=examples(4), deadline=None)
+@settings(max_examples=examples(4))
 @given(log=logs(), seed=st.integers(0, 999))
 def test_credit_depends_on_nothing_that_its_row_does_not_name(
     row: Estimator, log: list[Row], seed: int
@@ -120,7 +120,7 @@ def test_credit_depends_on_all_that_its_row_names(row: Estimator, matter: str):
     by_hand = step_table(by_two_kitchens()).to_pylist()
     if any(differs((by_hand, seed)) for seed in range(8)):
         return  # a search finds some of these differences once in a thousand logs
-    generating = settings(max_examples=3000, deadline=None, phases=[Phase.generate], database=None)
+    generating = settings(max_examples=3000, phases=[Phase.generate], database=None)
     log = st.one_of(logs(), st.just(by_hand))
     find(st.tuples(log, st.integers(0, 999)), differs, settings=generating)
 
@@ -128,7 +128,7 @@ def test_credit_depends_on_all_that_its_row_names(row: Estimator, matter: str):
 @pytest.mark.parametrize(
     "row", [row for row in ESTIMATORS if row.by_wins(row.options())], ids=lambda row: row.name
 )
-@settings(max_examples=examples(10), deadline=None)
+@settings(max_examples=examples(10))
 @given(log=logs(), seed=st.integers(0, 999))
 def test_what_knows_wins_alone_does_not_change_with_returns(
     row: Estimator, log: list[Row], seed: int
@@ -177,7 +177,7 @@ def test_who_knows_wins_alone_is_told_what_that_costs(tmp_path: Any):
         compute(step_table(scored()), estimators="rewardflow")
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 @given(rows=logs())
 def test_pairs_are_those_that_one_counts(rows: list[Row]):
     batch = assemble(step_table(rows)).batch

@@ -213,7 +213,7 @@ def test_scores_multiplied_and_shifted_are_the_same_credit(factor: float, shift:
     assert plain["value"] == pytest.approx([11 / 24, 2 / 3, 11 / 24, 2 / 3, 11 / 24, 0])
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(rows=logs())
 def test_groups_that_are_swept_are_solved(rows: list[Row]):
     solved = parts(rows)
@@ -445,11 +445,7 @@ def test_a_window_lends_what_was_walked_and_tried(tmp_path: Path):
     assert [row["reach_progress"] for row in credited(store, 1, graph_window=1)] == [1]
 
 
-@settings(
-    max_examples=examples(60),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=logs(), rows=logs())
 def test_with_a_window_it_agrees_with_the_slow_one(
     tmp_path: Path, before: list[Row], rows: list[Row]

@@ -27,7 +27,7 @@ def is_last(row: Row) -> bool:
     return row["terminated"] or row["truncated"]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     rows=logs(),
     scales=st.lists(st.sampled_from([0.01, 1.0, 3.0, 1000.0]), min_size=3, max_size=3),
@@ -90,7 +90,7 @@ walks = st.tuples(*(st.tuples(st.sampled_from(layer), st.integers(0, 3)) for lay
 potentials = st.fixed_dictionaries({state: st.floats(-2, 2) for state in "SABCD"})
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(walked=st.lists(walks, min_size=2, max_size=8), potential=potentials)
 def test_shaping_by_a_potential_changes_nothing_but_for_doubt(
     walked: list[Any], potential: dict[str, float]

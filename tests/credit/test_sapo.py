@@ -150,7 +150,7 @@ def test_without_entities_or_an_answer_only_the_trajectory_counts(graph: ErGraph
 WORLD = world_of_the_random_logs()
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(rows=logs())
 def test_the_step_reward_is_the_slow_reference_s(rows: list[dict[str, Any]]):
     expected = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.noise.disturb import Disturb, VisitRandom, disturb_steps
@@ -111,7 +111,6 @@ def test_many_tags_that_do_not_match_are_text(opened: str, closed: str):
     assert shown(opened * 50_000 + closed * 50_000) == [f"|{opened * 50_000}"]
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_text_can_be_parsed_and_keeps_its_letters(text: str):
     if not set(text) & set("{[<&\x1b"):
@@ -150,7 +149,6 @@ def test_a_short_trajectory_shares_no_class_with_the_end_of_a_long_one():
 _PAIRS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2)), max_size=12)
 
 
-@settings(deadline=None)
 @given(_PAIRS)
 def test_pairs_are_counted_as_one_by_one(rows: list[tuple[int, int, int]]):
     place, cell, value = np.array(rows, np.int64).reshape(-1, 3).T

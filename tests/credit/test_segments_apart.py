@@ -217,3 +217,15 @@ def test_a_level_that_wanders_is_kept_where_actions_move_it_or_little_was_seen()
         assert_apart(merged(rows), [f"{row['task_id']} {row['state']}" for row in rows])
     rows = world(12, {"eat": (-1, 1), "hunt": (-1, 1)})
     assert len(set(merged(rows))) == 12 * 6
+
+
+def test_a_code_that_actions_name_is_kept_though_nothing_else_depends_on_it():
+    rows: Rows = []
+    for task in range(16):
+        for number in range(8):
+            rng, path = random.Random(f"{task} {number}"), list[str]()
+            for room in "abcdef":
+                code = f"{rng.getrandbits(40):x}"
+                path += [f"Room {room}. A lock.\nCode: {code}", f"enter {code}"]
+            rows += trajectory(f"{task:02}-{number}", [*path, "The end."], task_id=f"t{task:02}")
+    assert_apart(merged(rows), [f"{row['task_id']} {row['state']}" for row in rows])

@@ -100,11 +100,7 @@ def _acted(iterations: list[Rows]) -> dict[tuple[str, str], tuple[int, int]]:
     return {state: (len(won), sum(won)) for state, won in outcomes.items()}
 
 
-@settings(
-    max_examples=examples(25),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     iterations=runs(),
     batch_rows=st.sampled_from([1, 1000]),

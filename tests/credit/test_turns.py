@@ -89,7 +89,7 @@ def worlds(draw: st.DrawFn, depth: int = 3) -> World:
     )
 
 
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(20))
 @given(world=worlds(), size=st.integers(2, 3))
 def test_turn_rloo_expects_the_gradient_of_the_return(world: World, size: int):
     groups = all_groups(world, size)

@@ -135,7 +135,7 @@ def test_there_is_nothing_new_where_an_episode_was_lost():
     assert found(lost).novelty.tolist() == [1 / 4, 0]
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 @given(rows=logs())
 def test_the_size_of_a_block_changes_nothing(rows: list[Row]):
     whole = imagined(rows)

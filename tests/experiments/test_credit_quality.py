@@ -52,7 +52,6 @@ def _assert_above_floors(rows: pl.DataFrame) -> None:
                 assert average.value >= FLOORS.get(column, (0.0, 0.0))[place], (column, statistic)
 
 
-@pytest.mark.slow
 @pytest.mark.play
 def test_credit_follows_the_truth_in_a_few_games(
     tmp_path: Path, games_dir: Path, monkeypatch: pytest.MonkeyPatch

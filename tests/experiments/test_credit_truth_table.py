@@ -72,6 +72,7 @@ def test_the_numbers_of_a_unit_are_in_their_ranges(rows: pl.DataFrame):
     assert rare["silent"].mean() == pytest.approx(0.96**8, abs=0.15)
 
 
+@pytest.mark.smoke
 def test_a_unit_is_judged_the_same_again():
     first, again = (judge(_unit("ladder", "rare", "gigpo")) for _ in range(2))
     assert first.equals(again)
@@ -167,7 +168,6 @@ def test_the_report_names_every_credit(rows: pl.DataFrame):
         assert name in text
 
 
-@pytest.mark.slow
 def test_a_policy_learns_from_true_credit():
     curves = learn(Curves(world="ladder", credit="true Q - V", lists=""))
     found = averages(tuned(curves), ["mean", "stuck"], ["credit", "lists"])

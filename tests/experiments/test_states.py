@@ -35,7 +35,6 @@ def test_a_step_leads_to_the_state_that_the_next_one_leaves():
     assert np.array_equal(before(np.roll(every["true"], -1), rollouts.is_last), rollouts.target)
 
 
-@pytest.mark.slow
 def test_the_true_state_has_most_and_what_tells_nothing_none():
     rows = judge(UNIT)
     evidence = dict(rows.select("definition", "evidence").iter_rows())
@@ -45,7 +44,6 @@ def test_the_true_state_has_most_and_what_tells_nothing_none():
     assert "| evidence |" in tables(rows)
 
 
-@pytest.mark.slow
 def test_in_games_the_true_state_is_worth_most_and_has_most_evidence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

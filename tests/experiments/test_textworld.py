@@ -102,7 +102,6 @@ def test_only_whole_pairs_at_the_best_rate_are_reported():
     assert "| reach - grpo | 2 | +0.200 (-1.071 to +1.471) | 2 |" in shown
 
 
-@pytest.mark.slow
 @pytest.mark.play
 def test_a_policy_learns_to_win(tmp_path: Path):
     """A warm policy, and ten iterations: the only test that trains a real policy."""

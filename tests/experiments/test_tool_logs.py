@@ -56,7 +56,6 @@ def test_the_log_tells_what_changes_an_order(played: Played):
     assert {"get_order", "list_orders"} <= set(effects.unchanging)
 
 
-@pytest.mark.slow
 def test_the_true_state_is_worth_more_than_the_last_text():
     rows = judge(UNIT)
     worth = dict(rows.select("definition", "fraction").iter_rows())

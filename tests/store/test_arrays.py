@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.store.parquet.numbers import array_of, repeated, table_of
@@ -27,7 +27,6 @@ _VALUES: dict[Any, st.SearchStrategy[Any]] = {
 
 
 @pytest.mark.parametrize("type_", _VALUES, ids=str)
-@settings(deadline=None)  # Arrow imports pandas once
 @given(data=st.data())
 def test_an_array_is_what_arrow_makes(type_: Any, data: st.DataObject):
     values = data.draw(st.lists(st.none() | _VALUES[type_]))

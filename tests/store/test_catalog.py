@@ -224,7 +224,7 @@ def test_a_chain_with_two_states_swapped_is_not_complete(tmp_path: Path):
     assert _rows(store, "SELECT is_complete FROM trajectories") == [{"is_complete": False}]
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(_trajectories(), min_size=1, max_size=12))
 def test_completeness_is_that_of_the_slow_definition(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[list[dict[str, Any]]]

@@ -41,7 +41,7 @@ def test_a_file_without_an_end_is_refused_by_name(store: Store, name: str, kind:
     ids=["lists", "objects", "digits", "cut"],
 )
 def test_json_of_any_kind_is_a_value_or_a_value_error(store: Store, text: str):
-    with pytest.raises(ValueError, match=r"\w"):
+    with pytest.raises(ValueError, match=r"at most|may have 4,300 digits|Expecting|escape"):
         parse_json(text)
     (store.root / "store.json").write_text(text)
     with pytest.raises(StoreFormatError, match="must be JSON"):
@@ -70,7 +70,7 @@ def test_depth_is_counted_whatever_holds_the_values():
     ids=["lists", "tables", "digits", "key", "key of an entry", "table name", "inline key"],
 )
 def test_toml_of_any_kind_is_a_value_or_a_value_error(store: Store, text: str):
-    with pytest.raises(ValueError, match=r"\w"):
+    with pytest.raises(ValueError, match=r"at most 200 deep|may have 4,300 digits"):
         parse_toml(text)
     store.state_rules_path.write_text(text)
     with pytest.raises(OptionError, match="must be TOML"):

@@ -189,7 +189,7 @@ _ANY = st.one_of(
 )
 
 
-@settings(max_examples=5, deadline=None, phases=[Phase.generate])
+@settings(max_examples=5, phases=[Phase.generate])
 @given(st.lists(_ANY, min_size=30, max_size=60))
 def test_recorder_and_check_agree_on_any_value(values: list[tuple[str, Any]]):
     _assert_one_rule(values)

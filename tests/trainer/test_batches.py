@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.store import Store
@@ -112,7 +112,7 @@ def _packed_in_python(rows: Sequence[Row]) -> dict[str, list[float]]:
     return packed
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(
     seed=st.integers(0, 999),
     num_shards=st.integers(1, 3),

@@ -92,7 +92,7 @@ def test_a_ratio_on_a_bound_is_kept():
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(batch=batches(gap=30.0))
 def test_the_weights_are_those_of_the_slow_one(mode: CorrectionMode, batch: Any):
     correction = LossOptions(correction=mode, correction_low=0.3, correction_high=3.0)

@@ -39,7 +39,7 @@ def slope(value: Tensor, leaf: Tensor) -> list[float]:
 
 
 @pytest.mark.parametrize("estimator", ["k1", "k2", "k3", "k3+"])
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 @given(logits=LOGITS, others=LOGITS)
 def test_on_average_an_estimate_and_its_gradient_are_those_that_the_table_says(
     estimator: KlEstimator, logits: Any, others: Any
@@ -58,7 +58,7 @@ def test_on_average_an_estimate_and_its_gradient_are_those_that_the_table_says(
 
 
 @pytest.mark.parametrize("estimator", ["k1", "k2", "k3", "k3+"])
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 @given(logprob=st.floats(-60, 0), reference=st.floats(-60, 0))
 def test_an_estimate_is_that_of_the_slow_one(
     estimator: KlEstimator, logprob: float, reference: float

@@ -59,7 +59,7 @@ def is_at_a_kink(batch: list[Token], options: dict[str, float]) -> bool:
 
 
 @each_variant
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(batch=batches(), far=batches(gap=30.0))
 def test_loss_and_gradient_are_those_of_the_slow_one(
     name: str, options: dict[str, float], batch: Any, far: Any
@@ -138,7 +138,7 @@ def test_gspo_has_one_ratio_per_response_and_the_gradient_of_its_logarithm():
     assert gradient_of(tokens, loss_of(tokens, objective)) == pytest.approx([-1.5, -1.5, 4.0])
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(batch=batches())
 def test_gspo_has_the_gradient_of_its_papers_objective_for_sequences(batch: list[Token]):
     """The form for tokens holds s fixed, yet gives the gradient through s, for equal weights."""
@@ -199,7 +199,7 @@ def test_the_docstring_specifies_the_loss_and_the_table_says_whether_it_depends_
 
 
 @each_objective
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(batch=batches())
 def test_tokens_that_are_not_scored_change_nothing(row: ObjectiveRow, batch: Any):
     """They are NaN in every array here."""
@@ -214,7 +214,7 @@ def test_tokens_that_are_not_scored_change_nothing(row: ObjectiveRow, batch: Any
 
 
 @each_objective
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(batch=batches(), seed=st.randoms(use_true_random=False), data=st.data())
 def test_packing_changes_nothing(
     row: ObjectiveRow, batch: list[Token], seed: random.Random, data: st.DataObject
@@ -251,7 +251,7 @@ EXTREMES = st.sampled_from([-1e4, -100.0, -20.0, -1e-30, 0.0])
 
 
 @each_objective
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(rows=st.lists(st.tuples(EXTREMES, EXTREMES, st.sampled_from([-1e3, 0.0, 1e3])), min_size=1))
 def test_extreme_log_probabilities_give_finite_losses_and_gradients(row: ObjectiveRow, rows: Any):
     batch = [token(logprob=lp, old=old, advantage=a) for lp, old, a in rows]
@@ -263,7 +263,7 @@ def test_extreme_log_probabilities_give_finite_losses_and_gradients(row: Objecti
 
 
 @each_objective
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 @given(batch=batches(gap=30.0))
 def test_no_advantage_means_no_gradient_and_the_gradient_favours_good_tokens(
     row: ObjectiveRow, batch: list[Token]

@@ -14,11 +14,8 @@ from transformers import AutoImageProcessor, AutoTokenizer
 from transformers.models.qwen2_5_vl import Qwen2_5_VLProcessor
 
 from graphcredit.store.layout import open_store
-from graphcredit.trainer.messages.tokens import (
-    MessageTokens,
-    prompts_and_answers,
-    tokens_of_messages,
-)
+from graphcredit.trainer.messages.made import MessageTokens, prompts_and_answers
+from graphcredit.trainer.messages.tokens import tokens_of_messages
 from tests.cli.in_process import run
 from tests.trainer.models import save_chat_model
 from tests.trainer.vision import KINDS, picture, save_chat_seer

@@ -19,7 +19,7 @@ from tests.trainer import oracle
 from tests.trainer.token_batches import batches, gradient_of, loss_of, tensors, token
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     batch=batches(gap=2.0),
     name=st.sampled_from([row.name for row in OBJECTIVES]),

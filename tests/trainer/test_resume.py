@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.cli.in_process import run
+from tests.examples import nightly
 from tests.forks import FORKS
 from tests.trainer.logs import random_episodes, token_store
 from tests.trainer.models import save_tiny_model
@@ -58,7 +59,7 @@ def _weights(tmp_path: Path, out: str) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("shares", [nightly(False), True])
 def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: Path, shares: bool):
     token_store(tmp_path / "s", random_episodes(0, 24, vocabulary=2 if shares else 32))
     save_tiny_model(tmp_path / "m")

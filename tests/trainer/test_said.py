@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from graphcredit.trainer.messages import sequences
 from graphcredit.trainer.messages.tools import tools_of
+from tests.examples import examples
 from tests.trainer.models import CHATML, MARKED, chat_tokenizer
 from tests.trainer.test_messages import CALL, EAST, HALL, KITCHEN, OUT, row, said, shown, tokenised
 from tests.trainer.test_template_families import ALTERNATING, FORGETFUL
@@ -149,7 +150,7 @@ MESSAGES = st.one_of(
 SEEN = st.sampled_from([HALL, said("tool", "a door"), said("system", "Late.")])
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     turns=st.lists(st.tuples(SEEN, MESSAGES, st.booleans()), min_size=4, max_size=7),
     template=st.sampled_from([CHATML, MARKED, ALTERNATING, FORGETFUL, THINKS, GLM]),

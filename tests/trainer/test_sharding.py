@@ -10,6 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from graphcredit.trainer.engine.opening import open_engine
 from graphcredit.trainer.model import export
+from tests.examples import nightly
 from tests.trainer import rank_worker, shard_worker
 from tests.trainer.models import save_tiny_model
 from tests.trainer.ranks import run_ranks
@@ -17,7 +18,7 @@ from tests.trainer.ranks import run_ranks
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("lora_rank", "tied"), [(0, True), (4, False)])
+@pytest.mark.parametrize(("lora_rank", "tied"), [(0, True), nightly(4, False)])
 def test_four_processes_then_two_then_three_get_what_one_gets(
     tmp_path: Path, lora_rank: int, tied: bool
 ):
@@ -41,7 +42,7 @@ def test_four_processes_then_two_then_three_get_what_one_gets(
         rank_worker.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize(("victim", "moment"), [(0, "before"), (1, "after")])
+@pytest.mark.parametrize(("victim", "moment"), [nightly(0, "before"), (1, "after")])
 def test_a_process_killed_at_a_checkpoint_leaves_the_one_before(
     tmp_path: Path, victim: int, moment: str
 ):

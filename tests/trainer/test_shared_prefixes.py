@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -204,7 +204,7 @@ def _ancestors(batch: PackedBatch, window: int | None) -> Tensor:
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
-@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(8))
 @given(samples=_drawn())
 def test_numbers_and_gradients_are_those_of_samples_one_by_one(kind: str, samples: list[Sample]):
     shared, plain = (tiny_model(kind, **FAMILIES[kind]) for _ in range(2))
@@ -310,7 +310,7 @@ def test_the_gradient_of_a_store_is_that_of_a_plain_loop_over_its_rows(
         assert (ours.grad - theirs.grad).norm() <= 1e-5 * theirs.grad.norm() + 1e-7
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 999), max_tokens=st.integers(18, 60), world_size=st.integers(1, 3))
 def test_a_plan_has_each_step_once_keeps_to_the_cap_and_knows_what_will_be_packed(
     seed: int, max_tokens: int, world_size: int

@@ -8,8 +8,10 @@ import pytest
 from transformers import AutoTokenizer
 
 from graphcredit.store.layout import open_store
-from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
+from graphcredit.trainer.messages.made import prompts_and_answers
+from graphcredit.trainer.messages.tokens import tokens_of_messages
 from tests.cli.in_process import run
+from tests.examples import nightly
 from tests.trainer.models import CHATML, save_chat_model
 from tests.trainer.test_messages import CALL, EAST, HALL, KITCHEN, OUT, row, said, shown, tokenised
 
@@ -142,7 +144,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["alternating", "forgetful"])
+@pytest.mark.parametrize("family", ["alternating", nightly("forgetful")])
 def test_a_log_of_messages_becomes_an_adapter(tmp_path: Path, orders: Path, family: str):
     model, out = tmp_path / "model", tmp_path / "out"
     save_chat_model(model, FAMILIES[family], max_position_embeddings=4096)

@@ -1,4 +1,4 @@
-"""Logs of several makers become adapters in three commands: import, credit, train."""
+"""Logs of several makers become tokens alike, and templates of files are used: three commands."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,7 +10,8 @@ from transformers import AutoTokenizer
 
 from graphcredit.store.layout import open_store
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.messages.tokens import prompts_and_answers, tokens_of_messages
+from graphcredit.trainer.messages.made import prompts_and_answers
+from graphcredit.trainer.messages.tokens import tokens_of_messages
 from graphcredit.trainer.training import train
 from tests.cli.in_process import run
 from tests.trainer.models import CHATML, MARKED, save_chat_model
@@ -135,22 +136,6 @@ def test_a_conversation_has_the_same_tokens_in_every_dialect(tmp_path: Path, dia
     expected = [(asked, called), *((seen, f"{answer}<|im_end|>") for answer in ANSWERS)]
     assert sorted(set(found)) == sorted(expected)
     assert len(found) == len(ANSWERS) * 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dialect", ["sharegpt", "responses", "verifiers"])
-def test_a_log_becomes_an_adapter(tmp_path: Path, dialect: str):
-    log, store, model = _log(tmp_path / "log.jsonl", dialect), tmp_path / "store", tmp_path / "m"
-    save_chat_model(model)
-    assert run("import", log, store).exit_code == 0
-    assert run("credit", store).exit_code == 0
-    asked = ("--model", model, "--lora-rank", 2, "--out", tmp_path / "out", "--json")
-    trained = run("train", store, *asked)
-    assert trained.exit_code == 0, trained.err
-    result = json.loads(trained.out)
-    assert (result["num_steps"], result["num_kept"], result["dropped"]) == (4, 4, {})
-    assert result["last"]["grad_norm"] > 0
-    assert (tmp_path / "out" / "model" / "adapter" / "adapter_model.safetensors").exists()
 
 
 @pytest.mark.parametrize("own", [None, HEADLESS], ids=["none", "refused"])

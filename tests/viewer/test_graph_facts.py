@@ -11,7 +11,7 @@ from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.facts import (
-    Rollout,
+    TrajectoryEnd,
     choices,
     edge_steps,
     names_on,
@@ -81,9 +81,9 @@ def test_an_incomplete_trajectory_has_no_place_in_the_graph(tmp_path: Path):
 def test_lost_trajectories_come_first_with_their_length(store: Store):
     found = trajectories(task_steps(store, **HERE, task_id="t0"))
     assert list(found.items()) == [
-        ("y", Rollout(num_steps=2, ending="ended")),
-        ("z", Rollout(num_steps=2, ending="ended")),
-        ("x", Rollout(num_steps=4, ending="succeeded")),
+        ("y", TrajectoryEnd(num_steps=2, ending="ended")),
+        ("z", TrajectoryEnd(num_steps=2, ending="ended")),
+        ("x", TrajectoryEnd(num_steps=4, ending="succeeded")),
     ]
 
 

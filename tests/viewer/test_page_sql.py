@@ -76,7 +76,7 @@ def test_a_ready_query_is_chosen_and_shown(store: Store, monkeypatch: pytest.Mon
     assert sorted(app.dataframe[0].value["trajectory_id"]) == ["p", "q", "y", "z"]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, others="nightly")
 @pytest.mark.parametrize("sql", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_query_is_refused_and_changes_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, sql: str

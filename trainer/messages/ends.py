@@ -12,7 +12,8 @@ from graphcredit.trainer.messages.plain import ASK, called_with, with_text
 Shown = Callable[[Sequence[Mapping[str, Any]]], str | None]
 """Returns the text of messages; None if the template refuses them."""
 
-_FILES = ("generation_config.json", "config.json")
+MODEL_FILES = ("generation_config.json", "config.json")
+"""Files of a model that say at which tokens samplers stop."""
 
 
 class Tail(NamedTuple):
@@ -113,7 +114,7 @@ def _next_token(
 def _stops(tokenizer: Any, directory: Path) -> set[str]:
     """Return the tokens that a model's files say end a text."""
     ids: set[Any] = {tokenizer.eos_token_id}
-    for name in _FILES:
+    for name in MODEL_FILES:
         path = directory / name
         fields = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         known = fields.get("eos_token_id")

@@ -1,94 +1,49 @@
 """Tokenise the messages of an iteration: the tokens of all steps, each sequence once in memory."""
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.images import image_bytes
 from graphcredit.store.layout import Shard
-from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
+from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
 from graphcredit.store.progress import OnProgress, silent
-from graphcredit.trainer.data.ragged import Ints, Ragged
-from graphcredit.trainer.data.step_columns import TokenColumns
 from graphcredit.trainer.data.token_source import TokenSource, logged_columns
+from graphcredit.trainer.fingerprint import describe
 from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
+from graphcredit.trainer.messages.ends import MODEL_FILES
+from graphcredit.trainer.messages.made import MessageTokens, ShardTokens, kept_tokens
 from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
 from graphcredit.trainer.messages.template import BLIND, ChatTemplate
-from graphcredit.trainer.model.source import find_model
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ShardTokens:
-    """The tokens of the n rows of a step shard."""
-
-    sequences: tuple[NDArray[np.int32], ...]
-    """Token ids."""
-    sequence: Ints
-    """[n] which of them a step is in; -1 where it could not be tokenised."""
-    start: Ints
-    """[n] where its answer begins; its prompt is all before."""
-    end: Ints
-    """[n] where its answer ends."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MessageTokens:
-    """The tokens of an iteration whose steps have messages only."""
-
-    shards: Mapping[Path, _ShardTokens]
-    num_steps: int
-    """Steps that were tokenised."""
-    num_sequences: int
-    chat_template: str | None
-    """The template that made them in place of the model's, if one did."""
-    notices: tuple[str, ...]
-    """How it was done, and what could not be."""
-
-    def of_rows(self, path: Path, first_row: int, logged: TokenColumns) -> TokenColumns:
-        """Return the tokens of adjacent rows of a shard, in place of those that the log lacks.
-
-        Raises:
-            InputError: The shard was not there yet.
-        """
-        if path not in self.shards:
-            raise InputError(f"{path} appeared after the messages were tokenised: start again")
-        tokens = self.shards[path]
-        rows = range(first_row, first_row + len(logged.temperature))
-        prompts = [_part(tokens, row, 0, tokens.start[row]) for row in rows]
-        responses = [_part(tokens, row, tokens.start[row], tokens.end[row]) for row in rows]
-        is_null = tokens.sequence[rows.start : rows.stop] < 0
-        return replace(
-            logged, prompt=_ragged(prompts, is_null), response=_ragged(responses, is_null)
-        )
-
-
-def prompts_and_answers(
-    made: MessageTokens, path: Path
-) -> list[tuple[list[int], list[int]] | None]:
-    """Return the tokens of each row of a step shard; None where it could not be tokenised."""
-    tokens = made.shards[path]
-    return [
-        (
-            _part(tokens, row, 0, tokens.start[row]).tolist(),
-            _part(tokens, row, tokens.start[row], tokens.end[row]).tolist(),
-        )
-        if number >= 0
-        else None
-        for row, number in enumerate(tokens.sequence)
-    ]
+from graphcredit.trainer.model.source import find_model, tokenizer_files
 
 
 def open_tokens(
-    shards: Sequence[Shard], model: str, on_progress: OnProgress, *, template: Path | None = None
+    shards: Sequence[Shard],
+    model: str,
+    on_progress: OnProgress,
+    *,
+    template: Path | None = None,
+    keep_in: Path | None = None,
+    writes: bool = True,
 ) -> TokenSource:
-    """Return where the tokens are from; messages are tokenised now if no step has token ids.
+    """Return where the tokens are from; messages are tokenised if no step has token ids.
+
+    Args:
+        shards: The steps.
+        model: The model.
+        on_progress: Is told how far it is.
+        template: A file with another chat template.
+        keep_in: A file that has the tokens of messages, or gets them; without one they are made.
+        writes: Whether this process writes it, or waits until another one did.
 
     Raises:
         InputError: No step can be tokenised, or there are token ids and a chat template.
@@ -102,7 +57,16 @@ def open_tokens(
         )
     if has_ids or not shards:
         return TokenSource(has_logprobs=has_logprobs or not shards)
-    made = tokens_of_messages(shards, find_model(model), template=template, on_progress=on_progress)
+    directory = find_model(model)
+
+    def make() -> MessageTokens:
+        return tokens_of_messages(shards, directory, template=template, on_progress=on_progress)
+
+    if keep_in is None:
+        made = make()
+    else:
+        paths, key = [shard.path for shard in shards], _key(shards, directory, template)
+        made = kept_tokens(keep_in, key, paths, make, writes=writes)
     return TokenSource(
         made=made.of_rows,
         has_logprobs=False,
@@ -110,6 +74,19 @@ def open_tokens(
         chat_template=made.chat_template,
         notices=made.notices,
     )
+
+
+def _key(shards: Sequence[Shard], directory: Path, template: Path | None) -> str:
+    """Return a text that differs wherever the tokens of messages, or the notices of them, may."""
+    paths = [*tokenizer_files(directory), *map(directory.joinpath, MODEL_FILES)]
+    paths += [] if template is None else [template]
+    parts = [
+        [version(name) for name in ("graphcredit", "transformers", "tokenizers")],
+        [(str(path), describe(path)) for path in paths if path.exists()],
+        ["/".join(shard.path.parts[-3:]) for shard in shards],
+        [fingerprint([shard.path]) for shard in shards],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def tokens_of_messages(
@@ -141,8 +118,7 @@ def tokens_of_messages(
         remade, recounted = _made(shards, other, on_progress)
         if _num_steps(remade) > _num_steps(made):
             opened, made, counts = other, remade, recounted
-    num_steps = _num_steps(made)
-    num_sequences = sum(len(each.sequences) for each in made.values())
+    num_steps, num_sequences = _num_steps(made), sum(len(each.sequences) for each in made.values())
     num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
     num_cut = counts.pop(_CUT, 0)
     by_columns, lacking = counts.pop(_BY_COLUMNS, 0), counts.pop(_WITHOUT_REASONING, 0)
@@ -170,8 +146,6 @@ def tokens_of_messages(
     others += [of_cut] if num_cut else []
     return MessageTokens(
         shards=made,
-        num_steps=num_steps,
-        num_sequences=num_sequences,
         chat_template=opened.text,
         notices=(made_by, *changes, *faults, *filter(None, [opened.ends.notice()]), *others),
     )
@@ -182,21 +156,26 @@ _BY_COLUMNS, _WITHOUT_REASONING, _CUT = "by columns", "without reasoning", "cut"
 
 def _made(
     shards: Sequence[Shard], template: ChatTemplate, on_progress: OnProgress
-) -> tuple[dict[Path, _ShardTokens], Counter[str]]:
+) -> tuple[dict[Path, ShardTokens], Counter[str]]:
     """Return the tokens of each shard, and why steps have none."""
-    made: dict[Path, _ShardTokens] = {}
     counts: Counter[str] = Counter()
-    for number, shard in enumerate(shards):
-        made[shard.path] = _shard_tokens(shard, template, counts)
-        on_progress("tokenise the messages", number + 1, len(shards))
-    return made, counts
+    names = (_rows(shard.path, ["trajectory_id"]) for shard in shards)
+    total = sum(len({row["trajectory_id"] for row in rows}) for rows in names)
+    done = iter(range(1, total + 1))
+
+    def tell() -> None:
+        on_progress("tokenise the messages", next(done), total)
+
+    return {s.path: _shard_tokens(s, template, counts, tell) for s in shards}, counts
 
 
-def _num_steps(made: Mapping[Path, _ShardTokens]) -> int:
+def _num_steps(made: Mapping[Path, ShardTokens]) -> int:
     return sum(int((each.sequence >= 0).sum()) for each in made.values())
 
 
-def _shard_tokens(shard: Shard, template: ChatTemplate, counts: Counter[str]) -> _ShardTokens:
+def _shard_tokens(
+    shard: Shard, template: ChatTemplate, counts: Counter[str], tell: Callable[[], None]
+) -> ShardTokens:
     rows = _rows(shard.path)
     of_trajectory: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
@@ -223,8 +202,9 @@ def _shard_tokens(shard: Shard, template: ChatTemplate, counts: Counter[str]) ->
         counts[_BY_COLUMNS] += conversation.num_by_columns
         if conversation.fault is not None:
             counts[conversation.fault] += len(numbers) - len(conversation.turns)
-    return _ShardTokens(
-        sequences=tuple(sequence.ids for sequence in sequences),
+        tell()
+    return ShardTokens(
+        sequences=[sequence.ids for sequence in sequences],
         sequence=place[0],
         start=place[1],
         end=place[2],
@@ -242,17 +222,3 @@ def _day(path: Path) -> date:
     """Return the day on which the first step of a shard was logged."""
     rows = _rows(path, ["logged_at"])
     return rows[0]["logged_at"].date() if rows else date(1970, 1, 1)
-
-
-def _part(tokens: _ShardTokens, row: int, start: int, end: int) -> NDArray[np.int32]:
-    number = tokens.sequence[row]
-    return tokens.sequences[number][start:end] if number >= 0 else np.empty(0, np.int32)
-
-
-def _ragged(lists: Sequence[NDArray[np.int32]], is_null: NDArray[np.bool_]) -> Ragged:
-    lengths = [len(ids) for ids in lists]
-    return Ragged(
-        values=np.concatenate([np.empty(0, np.int32), *lists]),
-        starts=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
-        is_null=is_null,
-    )

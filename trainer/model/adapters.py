@@ -7,9 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from peft import LoraConfig, get_peft_model
-from peft.tuners.lora import ParamWrapper
-from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import nn
 
 from graphcredit.store.errors import InputError
@@ -22,6 +19,11 @@ def with_adapters(model: Any, options: ModelOptions, seed: str) -> Any:
     Raises:
         InputError: The targets do not exist, or are the head or experts.
     """
+    # It takes longer than to load a small model, and most trainings have no adapters.
+    from peft import LoraConfig, get_peft_model
+    from peft.tuners.lora import ParamWrapper
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
     targets = [target.strip() for target in options.lora_targets.split(",")]
     lora = LoraConfig(
         task_type="CAUSAL_LM",

@@ -13,6 +13,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.model.adapters import with_adapters
 from graphcredit.trainer.model.layers import recompute_activations
 from graphcredit.trainer.model.logprobs import Scorer
 from graphcredit.trainer.model.packed_attention import (
@@ -73,9 +74,6 @@ def load_hollow(name: str, config: TrainConfig) -> Scorer:
 def _prepared(scorer: Scorer, config: TrainConfig) -> Scorer:
     """Return a model with its adapters, whose layers recompute their activations if they shall."""
     if config.lora_rank:
-        # It loads peft, which takes longer than to load a small model.
-        from graphcredit.trainer.model.adapters import with_adapters
-
         scorer.model = with_adapters(scorer.model, config, config.adapter_seed)
     recompute_activations(scorer, config)
     return scorer

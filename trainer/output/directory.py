@@ -2,6 +2,7 @@
 
 OUT/
   config.toml      the effective configuration
+  tokens/          those made of messages, before all else; any of them can be deleted
   logprobs/        log-probabilities under the frozen policies, computed once
   checkpoints/     the last few states to resume from
   notices.txt      notices shown to the user
@@ -49,6 +50,11 @@ class Output:
         return self.root / "logprobs"
 
     @property
+    def token_dir(self) -> Path:
+        """Tokens that were made of messages."""
+        return self.root / "tokens"
+
+    @property
     def metrics_path(self) -> Path:
         """One JSON object per optimizer step."""
         return self.root / "metrics.jsonl"
@@ -72,6 +78,14 @@ class Output:
         """Return whether a training has begun: its configuration and first results exist."""
         began = (self.logprob_dir, self.checkpoint_dir, self.result_path)
         return self.config_path.exists() and any(path.exists() for path in began)
+
+    def refuse_foreign(self) -> None:
+        """Raise InputError if the directory holds files, and none of them is of a training."""
+        if not self.config_path.exists() and any(_foreign(self.root)):
+            raise InputError(
+                f"{self.root} must be a new or empty directory, or the output of this training: "
+                "it has no config.toml but holds other files. Name another --out."
+            )
 
     def notices(self) -> list[str]:
         """Return the notices of all starts of this training."""
@@ -126,11 +140,8 @@ def open_output(config: TrainConfig, *, is_first_rank: bool = True) -> Generator
             process trains into it.
     """
     output = Output(config.out)
-    if is_first_rank and not output.config_path.exists() and any(_foreign(config.out)):
-        raise InputError(
-            f"{config.out} must be a new or empty directory, or the output of this training: it "
-            "has no config.toml but holds other files. Name another --out."
-        )
+    if is_first_rank:
+        output.refuse_foreign()
     with _alone(output) if is_first_rank else nullcontext():
         if output.has_begun():
             _refuse_another(config, output.config_path)
@@ -159,7 +170,8 @@ def _foreign(out: Path) -> list[Path]:
     """Return the files that do not belong to a training."""
     if not out.is_dir():
         return [out] if out.exists() else []
-    return [path for path in out.iterdir() if not path.name.startswith(("config.toml.", LOCK_NAME))]
+    ours = ("config.toml.", LOCK_NAME, "tokens")
+    return [path for path in out.iterdir() if not path.name.startswith(ours)]
 
 
 def _refuse_another(config: TrainConfig, path: Path) -> None:

@@ -86,7 +86,7 @@ def telling_ends(steps: pa.Table) -> set[Ends]:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rollout:
+class TrajectoryEnd:
     """One trajectory of a task."""
 
     num_steps: int
@@ -94,14 +94,14 @@ class Rollout:
     """How it ended; of scores, none is a failure."""
 
 
-def trajectories(steps: pa.Table) -> dict[str, Rollout]:
+def trajectories(steps: pa.Table) -> dict[str, TrajectoryEnd]:
     """Return the trajectories by name, those that did not succeed first."""
     totals = [("step_index", "count"), ("succeeded", "max"), ("reward", "sum")]
     ended = steps.group_by("trajectory_id").aggregate(totals)
     ended = ended.rename_columns(["name", "num_steps", "success", "return"])
     is_graded = are_graded(ended)
     return {
-        row["name"]: Rollout(
+        row["name"]: TrajectoryEnd(
             num_steps=row["num_steps"], ending=outcome(row["success"], is_graded=is_graded)
         )
         for row in ended.sort_by([("success", "ascending"), ("name", "ascending")]).to_pylist()

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, too_long
 from graphcredit.collector.importers.logs.json_text import refuse_repeated_keys
-from graphcredit.store.files.parse import MAX_DEPTH, refuse_deep
+from graphcredit.store.files.parse import in_our_words, refuse_deep
 
 _CHUNK = 4 << 20
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -87,8 +87,8 @@ class _Text:
             except JSONDecodeError as error:
                 if self._is_whole or not self._is_cut(error):
                     raise self._error(error.msg, error.pos) from None
-            except RecursionError:
-                raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
+            except (RecursionError, ValueError) as error:
+                raise in_our_words(error) from None
             else:
                 # `1.` at the end of what is in memory may be a part of `1.5`.
                 behind = self._text[end : end + 3]

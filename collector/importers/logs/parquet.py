@@ -112,7 +112,7 @@ def _dictionaries(arrays: Iterable[Any]) -> Iterator[pa.Array]:
 
 def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Yield the rows of an Arrow file or stream, as `_parquet_batches`."""
-    with pa.memory_map(str(path)) as file:
+    with pa.OSFile(str(path)) as file:
         size = max(file.size(), 1)
         is_file = file.read(len(_ARROW_MAGIC)) == _ARROW_MAGIC
         file.seek(0)
@@ -126,6 +126,7 @@ def _arrow_batches(path: Path) -> Iterator[tuple[pa.RecordBatch, float]]:
             refuse_encoded(reader.schema)
             batches = ((batch, file.tell() / size) for batch in reader)
         for batch, share in batches:
+            batch.validate(full=True)  # offsets that lead out of the file would end the process
             for start in range(0, batch.num_rows, _ROWS_AT_A_TIME):
                 yield batch.slice(start, _ROWS_AT_A_TIME), share
 

@@ -166,7 +166,8 @@ class _Table:
             known = self.by_field.setdefault(name, {})
             if known.setdefault(text, verdict) != verdict:
                 self.twice[name] = (
-                    f"{where}: a row must name what its verdict is of ({', '.join(IDS)})"
+                    f"{where} is another verdict without a name: each of several must have a "
+                    f"field that says what it is of ({', '.join(IDS)})"
                     if _ALONE in ids
                     else f"{where}: {text} must have one verdict: it has two"
                 )

@@ -34,7 +34,7 @@ _ONE_OUTCOME = """
         SELECT run_id, iteration, count(*) AS num_all FROM trajectories GROUP BY ALL
     ) USING (run_id, iteration)
     GROUP BY run_id, iteration
-    HAVING count(*) > 1 AND count(DISTINCT success) = 1
+    HAVING count(*) > 1 AND count(DISTINCT success) = 1 AND count(DISTINCT "return") <= 1
 """
 
 CHECKS: tuple[Check, ...] = (
@@ -60,8 +60,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="one_outcome",
         severity=AuditSeverity.WARNING,
-        means="have the outcome of all others of their iteration: estimators that read success "
-        "have nothing to compare",
+        means="have the outcome of all others of their iteration: nothing can be compared",
         remedy="of an imported log, tell `graphcredit import --success` what counts (a threshold, "
         "median, top:0.25); otherwise play tasks that are neither always won nor always lost",
         of="complete trajectories",

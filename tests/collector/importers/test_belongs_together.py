@@ -154,9 +154,12 @@ def test_verdicts_in_folders_of_their_own_judge_by_the_names_of_these(
 
 def test_rows_of_verdicts_that_name_nothing_are_refused(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", chat("a", "b"), chat("a", "c"))
-    (tmp_path / "v.csv").write_text("index,passed\n0,True\n1,False\n")
-    with pytest.raises(InputError, match="must name what its verdict is of"):
-        imported(log, tmp_path / "s", verdicts=tmp_path / "v.csv")
+    for name, text in {"v.csv": "index,passed\n0,True\n1,False\n", "v.json": "[1, 2]"}.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(
+            InputError, match=r"(?:line 3|item 2) is another verdict without a name"
+        ):
+            imported(log, tmp_path / "s", verdicts=tmp_path / name)
 
 
 def test_a_list_that_begins_with_the_prompt_is_the_way_to_the_answer(tmp_path: Path):

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphcredit.collector.importers import batches
@@ -36,6 +36,7 @@ from tests.collector.importers.logs import (
     write_lines,
 )
 from tests.collector.importers.read_back import imported, steps_of
+from tests.examples import examples, nightly
 
 ROOMS = ["kitchen", "garden", "cellar", "Küche", "廊下 \ud83d"]
 ROWS = st.lists(
@@ -87,7 +88,7 @@ def _by_recorder(log: Path, store: Path) -> None:
                 trajectory.log(**step)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25))
 @given(rows=ROWS)
 def test_shards_have_what_the_recorder_would_write(
     rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
@@ -158,7 +159,7 @@ import_log(*sys.argv[1:])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("num_shards", [1, 20])
+@pytest.mark.parametrize("num_shards", [nightly(1), 20])
 def test_an_import_that_is_killed_goes_on(tmp_path: Path, num_shards: int):
     results = [f"{number} {'long ' * 200}" for number in range(9)]
     rows = [walk(*results[: number % 9 + 1], trial=number) for number in range(2000)]

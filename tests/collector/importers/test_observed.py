@@ -32,7 +32,7 @@ def notes_of(tmp_path: Path, *rows: dict[str, Any], **options: Any) -> str:
         ((0, 1), None),
         ((1, 1), "all 2 judged trajectories succeeded"),
         ((0, 0), "all 2 judged trajectories failed"),
-        ((0.5, 1, 0), "1 return between 0 and 1 count as failures"),
+        ((0.5, 1, 0), "1 return between 0 and 1: compared as they are"),
         ((10, 100), "returns are not between 0 and 1"),
         ((-1, 0), "returns are not between 0 and 1"),
         ((1, None), "only one outcome has a verdict"),

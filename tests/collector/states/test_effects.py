@@ -5,7 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.collector.importers.options import ImportOptions
@@ -119,7 +119,6 @@ def _play(rollouts: list[list[tuple[str, int]]]) -> list[list[Call]]:
 
 
 @given(_PLAYED)
-@settings(deadline=None)
 def test_what_is_one_state_by_true_effects_reads_the_same(rollouts: list[list[tuple[str, int]]]):
     said: dict[tuple[str, str], str] = {}
     for calls in _play(rollouts):
@@ -129,7 +128,6 @@ def test_what_is_one_state_by_true_effects_reads_the_same(rollouts: list[list[tu
 
 
 @given(_PLAYED)
-@settings(deadline=None)
 def test_a_difference_always_has_a_tool_that_counts_between(rollouts: list[list[tuple[str, int]]]):
     played = _play(rollouts)
     counting = set(_learned(played).tools)

@@ -1,6 +1,6 @@
 """What failures do that wins do not: planted causes are found, shuffled verdicts tell nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
@@ -17,10 +17,12 @@ from graphcredit.credit.why.finding_words import finding_sentence
 from graphcredit.credit.why.findings import findings, findings_of
 from graphcredit.credit.why.kinds import kinds_of
 from graphcredit.credit.why.log import Log, read_log
-from graphcredit.credit.why.within import centred, difference, false_discovery
+from graphcredit.credit.why.within import LEVEL, centred, difference, false_discovery
 from graphcredit.store.layout import Store
 
 _TRIES = 6
+
+Play = Callable[[Random, str], tuple[list[str], list[str], bool]]
 
 
 def _session(random: Random, module: str) -> tuple[list[str], list[str], bool]:
@@ -56,12 +58,12 @@ def _session(random: Random, module: str) -> tuple[list[str], list[str], bool]:
     return calls, told, won
 
 
-def _rows(seed: int) -> Iterator[dict[str, Any]]:
+def _rows(seed: int, play: Play = _session) -> Iterator[dict[str, Any]]:
     random = Random(seed)
     for number in range(20):
         module = f"m{chr(97 + number)}"
         for attempt in range(_TRIES):
-            calls, told, won = _session(random, module)
+            calls, told, won = play(random, module)
             for index, action in enumerate(calls):
                 is_last = index == len(calls) - 1
                 yield {
@@ -105,7 +107,7 @@ def test_planted_causes_are_found_with_right_counts(coding: Log):
     assert weakened.mean_without == pytest.approx(coding.won[~has].mean())
     assert any("pytest" in words for words in told if words.startswith("never"))
     assert len(told) <= 5
-    assert all(each.effect < 0 and each.q <= 0.02 for each in told.values())
+    assert all(each.effect < 0 and each.q <= LEVEL for each in told.values())
 
 
 def test_an_example_shows_the_finding(coding: Log):
@@ -129,6 +131,32 @@ def test_causes_are_found_and_chance_is_not_in_logs_that_no_threshold_was_chosen
     assert untested == 6
     assert weakened >= 5
     assert by_chance <= 3
+
+
+def _form(random: Random, module: str) -> tuple[list[str], list[str], bool]:
+    """Return a session that loses if it sorts by price, or does not send again what failed."""
+    sort, is_down, is_sent = random.choice(("price", "date")), random.random() < 0.5, True
+    calls, told = [f'search({{"sort": "{sort}"}})', 'send({"n": 1})'], ["found", "sent"]
+    if is_down:
+        told[1] = "Error: 503 service unavailable"
+        if is_sent := random.random() < 0.5:
+            calls.append('send({"n": 2})')
+            told.append("sent")
+    return [*calls, f"I am done with {module}."], [*told, ""], is_sent and sort == "date"
+
+
+def test_a_choice_of_two_is_told_as_what_was_done_and_an_error_that_was_ignored(tmp_path: Path):
+    told = findings_of(_log(tmp_path / "store", _rows(5, _form))).findings
+    assert {(each.kind, each.among, each.words) for each in told} == {
+        ("did", "", "called `search` with `sort` = `price`"),
+        (
+            "left out",
+            "got `Error: # service unavailable` from `send`",
+            "never called `send` after the last `Error: # service unavailable`",
+        ),
+    }
+    error = next(each for each in told if each.kind == "left out")
+    assert (error.mean_with, error.step_index, error.action) == (0, 1, 'send({"n": 1})')
 
 
 def test_two_causes_that_hide_each_other_are_both_found():

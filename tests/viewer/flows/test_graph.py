@@ -38,7 +38,7 @@ def _drawn_colours(page: Page) -> dict[str, str]:
     return in_graph(page, script)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_colours_are_the_credit_of_the_chosen_estimator(page: Page, store: Store):
     open_page(page, "graph", **_HERE, estimator="gigpo")
     legend = page.locator(".graph .legend")
@@ -67,7 +67,7 @@ def test_a_click_on_a_state_shows_its_text_and_ranks_its_actions(page: Page, sto
     assert marked(page, "chosen") == {"n2"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_click_on_a_transition_shows_its_steps_and_leads_to_them(page: Page, store: Store):
     open_page(page, "graph", **_HERE, estimator="graphgpo")
     click_in_graph(page, "e0-2")

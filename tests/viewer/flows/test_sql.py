@@ -12,7 +12,7 @@ _QUERY = """SELECT trajectory_id, step_index, graphgpo_advantage FROM enriched
 WHERE run_id = 'r0' AND iteration = 1 ORDER BY ALL"""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_answer_is_shown(page: Page, store: Store):
     open_page(page, "sql")
     page.get_by_role("textbox", name="Query").fill(_QUERY)
@@ -25,7 +25,7 @@ def test_an_answer_is_shown(page: Page, store: Store):
     expect_at(page, "sql", q=_QUERY)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_query_after_the_other_is_run(page: Page):
     open_page(page, "sql")
     for query in ("SELECT 1 AS found", "SELECT 2 AS found", "SELECT 3 AS found"):

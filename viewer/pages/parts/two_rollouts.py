@@ -7,7 +7,7 @@ import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.facts import Rollout, trajectories
+from graphcredit.viewer.graph.facts import TrajectoryEnd, trajectories
 from graphcredit.viewer.graph.state_names import action_words, state_names
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, task_steps
@@ -65,7 +65,7 @@ def show_two_rollouts(run: str, iteration: int, estimator: str) -> None:
 
 
 def _choose(
-    steps: pa.Table, there: Mapping[str, Rollout]
+    steps: pa.Table, there: Mapping[str, TrajectoryEnd]
 ) -> tuple[str, str, tuple[int, int] | None] | None:
     """Show boxes of two rollouts: a failed one, and the nearest one that won from its step.
 

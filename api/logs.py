@@ -37,6 +37,7 @@ def import_log(
     store: AnyStore,
     *,
     columns: str | Mapping[str, str] = "",
+    engine: str = "local",
     on_progress: OnProgress = silent,
     **options: Any,
 ) -> ImportReport:
@@ -53,6 +54,7 @@ def import_log(
             records.
         store: A store, or its path; made where there is none.
         columns: What the log calls the parts that a reader looks for, to the names of its fields.
+        engine: Who reads it: local:N for N processes. By default several if it is large.
         on_progress: Called with the share of the log that has been read.
         **options: Of `ImportOptions`.
 
@@ -69,7 +71,9 @@ def import_log(
     with log_at(log, made) as path:
         if path is not log:
             _refuse_silent(_named(preview_log(Path(path), made, 20).report, path))
-        return _named(run.import_log(path, store, made, on_progress=on_progress), path)
+        return _named(
+            run.import_log(path, store, made, engine=engine, on_progress=on_progress), path
+        )
 
 
 def record(steps: Log, store: AnyStore, **named: Any) -> ImportReport:

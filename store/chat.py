@@ -11,7 +11,7 @@ Chat: TypeAlias = list[dict[str, Any]]
 A content with images is a list of parts, `{"type": "text", "text": …}` and `{"type": "image"}`.
 """
 
-_ROLES = {
+CHAT_ROLES = {
     "system": "system",
     "developer": "system",
     "user": "user",
@@ -19,6 +19,8 @@ _ROLES = {
     "tool": "tool",
     "function": "tool",
 }
+"""Roles of messages to those of chat templates."""
+
 _TEXTS = ("text", "input_text", "output_text")
 _IMAGES = ("image", "image_url", "input_image")
 _KEPT = ("name", "tool_call_id", "reasoning_content", "reasoning", "thinking")
@@ -35,7 +37,7 @@ def openai_message(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     """
     if not is_openai_message(raw):
         return None
-    role, text, calls = _ROLES[raw["role"]], _content(raw.get("content")), _calls(raw)
+    role, text, calls = CHAT_ROLES[raw["role"]], _content(raw.get("content")), _calls(raw)
     kept = {name: raw[name] for name in _KEPT if raw.get(name)}
     return {"role": role, "content": text, **kept, **({"tool_calls": calls} if calls else {})}
 
@@ -44,7 +46,7 @@ def is_openai_message(raw: Mapping[str, Any]) -> bool:
     """Return whether `openai_message` returns one, sooner than that makes it."""
     content, calls = raw.get("content"), raw.get("tool_calls")
     is_said = content is None or isinstance(content, str) or _content(content) is not None
-    if not is_said or not _are_calls(calls) or str(raw.get("role")) not in _ROLES:
+    if not is_said or not _are_calls(calls) or str(raw.get("role")) not in CHAT_ROLES:
         return False
     if not raw.keys() <= _KNOWN:
         others = [value for name, value in raw.items() if name not in _KNOWN and value is not None]

@@ -3,8 +3,8 @@
     apt-get install chromium
     python tools/screenshots.py STORE docs
 
-The store is made first, if it is not there: text games over six iterations, played by a policy that
-errs less in each.
+The store is made first, if it is not there: six iterations of a service with tools, asked by a
+policy that errs less in each.
 """
 
 import socket
@@ -29,15 +29,15 @@ MOTION = 1000
 """Milliseconds until a trajectory is where it was sent."""
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
-ERRORS = (0.95, 0.92, 0.88, 0.85, 0.8, 0.75)
-"""Share of random actions in each iteration of the games."""
+ERRORS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+"""Share of random actions in each iteration."""
 
-PLACE = {"run": "games", "iteration": 3, "estimator": "reach"}
-TASK = "textworld-custom-r6o8q5-s3"
-LOST = PLACE | {"task": TASK, "trajectory": f"{TASK}:3"}
+PLACE = {"run": "tools", "iteration": 3, "estimator": "reach"}
+TASK = "tools-w1-s4"
+LOST = PLACE | {"task": TASK, "trajectory": f"{TASK}:6"}
 QUERY = """SELECT task_id, trajectory_id, step_index, action, grpo_advantage, reach_advantage
 FROM enriched
-WHERE run_id = 'games' AND iteration = 3 AND grpo_advantage < 0 AND reach_advantage > 0
+WHERE run_id = 'tools' AND iteration = 3 AND grpo_advantage < 0 AND reach_advantage > 0
 ORDER BY reach_advantage DESC"""
 
 PICTURES = {
@@ -45,8 +45,8 @@ PICTURES = {
     "tasks": ("tasks", PLACE, 820),
     "graph": ("graph", LOST, 1120),
     "play": ("graph", LOST, 1120),
-    "trajectory": ("trajectory", LOST | {"step": 5}, 1120),
-    "search": ("search", {"find": "closed"}, 820),
+    "trajectory": ("trajectory", LOST, 1120),
+    "search": ("search", {"find": "refunded"}, 820),
     "compare": ("compare", PLACE | {"estimator": "grpo", "other": "reach"}, 1120),
     "sql": ("sql", {"q": QUERY}, 900),
 }
@@ -69,9 +69,9 @@ def make_store(store: Path) -> None:
     """Play what has not been played yet, and assign credit."""
     play = f"collect {store} --group-size 8"
     for iteration, share in enumerate(ERRORS):
-        games = "--env textworld --games custom-r6o8q5,coin-l5,cooking --tasks 12 --oracle"
-        run(f"{play} {games} --run games --iteration {iteration} --policy oracle:{share}")
-    run(f"credit {store} --run games -e grpo -e gigpo -e graphgpo -e reach")
+        service = "--env tools --tasks 12 --run tools"
+        run(f"{play} {service} --iteration {iteration} --policy oracle:{share}")
+    run(f"credit {store} --run tools -e grpo -e gigpo -e graphgpo -e reach")
 
 
 def run(command: str) -> None:

@@ -39,6 +39,13 @@ def import_(
         Path | None,
         typer.Argument(help="The store; made where there is none. --try leaves it alone."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Who reads the log: local:N for N processes. By default a process per core, but "
+            "at most 4, if it is large. The store becomes the same."
+        ),
+    ] = "local",
     as_json: AsJson = False,
     **flags: Any,
 ) -> None:
@@ -55,7 +62,7 @@ def import_(
     if options.try_ is not None:
         report = _preview(source, options, options.try_, as_json=as_json)
     else:
-        report = _import(source, store, options)
+        report = _import(source, store, options, engine)
         if as_json:
             print_json(report.as_json())
         else:
@@ -65,13 +72,15 @@ def import_(
         raise typer.Exit(1)
 
 
-def _import(source: Path, store: Path | None, options: ImportOptions) -> "ImportReport":
+def _import(
+    source: Path, store: Path | None, options: ImportOptions, engine: str
+) -> "ImportReport":
     from graphcredit.collector.importers.run import import_log
 
     if store is None:
         raise typer.BadParameter("STORE must be named, except with --try N")
     with interruptible("the same command again goes on"), progress("import") as show:
-        return import_log(source, store, options, on_progress=show)
+        return import_log(source, store, options, engine=engine, on_progress=show)
 
 
 def _preview(source: Path, options: ImportOptions, number: int, *, as_json: bool) -> "ImportReport":

@@ -16,7 +16,12 @@ from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
 from graphcredit.collector.importers.messages.agreement import without_agreement
 from graphcredit.collector.importers.messages.answers import sources_of
-from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, Rollouts
+from graphcredit.collector.importers.messages.rollout import (
+    LoggedRollout,
+    Omission,
+    Rollouts,
+    are_plain,
+)
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
@@ -193,7 +198,8 @@ def with_own_names(rollout: LoggedRollout, *, is_one: bool) -> LoggedRollout:
     """
     if rollout.is_steps:
         return rollout
-    answers = [sources_of(message)[-1] for message in rollout.messages if message.is_answer]
+    others = () if are_plain(rollout.messages) else rollout.messages
+    answers = [sources_of(message)[-1] for message in others if message.is_answer]
     if not all(map(FIELDS.isdisjoint, answers)):
         columns, broken = columns_of_log(answers)
         left_out = {**rollout.left_out, **broken}

@@ -168,6 +168,9 @@ class Tally:
         sums.num_records += its.num_records
         sums.num_bad_rows += its.num_bad_rows
         sums.num_bad_images += its.num_bad_images
+        _add(sums.num_files, its.num_files)
+        sums.other_files += its.other_files
+        self.look = self.look or other.look
         _add(sums.left_out, its.left_out)
         _name(sums.bad_rows, its.bad_rows)
         _name(sums.bad_images, its.bad_images)

@@ -1,9 +1,7 @@
 """Import a log: files to records, records to rollouts, rollouts to trajectories of the store."""
 
-import gc
 from collections import Counter, defaultdict
-from collections.abc import Generator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +10,7 @@ from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import with_effects
+from graphcredit.collector.importers.helpers.pieces import without_cycles
 from graphcredit.collector.importers.helpers.read import (
     read_batches,
     refuse_unmatched_verdicts,
@@ -50,6 +49,7 @@ def import_log(
     store: Store | Path | str,
     options: ImportOptions | None = None,
     *,
+    engine: str = "local",
     on_progress: OnProgress = silent,
 ) -> ImportReport:
     """Record the trajectories of a foreign log in a store.
@@ -61,9 +61,12 @@ def import_log(
         source: A file, or a folder that is searched for logs.
         store: A store, or its path; made where there is none.
         options: What to make of the log.
+        engine: Who reads it: local:N for N processes, local for as many as pay off. The store
+            becomes the same with any.
         on_progress: Called with the share of the bytes that has been read.
 
     Raises:
+        EngineError: Reading a part of the log ended four processes.
         OptionError: An option is not right.
         InputError: The source is no log of a known format.
         PathError: There is no source.
@@ -74,7 +77,11 @@ def import_log(
     tally = Tally(options=log.options, beside=log.beside)
     copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)
-    with _without_cycles(), closing(read_batches(log, tally)) as batches, ExitStack() as stack:
+    with (
+        without_cycles(),
+        closing(read_batches(log, tally, engine)) as batches,
+        ExitStack() as stack,
+    ):
         writer: ImportWriter | None = None
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
@@ -90,18 +97,6 @@ def import_log(
     refuse_no_log(log, tally)
     refuse_missing_columns(log, tally)
     return tally.report()
-
-
-@contextmanager
-def _without_cycles() -> Generator[None]:
-    """Do not look for cycles of objects: records have none, and it takes a fifth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _record(batch: TrajectoryBatch, copies: Copies, writer: ImportWriter, tally: Tally) -> None:

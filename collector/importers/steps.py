@@ -120,7 +120,7 @@ def trajectory_of(
             "images": len(images),
             "missed": states.num_missed,
             **_counts(rollout, turns, columns),
-            **Counter(f"{WITHOUT_TOKENS}{reason}" for reason in reasons),
+            **{f"{WITHOUT_TOKENS}{reason}": n for reason, n in Counter(reasons).items()},
         },
         left_out={**_left_out(rollout), **scores.left_out},
         notes=rollout.notes,
@@ -228,7 +228,12 @@ def _columns(
     rollout: LoggedRollout, turns: Turns, states: States, rewards: list[float], verdict: Verdict
 ) -> dict[str, list[Any]]:
     texts = [clean(text) for text in states.texts]
-    observations = [clean(text_of((*turn.heard, *turn.seen), system=True)) for turn in turns.turns]
+    observations = [
+        text
+        if len(turn.seen) == 1 and not turn.heard and turn.seen[0].text == text
+        else clean(text_of((*turn.heard, *turn.seen), system=True))
+        for turn, text in zip(turns.turns, texts, strict=True)
+    ]
     results = [turn.seen for turn in turns.turns[1:]] + [turns.after]
     columns: dict[str, list[Any]] = {
         "state": texts,
@@ -328,7 +333,7 @@ def _images_of_prompts(turns: Turns) -> list[list[Mapping[str, Any]] | None]:
 
 def _sampling_columns(sampled: Sequence[LoggedSampling]) -> dict[str, list[Any]]:
     """Return the columns of sampling, checked and converted as the recorder does."""
-    if all(sampling == NO_SAMPLING for sampling in sampled):
+    if all(each is NO_SAMPLING or each == NO_SAMPLING for each in sampled):
         return {}
     steps = [check_step({name: getattr(each, name) for name in _SAMPLING}) for each in sampled]
     return {name: [step.get(name) for step in steps] for name in _SAMPLING}

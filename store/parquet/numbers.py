@@ -9,7 +9,7 @@ is involved: half a second of every process. What is here goes through the buffe
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -105,7 +105,8 @@ def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         return pa.array(values, type_)
     valid = None
     given = values
-    if any(value is None for value in values):  # `None in` would compare arrays
+    # `None in` would compare arrays, and is sooner done where there are none.
+    if None in values if is_bytes else any(value is None for value in values):
         valid = _bits(np.array([value is not None for value in values], np.bool_))
         empty: Any = () if pa.types.is_list(type_) else {} if is_nested else "" if is_bytes else 0
         given = [empty if value is None else value for value in values]
@@ -122,8 +123,7 @@ def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         buffers = [valid, _ends(given)]
         return pa.Array.from_buffers(type_, len(values), buffers, children=[items])
     if is_bytes:
-        encoded = [v.encode() if isinstance(v, str) else v for v in given]
-        content = b"".join(encoded)
+        encoded, content = _encoded(given)
         if len(content) > _MOST_BYTES and not is_long:
             return pa.array(values, type_)
         buffers = [_ends(encoded, np.int64 if is_long else np.int32), pa.py_buffer(content)]
@@ -132,6 +132,18 @@ def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     else:
         buffers = [pa.py_buffer(np.array(given, _NUMBERS[type_]))]
     return pa.Array.from_buffers(type_, len(values), [valid, *buffers])
+
+
+def _encoded(values: Sequence[str | bytes]) -> tuple[Sequence[str | bytes], bytes]:
+    """Return texts or bytes of which each has the length of its UTF-8, and that of all together."""
+    try:
+        together = "".join(cast("Sequence[str]", values))
+    except TypeError:  # some are bytes
+        together = "\x80"
+    if together.isascii():
+        return values, together.encode()
+    encoded = [v.encode() if isinstance(v, str) else v for v in values]
+    return encoded, b"".join(encoded)
 
 
 def repeated(value: Any, length: int, type_: pa.DataType) -> pa.Array:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from typing import Final, Generic, TypeVar
 
-from graphcredit.store.errors import EngineError
+from graphcredit.store.errors import EngineError, OptionError
 from graphcredit.store.plural import counted
 from graphcredit.store.workers.process import WorkerProcess, shared_environment
 
@@ -29,6 +29,18 @@ def num_processors() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
         return os.cpu_count() or 1
+
+
+def num_processes(engine: str) -> int | None:
+    """Return the number of processes that an engine names as local:N; None if it is local alone.
+
+    Raises:
+        OptionError: N is no number of processes.
+    """
+    _, _, number = engine.partition(":")
+    if number and not (number.isdecimal() and int(number)):
+        raise OptionError(f"--engine local:N must name 1 process or more: got {engine!r}")
+    return int(number) if number else None
 
 
 class _Later:

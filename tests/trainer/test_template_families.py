@@ -101,6 +101,29 @@ def test_every_answer_of_an_agent_with_tools_has_tokens(tmp_path: Path, family: 
         assert word in "".join(texts[-1])
 
 
+ENDING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}"
+    "{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}"
+    "{% else %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}"
+    "{% if messages[-1].role == 'assistant' %}{% generation %}{{ eos_token }}{% endgeneration %}"
+    "{% endif %}"
+)
+"""As TRL's copy of Phi's: the token that ends the text is marked as the last answer is."""
+
+
+@pytest.mark.parametrize(
+    ("template", "around"),
+    [(FORGETFUL, "<think>\n\n</think>\n\n{}<|im_end|>"), (ENDING, "{}<|im_end|><|im_end|>")],
+)
+def test_two_answers_in_a_row_have_tokens_where_the_second_changes_the_first(
+    tmp_path: Path, template: str, around: str
+):
+    sequences, faults = tokenised(tmp_path, template, row(0, EAST, HALL), row(1, OUT))
+    assert not faults
+    found = [text for each in sequences for text in shown(each)[1::2]]
+    assert found == [around.format("go east"), around.format("go out")]
+
+
 def test_what_a_template_does_not_take_is_text(tmp_path: Path):
     (sequence,), _ = tokenised(tmp_path, ALTERNATING, *TALK)
     definition = json.dumps(TOOL)

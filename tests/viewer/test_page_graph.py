@@ -33,7 +33,7 @@ def _states(app: AppTest) -> list[str]:
 
 
 def _buttons(app: AppTest) -> list[str]:
-    return [button.label for button in app.button if "left the way" not in button.label]
+    return [button.label for button in app.button if "parted" not in button.label]
 
 
 def test_every_state_and_transition_of_a_small_graph_is_drawn(
@@ -47,9 +47,9 @@ def test_every_state_and_transition_of_a_small_graph_is_drawn(
     assert drawn == {f"e{row['state_id']}-{row['next_state_id']}" for row in rows}
     assert _states(app) == ["n0", "n1", "n2", "n3", "n4"]
     assert "5 of 5 states" in app.caption[0].value
-    # Where most left the way of the winner is said, in sight at first, and a click away.
-    said = "1 of the 2 rollouts that earned less than the mean left the way of the others with a"
-    assert app.button[0].label == f"{said}, from state 0"
+    # Where most parted from the winner is said, in sight at first, and a click away.
+    said = "1 of 2 rollouts that earned less than the mean parted from the others"
+    assert app.button[0].label == f"a from state 0: there {said}"
     assert component(app, "graph")["sights"] == ["n0", "n1"]
     app.button[0].click().run()
     assert app.query_params["at"] == "e0-1"

@@ -17,7 +17,7 @@ from graphcredit.trainer.messages.conversation import UnusableError
 from graphcredit.trainer.messages.encoding import encode_parts
 from graphcredit.trainer.messages.ends import TurnEnds
 from graphcredit.trainer.messages.pictures import flat, num_images, with_parts
-from graphcredit.trainer.messages.plain import CALLS, CHANGES, Messages
+from graphcredit.trainer.messages.plain import ASK, CALLS, CHANGES, Messages
 from graphcredit.trainer.messages.said import inline_thinking, refuse_loss, up_to_cut
 from graphcredit.trainer.model.source import load_image_reader
 from graphcredit.trainer.model.vision import FAMILIES, ImageReader
@@ -271,8 +271,11 @@ class ChatTemplate:
     def _marked(self, messages: Messages, tools: Chat | None) -> tuple[str, int]:
         marked = {"return_assistant_tokens_mask": True}
         text, spans = self._render(messages, tools, **marked)
-        before = self._render(messages[:-1], tools, **marked)[1] if messages[:-1] else []
-        mine = [(start, end) for start, end in spans[len(before) :] if end > start]
+        before = list(messages[:-1])
+        if before and before[-1]["role"] == "assistant":
+            before.append(ASK)  # else Phi's marks the end of the text there, too
+        num = len(self._render(before, tools, **marked)[1]) if before else 0
+        mine = [(start, end) for start, end in spans[num:] if end > start]
         gaps = [text[one[1] : two[0]] for one, two in pairwise(mine)]
         if not mine or any(gaps):
             raise InputError(
@@ -300,14 +303,16 @@ class ChatTemplate:
     ) -> str:
         """Return a prompt with the answer that a template shows after another past.
 
-        So does that of gpt-oss, which leaves the reasoning of calls out once there is an answer.
-        The policy was given the prompt. If the answer cannot be told, return the text.
+        So does that of gpt-oss, which leaves the reasoning of calls out once there is an answer,
+        and Qwen3's, whose last answer alone has empty reasoning. The policy was given the prompt.
+        If the answer cannot be told, return the text.
         """
-        past = self._render(messages[:-2], tools)[0] if messages[:-2] else ""
-        last = prompt.removeprefix(past)
-        answer = text.rpartition(last)[2]
-        is_told = last != prompt and text.count(last) == 1
-        return prompt + answer if is_told else text
+        for before in (messages[:-2], messages[:-1]):
+            past = self._render(before, tools)[0] if before else ""
+            last = prompt.removeprefix(past)
+            if last not in ("", prompt) and text.count(last) == prompt.count(last):
+                return prompt + text.rpartition(last)[2]
+        return text
 
     def _prompt(self, messages: Messages, tools: Chat | None) -> str:
         if not messages:

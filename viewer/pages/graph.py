@@ -124,7 +124,7 @@ def _shaded(
 
 
 def _fork(chosen: _Choices, steps: pa.Table) -> None:
-    """Say where most rollouts left the way of those that ended well; a click selects it."""
+    """Say where most rollouts parted from those that ended well; a click selects it."""
     ends, number = next(iter(forks(steps).items()), (None, 0))
     edge = next((edge for edge in chosen.graph.edges if edge.ends == ends), None)
     if edge is None:
@@ -133,8 +133,8 @@ def _fork(chosen: _Choices, steps: pa.Table) -> None:
     endings = {each.ending for name, each in facts.trajectories(steps).items() if name in others}
     who = "failed" if endings == {"failed"} else "earned less than the mean"
     st.button(
-        f"{number} of the {counted(len(others), 'rollout')} that {who} left the way of the others "
-        f"with {label(action_words(edge.actions[0], 60))}, from state {edge.source}",
+        f"{label(action_words(edge.actions[0], 60))} from state {edge.source}: there {number} of "
+        f"{counted(len(others), 'rollout')} that {who} parted from the others",
         type="tertiary",
         on_click=controls.pick,
         args=(edge_key(edge.ends),),

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, cast
 
+from graphcredit.collector.importers.messages.plain import LONGEST_NAME
 from graphcredit.collector.importers.messages.values import snake_case
 
 _NAMES = frozenset(
@@ -29,8 +30,6 @@ _NAMES = frozenset(
 """Fields, in snake case, whose short texts identify or classify, and say nothing."""
 
 _NAME_ENDS = ("_id", "_ids", "_at", "_uuid", "_type", "_uid", "_kind", "provider_name")
-_NAME_CHARACTERS = 200
-
 _DEFINITIONS = frozenset(
     {
         *("tools", "functions", "oai_tools", "tool_definitions", "tools_schema"),
@@ -65,7 +64,7 @@ class Field(dict[str, "Field"]):
         characters = math.inf if path in self.aside or name in _DEFINITIONS else 0
         snake = snake_case(name)
         if not characters and (snake in _NAMES or snake.endswith(_NAME_ENDS)):
-            characters = _NAME_CHARACTERS
+            characters = LONGEST_NAME
         within = Field(path, self.aside, characters)
         if len(self) < _MOST_WITHIN:
             self[name] = within

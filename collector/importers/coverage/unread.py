@@ -6,12 +6,12 @@ call's arguments, or cut into several. So readers need not say what they read.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from graphcredit.collector.importers.coverage.fields import Field, record_field, texts_within
-from graphcredit.collector.importers.messages.rollout import LoggedRollout
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message, are_plain
 from graphcredit.collector.importers.messages.values import canonical, canonical_text, parse_json
 
 _LONG = 40
@@ -52,8 +52,13 @@ def unread_of(record: object, place: Field, rollouts: Iterable[LoggedRollout]) -
         place: Its place, which knows what is left out on purpose.
         rollouts: What its reader made of it.
     """
+    rollouts = list(rollouts)
+    rest, num_plain = _without_plain(record, place, rollouts)
+    texts = texts_within(rest, place)
+    if num_plain and _names_of(rollouts).issuperset([text for _, text in texts]):
+        return Unread(num_plain + sum(len(text) for _, text in texts), [], Counter())
     read = _read_texts(rollouts)
-    texts = texts_within(record, place)
+    texts = texts_within(record, place) if num_plain else texts
     left = [item for item in texts if item[1] not in read]
     left = [item for item in left if canonical_text(item[1]) not in read]
     guessed: Counter[str] = Counter()
@@ -63,11 +68,63 @@ def unread_of(record: object, place: Field, rollouts: Iterable[LoggedRollout]) -
     return Unread(sum(len(text) for _, text in texts), left, guessed)
 
 
+def _without_plain(
+    record: object, place: Field, rollouts: Sequence[LoggedRollout]
+) -> tuple[object, int]:
+    """Return a record without its list of plain messages that were read whole, and their length."""
+    messages = rollouts[0].messages if len(rollouts) == 1 else ()
+    if type(record) is not dict or not messages or not are_plain(messages):
+        return record, 0
+    for name, items in cast("dict[str, Any]", record).items():
+        if type(items) is list and len(cast("list[Any]", items)) == len(messages):
+            within = place[name]["*"]
+            fields = (place[name], within, *(within[each] for each in _OF_PLAIN))
+            if any(each.characters for each in fields):
+                continue
+            num_characters = 0
+            for item, message in zip(cast("list[Any]", items), messages, strict=True):
+                number = _num_read(item, message)
+                if number is None:
+                    break
+                num_characters += number
+            else:
+                return {k: v for k, v in record.items() if k != name}, num_characters
+    return record, 0
+
+
+_OF_PLAIN = ("content", "reasoning_content", "tool_calls")
+
+
+def _num_read(item: Any, message: Message) -> int | None:
+    """Return the characters of a plain message that is an item of a list, and was read whole."""
+    source, number = message.source, 0
+    said, apart = source.get("content"), source.get("reasoning_content")
+    if type(item) is not dict or item.get("content") is not said:
+        return None
+    if item.get("tool_calls") is not source.get("tool_calls"):
+        return None
+    if message.text is not (said or "") or message.thought is not (apart or ""):
+        return None
+    for call in message.tool_calls:
+        number += len(call.name) + (0 if call.logged.isspace() else len(call.logged))
+    for text in (said, apart):
+        if text and not text.isspace():
+            number += len(text)
+    return number
+
+
+def _names_of(rollouts: Iterable[LoggedRollout]) -> set[str | None]:
+    return {
+        name
+        for rollout in rollouts
+        for name in (rollout.group, rollout.task, rollout.label, rollout.run, rollout.trajectory_id)
+    }
+
+
 def _read_texts(rollouts: Iterable[LoggedRollout]) -> set[str]:
     """Return the texts of the messages of rollouts, and their names."""
-    read: set[str | None] = set()
+    read = _names_of(rollouts)
     for rollout in rollouts:
-        read |= {rollout.group, rollout.task, rollout.label, rollout.run, rollout.trajectory_id}
         for message in rollout.messages:
             own = (message.text, message.thought, message.action, message.state, message.calls_text)
             read.update(text for text in own if isinstance(text, str))

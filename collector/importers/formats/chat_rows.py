@@ -33,6 +33,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Omission,
     Rollouts,
+    are_plain,
     with_sampling,
     words_of,
 )
@@ -184,6 +185,8 @@ def _with_turn_rewards(
 
 def _with_own_rewards(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return messages with the rewards that they have themselves, or what followed them has."""
+    if are_plain(messages):
+        return messages
     rewards: dict[int, float] = {}
     last: int | None = None
     for number, message in enumerate(messages):
@@ -211,6 +214,8 @@ def _sum_of(rewards: Sequence[Any]) -> float | None:
 def messages_of_row(row: Mapping[str, Any], sampling: LoggedSampling) -> tuple[Message, ...]:
     """Return the messages of a row, as sampled so; those of a prompt are context."""
     messages = messages_in(row)
+    if are_plain(messages) and sampling is NO_SAMPLING:
+        return messages
     # An answer that the log excludes from training is context: an example, or a stub.
     excluded = [m.source.get("loss") is False or m.source.get("weight") == 0 for m in messages]
     if any(excluded):

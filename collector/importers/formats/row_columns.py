@@ -31,13 +31,13 @@ def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if name is None:
         return [row]
     size = len(row[name])
-    spread = {
+    spread = [
         field
         for field, value in row.items()
         if isinstance(value, list)
         and len(cast("list[Any]", value)) == size
         and (field == name or not is_chat(value))
-    }
+    ]
     if len(spread) == 1 and isinstance(row[name][0], str):  # the texts may be its turns
         return [row]
     whole = {name: value for name, value in row.items() if name not in spread}

@@ -14,7 +14,7 @@ from graphcredit.collector.importers.formats.text_dumps import is_verl
 from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
-from graphcredit.collector.importers.messages.answer_fields import split_thinking
+from graphcredit.collector.importers.messages.plain import split_thinking
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     USER,

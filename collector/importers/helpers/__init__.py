@@ -1,1 +1,1 @@
-"""Read large files with the help of other processes."""
+"""Read logs with the help of other processes."""

@@ -1,15 +1,15 @@
-"""Read a log in batches: its large files in pieces, by several processes."""
+"""Read a log in batches: pieces of it, perhaps by several processes."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, count, groupby
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
-from graphcredit.collector.importers.helpers.pieces import LogPiece, pieces_of, read_pieces
+from graphcredit.collector.importers.helpers.pieces import LogPiece, read_pieces
 from graphcredit.collector.importers.logs.files import LINES
-from graphcredit.collector.importers.logs.jsonl import is_indented
+from graphcredit.collector.importers.logs.jsonl import blocks_of, is_indented
 from graphcredit.collector.importers.logs.names import named
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
@@ -24,15 +24,23 @@ from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.rules.relative import is_relative, threshold_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
-from graphcredit.store.workers.pool import WorkerPool, num_processors
+from graphcredit.store.errors import OptionError
+from graphcredit.store.workers.pool import WorkerPool, num_processes, num_processors
 
-HELPED_BYTES = 32 << 20
-"""Bytes of a JSONL file from which other processes read it: they take half a second to start."""
+HELPED_BYTES, HELPED_FILES = 32 << 20, 1_000
+"""Bytes, or files, of a log from which other processes read it, unless the engine says how many:
+they take half a second to start."""
 
 MOST_WORKERS = 4
 
 _PIECES_AT_ONCE = 2
 """One being read and one waiting, so that no worker waits for the import."""
+
+PIECE_BYTES, _PIECE_FILES = 1 << 20, 100
+"""Bytes, or files, at which a piece of small files is full."""
+
+SMALL_BYTES = 4 << 20
+"""Bytes up to which a file is read as a whole by any process."""
 
 
 def with_threshold(log: LogSource) -> LogSource:
@@ -63,27 +71,54 @@ def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory
         refuse_unmatched(log.options.verdicts, first, has_others)
 
 
-def read_batches(log: LogSource, tally: Tally) -> Generator[TrajectoryBatch]:
-    """Yield the trajectories of a log in its order, and tally everything else.
-
-    What a worker that dies was reading is read by another one, up to three times
-    (`store/workers/pool.py`).
+def num_workers_for(log: LogSource, engine: str) -> int:
+    """Return how many processes read a log besides this one; 0: this one reads it.
 
     Raises:
+        OptionError: The engine is neither local nor local:N.
+    """
+    name, _, _ = engine.partition(":")
+    if name != "local":
+        raise OptionError(f"import reads on this machine: --engine is local or local:N, not {name}")
+    asked = num_processes(engine)
+    is_helped = log.num_bytes >= HELPED_BYTES or len(log.files) >= HELPED_FILES
+    number = (min(num_processors(), MOST_WORKERS) if is_helped else 1) if asked is None else asked
+    return number if number > 1 else 0
+
+
+def read_batches(log: LogSource, tally: Tally, engine: str = "local") -> Generator[TrajectoryBatch]:
+    """Yield the trajectories of a log in its order, and tally everything else.
+
+    Whoever reads, the pieces are the same, and so is all that is made of them. What a worker that
+    dies was reading is read by another one, up to three times (`store/workers/pool.py`).
+
+    Raises:
+        OptionError: The engine is neither local nor local:N.
         EngineError: A piece was lost with four workers.
     """
     refuse_folders(log, tally)
-    with_formats = ((file, _known_in_pieces(file, log, tally)) for file in log.files)
-    for is_large, files in groupby(with_formats, lambda pair: pair[1] is not None):
-        if is_large:
-            yield from _in_pieces(files, log, tally)
-        else:
-            yield from _as_a_whole((file for file, _ in files), log, tally)
+    num_workers = num_workers_for(log, engine)
+    known = ((file, _known_in_lines(file, log, tally)) for file in log.files)
+    of_kinds = ((file, lines, lines is None and file.size > SMALL_BYTES) for file, lines in known)
+    for is_alone, files in groupby(of_kinds, lambda each: each[2]):
+        if is_alone:
+            yield from _as_a_whole((file for file, _, _ in files), log, tally)
+            continue
+        pool = WorkerPool(
+            work=partial(read_pieces, replace(log, files=())),
+            num_workers=num_workers,
+            pieces_at_once=_PIECES_AT_ONCE,
+        )
+        pieces = _pieces(((file, lines) for file, lines, _ in files), log, tally)
+        with closing(pool.in_order(pieces)) as readings:
+            for reading in readings:
+                tally.take(reading.tally)
+                yield reading.batch
 
 
-def _known_in_pieces(file: LogFile, log: LogSource, tally: Tally) -> Recognised | None:
-    """Return what is known of a file that is read in pieces; None if it is read as a whole."""
-    is_long = file.path.suffix.lower() in LINES and file.size >= HELPED_BYTES
+def _known_in_lines(file: LogFile, log: LogSource, tally: Tally) -> Recognised | None:
+    """Return what is known of a file that is read line by line; None if it is read as a whole."""
+    is_long = file.path.suffix.lower() in LINES and file.size > SMALL_BYTES
     if not is_long or is_indented(file.path):
         return None
     records = read_records(file.path, log.options.record_bytes)
@@ -101,23 +136,25 @@ def _as_a_whole(
     return batches_of(chain.from_iterable(trajectories))
 
 
-def _in_pieces(
+def _pieces(
     files: Iterable[tuple[LogFile, Recognised | None]], log: LogSource, tally: Tally
-) -> Iterator[TrajectoryBatch]:
-    def pieces() -> Iterator[LogPiece]:
-        for file, known in files:
-            assert known is not None, "only files of a known format are read in pieces"
-            row = format_to_read(known, file, tally)
-            if row is not None:
-                yield from pieces_of(file, row.name, log.options.record_bytes)
-
-    num_workers = min(num_processors(), MOST_WORKERS)
-    pool = WorkerPool(
-        work=partial(read_pieces, log.options),
-        num_workers=num_workers if num_workers > 1 else 0,
-        pieces_at_once=_PIECES_AT_ONCE,
-    )
-    with closing(pool.in_order(pieces())) as readings:
-        for reading in readings:
-            tally.take(reading.tally)
-            yield reading.batch
+) -> Iterator[LogPiece]:
+    """Yield blocks of lines of large files, and small files together, in the order of the log."""
+    numbers, together = count(), list[LogFile]()
+    for file, known in files:
+        if known is None:
+            together.append(file)
+        if together and (
+            known is not None
+            or len(together) == _PIECE_FILES
+            or sum(each.size for each in together) >= PIECE_BYTES
+        ):
+            yield LogPiece(number=next(numbers), files=tuple(together))
+            together = []
+        row = None if known is None else format_to_read(known, file, tally)
+        if row is not None:
+            for block in blocks_of(file.path, log.options.record_bytes):
+                number = next(numbers)
+                yield LogPiece(number=number, files=(file,), format=row.name, block=block)
+    if together:
+        yield LogPiece(number=next(numbers), files=tuple(together))

@@ -14,6 +14,9 @@ _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 19
 """No shorter whole number is beyond 64 bits."""
 
+_SHORT = min(len(_MANY_DIGITS), MAX_DEPTH)
+"""Bytes of a text that can be neither deep nor have many digits."""
+
 _WHOLE_NUMBER = re.compile(rb'(?<![\d.eE+"-])-?\d{19,}(?![\d.eE"])')
 
 
@@ -31,6 +34,8 @@ def parse_json_text(text: bytes | str) -> Any:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         return parse_json(text)
+    if len(data) < _SHORT:
+        return value
     if _MANY_DIGITS in data.translate(_DIGITS) and _WHOLE_NUMBER.search(data):
         return parse_json(text)
     if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
@@ -38,13 +43,22 @@ def parse_json_text(text: bytes | str) -> Any:
     return value
 
 
+_SPACED = re.compile(rb'"\s+:')
+
+
 def refuse_repeated_keys(text: bytes, value: object) -> None:
     """Raise ValueError if an object has a key twice in the JSON text of a value: one would be lost.
 
-    All colons outside strings stand between a key and its value, so they are counted.
+    All colons outside strings stand between a key and its value, so they are counted. Those that
+    follow a quote are at least as many, and sooner counted.
     """
-    unescaped = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if b"".join(unescaped.split(b'"')[::2]).count(b":") != _num_keys(value):
+    num_keys = _num_keys(value)
+    unescaped = text.replace(b"\\\\", b"")
+    most = unescaped.count(b'":') - unescaped.count(b'\\":')
+    if most == num_keys and not _SPACED.search(unescaped):
+        return
+    unescaped = unescaped.replace(b'\\"', b"")
+    if b"".join(unescaped.split(b'"')[::2]).count(b":") != num_keys:
         json.loads(text, object_pairs_hook=_once)
         raise ValueError("an object must have each of its keys once")
 

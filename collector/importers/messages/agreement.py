@@ -15,10 +15,11 @@ _AGREED = re.compile(
 
 def without_agreement(rollout: LoggedRollout) -> LoggedRollout:
     """Return a rollout whose first answer is context if it only agrees, and no task is named."""
+    if rollout.task is not None or rollout.is_steps:
+        return rollout
     messages = rollout.messages
     turns = [number for number, message in enumerate(messages) if message.is_answer]
-    is_named = rollout.task is not None or rollout.is_steps
-    if is_named or len(turns) < 2 or turns[1] == turns[0] + 1:
+    if len(turns) < 2 or turns[1] == turns[0] + 1:
         return rollout
     first = messages[turns[0]]
     if first.tool_calls or not _AGREED.fullmatch(first.text):

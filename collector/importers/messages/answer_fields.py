@@ -1,6 +1,5 @@
 """What an answer says beside its content: reasoning, and calls of tools."""
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
@@ -14,8 +13,9 @@ from graphcredit.collector.importers.messages.parts import (
     Piece,
     pieces_of,
 )
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, ToolCall
-from graphcredit.collector.importers.messages.shapes import openai_call, tool_call
+from graphcredit.collector.importers.messages.plain import split_thinking
+from graphcredit.collector.importers.messages.rollout import ToolCall
+from graphcredit.collector.importers.messages.shapes import tool_call
 from graphcredit.collector.importers.messages.values import (
     as_list,
     canonical_text,
@@ -24,7 +24,6 @@ from graphcredit.collector.importers.messages.values import (
     parse_json,
 )
 
-_THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
 _REASONING = (
     *("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks"),
     "tool_plan",
@@ -47,27 +46,6 @@ _OUTPUTS = (
     "result",
 )
 """Fields of a message that has the call of a tool, and perhaps its result, beside its text."""
-
-
-def split_thinking(text: str) -> tuple[str, str]:
-    """Return the reasoning in <think> tags that a text begins with, and the rest."""
-    match = _THINKING.match(text) if text and text[0] in "< \n\t\r" else None
-    return (match[1].strip(), text[match.end() :]) if match else ("", text)
-
-
-def plain_answer(raw: Mapping[str, Any]) -> Message | None:
-    """Return an answer whose fields are texts and calls, quickly; None if they are more."""
-    content, apart = raw.get("content", ""), raw.get("reasoning_content", "")
-    calls = [openai_call(call) for call in raw.get("tool_calls", ())]
-    if not (isinstance(content, str) and isinstance(apart, str) and all(calls)):
-        return None
-    inline, text = split_thinking(content)
-    thought = "\n\n".join((apart, inline)) if apart and inline else apart or inline
-    sound = tuple([call for call in calls if call])
-    said = content if inline else ""
-    return Message(
-        role=ASSISTANT, text=text, thought=thought, tool_calls=sound, said=said, source=raw
-    )
 
 
 def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[Piece]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from graphcredit.collector.importers.messages.roles import ROLES, is_call_role
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, TOOL, Message
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, TOOL, Message, are_plain
 from graphcredit.collector.importers.messages.shapes import is_call, is_thought
 from graphcredit.collector.importers.messages.values import as_text
 
@@ -44,6 +45,9 @@ def joined_answers(messages: Sequence[Message]) -> list[Message]:
 
     Context and what the policy sampled are never one.
     """
+    roles = [message.role for message in messages]
+    if are_plain(messages) and (ASSISTANT, ASSISTANT) not in pairwise(roles):
+        return list(messages)
     ids = {_id_of(message) for message in messages if message.role == ASSISTANT}
     name = next(iter(ids)) if len(ids) == 1 else None
     results = {as_text(each.source.get("tool_call_id")) for each in messages if each.role == TOOL}

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from graphcredit.collector.importers.messages.rollout import ASSISTANT, Message, ToolCall, Turn
+from graphcredit.collector.importers.messages.rollout import (
+    ASSISTANT,
+    Message,
+    ToolCall,
+    Turn,
+    are_plain,
+)
 from graphcredit.collector.importers.messages.worded_calls import OPEN
 from graphcredit.store.chat import Chat, call_arguments, is_openai_message
 
@@ -15,6 +21,8 @@ def chat_of(turn: Turn) -> Chat | None:
     that are not kept.
     """
     messages = (*turn.seen, turn.message)
+    if are_plain(messages):
+        return None
     if not turn.message.source or _is_openai(messages):
         return None
     if any(m.num_unread or len(m.images) < len(m.image_parts) for m in messages):

@@ -3,12 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from graphcredit.collector.importers.messages.answer_fields import (
-    call_beside,
-    plain_answer,
-    split_thinking,
-    with_fields,
-)
+from graphcredit.collector.importers.messages.answer_fields import call_beside, with_fields
 from graphcredit.collector.importers.messages.answers import joined_answer, joined_answers
 from graphcredit.collector.importers.messages.content import images_of, text_of_content
 from graphcredit.collector.importers.messages.parts import (
@@ -21,6 +16,7 @@ from graphcredit.collector.importers.messages.parts import (
     Piece,
     pieces_of,
 )
+from graphcredit.collector.importers.messages.plain import plain_message, split_thinking, without_id
 from graphcredit.collector.importers.messages.roles import (
     CALLS_TEXT,
     ROLES,
@@ -43,12 +39,6 @@ from graphcredit.collector.importers.messages.values import (
     short,
 )
 from graphcredit.collector.importers.messages.worded_calls import opened_words
-
-_PLAIN = frozenset({"role", "content", "tool_calls", "reasoning_content"})
-"""Fields of an answer as OpenAI has it, which is read without looking for others."""
-
-_HEARD = frozenset({"role", "content", "tool_call_id", "name"})
-"""Fields of a message that the policy sees, likewise."""
 
 _ROLES = {RESULT: TOOL, RULES: SYSTEM}
 """Kinds of pieces that nobody says but another role: each is a message of its own."""
@@ -106,21 +96,15 @@ def answer(text: str, source: Mapping[str, Any], **more: Any) -> Message:
 
 def _messages(value: object, what: str, number: int | None, *, is_context: bool) -> list[Message]:
     """Return what an item of a list says; its name is made only for messages of errors."""
-    raw = cast("Mapping[str, Any]", value)
-    if not isinstance(value, dict):
-        raw = as_mapping(value, _name(what, number))
+    if type(value) is dict:
+        message = plain_message(cast("dict[str, Any]", value), is_context=is_context)
+        if message is not None:
+            return [message]
+    raw = as_mapping(value, _name(what, number))
     if None in raw.values():
         raw = {k: v for k, v in raw.items() if v is not None}
-    if raw.keys() <= _PLAIN and raw.get("role") == ASSISTANT:
-        message = plain_answer(raw)
-        if message is not None:
-            message.is_context = is_context
-            return [message]
-    source, role, content = raw, raw.get("role"), raw.get("content")
+    source, role = raw, raw.get("role")
     role = ROLES.get(role) if isinstance(role, str) else None
-    if raw.keys() <= _HEARD and type(content) is str and role not in (None, ASSISTANT):
-        text = _without_id(content) if role == TOOL else content
-        return [Message(role=role, text=text, is_context=is_context, source=source)]
     if role is None or "additional_kwargs" in raw:
         raw = opened(raw)
         role = role_of(raw)
@@ -128,7 +112,7 @@ def _messages(value: object, what: str, number: int | None, *, is_context: bool)
         return _part_alone(raw, what, number, is_context=is_context)
     content = content_of(raw)
     if isinstance(content, str) and role != ASSISTANT:
-        text = _without_id(content) if role == TOOL else content
+        text = without_id(content) if role == TOOL else content
         result = Message(role=role, text=text, is_context=is_context, source=source)
         call = call_beside(raw, "name") if role == TOOL else None
         return [result] if call is None else [_called(call, source, is_context), result]
@@ -150,11 +134,6 @@ def _called(call: ToolCall, source: Mapping[str, Any], is_context: bool) -> Mess
     return Message(
         role=ASSISTANT, text="", tool_calls=(call,), is_context=is_context, source=source
     )
-
-
-def _without_id(result: str) -> str:
-    """Return a result without the id that smolagents puts before it."""
-    return result.partition("\n")[2] if result.startswith("Call id: ") else result
 
 
 def _name(what: str, number: int | None) -> str:
@@ -218,7 +197,7 @@ def _message(
     whole = "\n".join(piece.said or piece.text for piece in said if piece.said or piece.text)
     return Message(
         role=role,
-        text=_without_id(text) if role == TOOL else text,
+        text=without_id(text) if role == TOOL else text,
         thought="\n\n".join(thoughts) if role == ASSISTANT else "",
         tool_calls=tuple([p.call for p in pieces if p.call]) if role == ASSISTANT else (),
         said=whole if whole != text else "",

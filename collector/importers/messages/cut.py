@@ -49,7 +49,8 @@ def cuts_of(rollout: LoggedRollout, turns: Turns) -> Iterator[bool]:
     """
     last = len(turns.turns) - 1
     for number, turn in enumerate(turns.turns):
-        reason = next(filter(None, map(reason_of, reversed(sources_of(turn.message)))), None)
+        sources = [] if turn.message.is_plain else sources_of(turn.message)
+        reason = next(filter(None, map(reason_of, reversed(sources))), None)
         if reason is None and number == last and not turns.after:
             yield rollout.truncated and not _is_of_episode(rollout.record)
         else:

@@ -109,11 +109,23 @@ class Message:
     """The state that it shows, where the log names it beside the text."""
     source: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message as the log has it, for `extra` and for `--state column:NAME`."""
+    plain: Mapping[str, Any] | None = None
+    """Its source, if that has nothing but a role, texts, and calls as OpenAI has them."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its source is plain, so that nothing more need be looked for in it."""
+        return self.plain is self.source
 
     @property
     def is_answer(self) -> bool:
         """Whether the policy sampled it."""
         return self.role == ASSISTANT and not self.is_context
+
+
+def are_plain(messages: Sequence[Message]) -> bool:
+    """Return whether the sources of all messages are plain."""
+    return all(message.plain is message.source for message in messages)
 
 
 def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
@@ -250,6 +262,8 @@ _SPEAKERS = ("name", "agent", "agent_name", "sender", "speaker")
 def agent_of(message: Message) -> str | None:
     """Return who speaks, where a message of the policy says so."""
     source, name = message.source, None
+    if message.is_plain:
+        return None
     if not source.keys().isdisjoint(_SPEAKERS):
         tools = {call.name for call in message.tool_calls}
         names = (source.get(name) for name in _SPEAKERS)

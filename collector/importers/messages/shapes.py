@@ -66,18 +66,6 @@ def is_result(part: Mapping[str, Any]) -> bool:
     return bool(is_named) and first_of(part, (*RESULTS, *ERRORS)) is not None
 
 
-def openai_call(call: Any) -> ToolCall | None:
-    """Return a call as OpenAI has it, quickly; None if it is another."""
-    function: Any = call.get("function") if type(call) is dict else None
-    if type(function) is not dict:
-        return None
-    name, arguments, call_id = function.get("name"), function.get("arguments"), call.get("id")
-    if not isinstance(name, str) or arguments is None:
-        return None
-    known = call_id if isinstance(call_id, str) else None
-    return ToolCall(name, canonical_text(arguments) or "{}", known, arguments)
-
-
 def tool_call(value: object, what: str) -> ToolCall:
     """Return a tool call; verifiers' older logs have it as JSON text."""
     call: object = parse_json(value) if isinstance(value, str) else value

@@ -105,7 +105,12 @@ def last_seen(turns: Sequence[Turn]) -> list[str]:
     """
     texts: list[str] = []
     for turn in turns:
-        named = turn.seen[-1].state if turn.seen else None
+        seen = turn.seen
+        if len(seen) == 1 and not turn.heard and seen[0].role != SYSTEM:  # so are nearly all
+            text = seen[0].text if seen[0].state is None else seen[0].state
+            texts.append(text or (texts[-1] if texts else NOTHING_SEEN))
+            continue
+        named = seen[-1].state if seen else None
         text = text_of(turn.prompt) if named is None else named
         texts.append(text or (texts[-1] if texts else NOTHING_SEEN))
     return texts

@@ -15,7 +15,7 @@ from graphcredit.credit.merging.table import MergeSettings, merge_named
 from graphcredit.credit.steps.batches import read_batch, read_batches
 from graphcredit.store.errors import OptionError
 from graphcredit.store.near_names import must_be_one_of
-from graphcredit.store.workers.pool import WorkerPool, num_processors
+from graphcredit.store.workers.pool import WorkerPool, num_processes, num_processors
 
 ENGINES: tuple[str, ...] = ("local", "ray")
 
@@ -121,6 +121,4 @@ def engine_of(
     name, _, rest = engine.partition(":")
     if name != "local":
         return open_engine(name, rest or None)
-    if rest and not (rest.isdecimal() and int(rest)):
-        raise OptionError(f"--engine local:N must name 1 process or more: got {engine!r}")
-    return open_engine(name, None, int(rest) if rest else num_workers_for(merge))
+    return open_engine(name, None, num_processes(engine) or num_workers_for(merge))

@@ -296,12 +296,14 @@ def test_damage_within_a_line_over_the_limit_is_told(tmp_path: Path):
 
 
 def test_pieces_of_a_large_file_keep_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("graphcredit.collector.importers.helpers.read.HELPED_BYTES", 1)
+    monkeypatch.setattr("graphcredit.collector.importers.helpers.read.SMALL_BYTES", 1)
     monkeypatch.setattr("graphcredit.collector.importers.logs.jsonl.BLOCK_BYTES", 1 << 16)
     long = json.dumps({"messages": [{"role": "user", "content": "x" * 2 * MIB}]}).encode()
     rows = [ROW.replace(b"gone", f"gone {number}".encode()) for number in range(2_000)]
     (tmp_path / "a.jsonl").write_bytes(b"\n".join([*rows[:1_500], long, *rows[1_500:], long]))
-    report = import_log(tmp_path / "a.jsonl", tmp_path / "store", ImportOptions(max_record=1))
+    report = import_log(
+        tmp_path / "a.jsonl", tmp_path / "store", ImportOptions(max_record=1), engine="local:2"
+    )
     assert report.num_trajectories == 2_000
     assert [row.where.rpartition(", ")[2] for row in report.bad_rows] == ["line 1501", "line 2002"]
 

@@ -11,9 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.collector.importers import batches
-from graphcredit.collector.importers.helpers import read
-from graphcredit.collector.importers.logs import jsonl
 from graphcredit.collector.importers.writer import ImportWriter
 from tests.cli.in_process import run
 from tests.collector.importers.image_files import base64_of, data_url, image_url, png, shows
@@ -27,7 +24,7 @@ from tests.collector.importers.logs import (
     write_json,
     write_lines,
 )
-from tests.collector.importers.read_back import brief, imported, steps_of
+from tests.collector.importers.read_back import brief, imported, small_pieces, steps_of
 from tests.collector.importers.rows import openhands_row
 
 A, B, C = png(1), png(2), png(3)
@@ -271,7 +268,7 @@ def test_one_image_of_many_rows_is_one_file_also_after_a_kill(tmp_path: Path):
         write(self, partition, steps)
 
     with (
-        patch.object(batches, "BATCH_CHARACTERS", 1),
+        small_pieces(1),
         patch.object(ImportWriter, "write", dying),
         pytest.raises(KeyboardInterrupt),
     ):
@@ -295,13 +292,8 @@ def test_pieces_bring_their_images(tmp_path: Path):
     (tmp_path / "b.png").write_bytes(B)
     log = write_lines(tmp_path / "w.jsonl", *map(made, range(20)))
 
-    with (
-        patch.object(read, "HELPED_BYTES", 1000),
-        patch.object(jsonl, "BLOCK_BYTES", 1500),
-        patch.object(jsonl, "_READ_BYTES", 500),
-        patch.object(read, "num_processors", lambda: 2),
-    ):
-        report = imported(log, tmp_path / "with")
+    with small_pieces(1500):
+        report = imported(log, tmp_path / "with", engine="local:2")
     assert report == imported(log, tmp_path / "without")
     assert (report.num_images, report.num_bad_images) == (40, 1)
     assert report.bad_images[0].where == f"{log}, line 8"

@@ -9,7 +9,6 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
-from graphcredit.collector.importers import batches
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.preview import preview_log
 from graphcredit.collector.importers.writer import ImportWriter
@@ -26,7 +25,7 @@ from tests.collector.importers.logs import (
     write_json,
     write_lines,
 )
-from tests.collector.importers.read_back import brief, imported, steps_of
+from tests.collector.importers.read_back import brief, imported, small_pieces, steps_of
 
 
 def test_the_same_log_again_adds_nothing_and_a_longer_one_what_is_new(tmp_path: Path):
@@ -97,7 +96,7 @@ def test_an_interrupted_import_goes_on(tmp_path: Path, number: int):
         write(self, partition, steps)
 
     with (
-        patch.object(batches, "BATCH_CHARACTERS", 1),  # a trajectory is a batch
+        small_pieces(1),  # a trajectory is a batch
         patch.object(ImportWriter, "write", dying),
         pytest.raises(_KilledError),
     ):

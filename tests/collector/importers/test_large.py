@@ -7,7 +7,6 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,8 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcredit.collector.importers import batches
-from graphcredit.collector.importers.logs import jsonl
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
 from graphcredit.collector.importers.report import ImportReport, Tally
@@ -35,7 +32,7 @@ from tests.collector.importers.logs import (
     write_json,
     write_lines,
 )
-from tests.collector.importers.read_back import imported, steps_of
+from tests.collector.importers.read_back import imported, small_pieces, steps_of
 from tests.examples import examples, nightly
 
 ROOMS = ["kitchen", "garden", "cellar", "Küche", "廊下 \ud83d"]
@@ -60,11 +57,7 @@ def _facts(store: Path) -> list[dict[str, Any]]:
 
 def _in_small_parts(log: Path, store: Path, **options: Any) -> ImportReport:
     """Import a few lines at a time."""
-    with (
-        patch.object(batches, "BATCH_CHARACTERS", 2000),
-        patch.object(jsonl, "BLOCK_BYTES", 3000),
-        patch.object(jsonl, "_READ_BYTES", 1000),
-    ):
+    with small_pieces(3000):
         return imported(log, store, **options)
 
 
@@ -151,9 +144,10 @@ def test_a_store_has_one_import_at_a_time(tmp_path: Path):
 _SMALL_SHARDS = """
 import sys
 from graphcredit.collector import import_log
-from graphcredit.collector.importers import batches, writer
+from graphcredit.collector.importers import writer
+from graphcredit.collector.importers.helpers import read
 from graphcredit.collector.importers.logs import jsonl
-batches.BATCH_CHARACTERS = writer.SHARD_BYTES = jsonl.BLOCK_BYTES = 1 << 16
+read.SMALL_BYTES = writer.SHARD_BYTES = jsonl.BLOCK_BYTES = 1 << 16
 import_log(*sys.argv[1:])
 """
 

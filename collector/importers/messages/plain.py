@@ -1,0 +1,96 @@
+"""Messages as OpenAI has them, of texts and calls alone: most of what logs have, read quickly."""
+
+import re
+from typing import Any
+
+from graphcredit.collector.importers.messages.roles import ROLES
+from graphcredit.collector.importers.messages.rollout import ASSISTANT, TOOL, Message, ToolCall
+from graphcredit.collector.importers.messages.values import canonical_text
+from graphcredit.store.chat import CHAT_ROLES
+
+_SAID = frozenset({"role", "content", "tool_calls", "reasoning_content"})
+"""Fields of an answer."""
+
+_HEARD = frozenset({"role", "content", "tool_call_id", "name"})
+"""Fields of a message that the policy sees."""
+
+_CALL, _FUNCTION = frozenset({"id", "type", "function"}), frozenset({"name", "arguments"})
+
+LONGEST_NAME = 200
+"""Characters of a text that identifies or classifies, and says nothing."""
+
+_THINKING = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>\s*", re.DOTALL)
+
+
+def plain_message(logged: dict[str, Any], *, is_context: bool) -> Message | None:
+    """Return a message of texts and calls alone; None if it may have more."""
+    if None in logged.values():
+        logged = {name: value for name, value in logged.items() if value is not None}
+    role, content = logged.get("role"), logged.get("content", "")
+    role = ROLES.get(role) if type(role) is str else None
+    if role is None or type(content) is not str:
+        return None
+    if role == ASSISTANT:
+        return _answer(logged, content, is_context=is_context)
+    if not logged.keys() <= _HEARD or "content" not in logged:
+        return None
+    is_plain = "name" not in logged and _is_name(logged.get("tool_call_id", ""))
+    return Message(
+        role=role,
+        text=without_id(content) if role == TOOL else content,
+        is_context=is_context,
+        source=logged,
+        plain=logged if is_plain and logged["role"] in CHAT_ROLES else None,
+    )
+
+
+def _answer(logged: dict[str, Any], content: str, *, is_context: bool) -> Message | None:
+    apart, given = logged.get("reasoning_content", ""), logged.get("tool_calls", ())
+    is_known = logged.keys() <= _SAID and logged["role"] == ASSISTANT
+    if not is_known or type(apart) is not str or not (given == () or type(given) is list):
+        return None
+    calls: list[ToolCall] = []
+    is_plain = True
+    for call in given:
+        function: Any = call.get("function") if type(call) is dict else None
+        if type(function) is not dict:
+            return None
+        name, arguments, call_id = function.get("name"), function.get("arguments"), call.get("id")
+        if type(name) is not str or arguments is None:
+            return None
+        known = call_id if type(call_id) is str else None
+        calls.append(ToolCall(name, canonical_text(arguments) or "{}", known, arguments))
+        is_plain = (
+            is_plain
+            and type(arguments) is str
+            and function.keys() <= _FUNCTION
+            and call.keys() <= _CALL
+            and _is_name(call_id)
+            and _is_name(call.get("type"))
+        )
+    inline, text = split_thinking(content)
+    return Message(
+        role=ASSISTANT,
+        text=text,
+        thought="\n\n".join((apart, inline)) if apart and inline else apart or inline,
+        tool_calls=tuple(calls),
+        said=content if inline else "",
+        is_context=is_context,
+        source=logged,
+        plain=logged if is_plain and not inline else None,
+    )
+
+
+def _is_name(value: object) -> bool:
+    return type(value) is str and len(value) <= LONGEST_NAME
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Return the reasoning in <think> tags that a text begins with, and the rest."""
+    match = _THINKING.match(text) if text and text[0] in "< \n\t\r" else None
+    return (match[1].strip(), text[match.end() :]) if match else ("", text)
+
+
+def without_id(result: str) -> str:
+    """Return a result without the id that smolagents puts before it."""
+    return result.partition("\n")[2] if result.startswith("Call id: ") else result

@@ -40,6 +40,7 @@ from graphcredit.collector.importers.messages.rollout import Rollouts
 from graphcredit.collector.importers.messages.values import fields_of
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
+from graphcredit.store.near_names import must_be_one_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -259,7 +260,7 @@ def format_named(name: str) -> LogFormat:
     """
     rows = {row.name: row for row in all_formats()}
     if name not in rows:
-        raise OptionError(f"import.format must be one of {', '.join(rows)}: got {name!r}")
+        raise OptionError(must_be_one_of("import.format", rows, name))
     return rows[name]
 
 

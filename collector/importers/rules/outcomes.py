@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -31,6 +31,7 @@ from graphcredit.collector.importers.rules.scores import ScoreRule, score_rule
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
 from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of, with_verdict
 from graphcredit.store.errors import OptionError
+from graphcredit.store.near_names import did_you_mean
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -310,14 +311,15 @@ def _group_term(term: str, text: str) -> GroupRule:
         case "prompt":
             return lambda r: prompt_name(r.messages)
         case _:
-            return lambda r: _named(as_text(field_at(r.record, term)), text, term)
+            return lambda r: _named(as_text(field_at(r.record, term)), text, term, r.record)
 
 
-def _named(value: str | None, option: str, what: str) -> str:
+def _named(value: str | None, option: str, what: str, fields: Iterable[str] = ()) -> str:
     if not value:
         raise RecordError(
             f"the record must name {what}, by which --group {option} groups: it does not. "
-            "--group prompt groups by the messages before the first action"
+            "--group prompt groups by the messages before the first action."
+            + did_you_mean(what, fields)
         )
     return value
 
@@ -360,7 +362,11 @@ def _total(rollout: LoggedRollout, terms: list[tuple[float, str]]) -> float:
         if value is None:
             known = ", ".join(rollout.rewards) or "none"
             hint = ". A minus needs a space beside it, or a weight" if "-" in name else ""
-            raise RecordError(f"the record must have a reward {name!r}; its rewards: {known}{hint}")
+            nearest = did_you_mean(name, rollout.rewards)
+            raise RecordError(
+                f"the record must have a reward {name!r}; its rewards: {known}"
+                f"{f'.{nearest}' if nearest else hint}"
+            )
         total += weight * value
     return total
 

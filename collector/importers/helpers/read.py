@@ -39,7 +39,7 @@ _PIECES_AT_ONCE = 2
 PIECE_BYTES, _PIECE_FILES = 1 << 20, 100
 """Bytes, or files, at which a piece of small files is full."""
 
-SMALL_BYTES = 4 << 20
+SMALL_BYTES = 8 << 20
 """Bytes up to which a file is read as a whole by any process."""
 
 

@@ -4,15 +4,18 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from graphcredit.collector.exporters.tokens import MadeTokens, TokensReport, export_tokens
 from graphcredit.collector.exporters.turns import TurnsReport, export_turns
 from graphcredit.store.errors import OptionError
 from graphcredit.store.keywords import takes_options
 from graphcredit.store.layout import AnyStore, Shard, open_store
+from graphcredit.store.near_names import must_be_one_of
 from graphcredit.store.parquet.export import ExportReport, export_store
 from graphcredit.store.progress import OnProgress, silent
+
+ExportKind: TypeAlias = Literal["parquet", "tokens", "turns"]
 
 _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".csv"),
@@ -32,7 +35,7 @@ def export(
     store: AnyStore,
     target: Path | str,
     *,
-    to: Literal["parquet", "tokens", "turns"] = "parquet",
+    to: ExportKind = "parquet",
     model: str | None = None,
     chat_template: Path | None = None,
     estimator: str | None = None,
@@ -67,7 +70,7 @@ def export(
     """
     opened, target = open_store(store), Path(target)
     if to not in _ENDINGS:
-        raise OptionError(f"export.to must be one of {', '.join(_ENDINGS)}: got {to!r}")
+        raise OptionError(must_be_one_of("export.to", _ENDINGS, to))
     name = target.name.removesuffix(".gz").removesuffix(".zst") if to == "turns" else target.name
     if Path(name).suffix in _FILES.difference(_ENDINGS[to]):
         fits = [f"--to {name}" for name, endings in _ENDINGS.items() if target.suffix in endings]

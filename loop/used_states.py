@@ -55,7 +55,8 @@ def used_states(store: Store, *, rule: str | None = None) -> UsedStates:
     default = default_in(first, definitions[0].name)
     best = next(iter(first.knowledge))
     asked = {used.name, default, *[best] * (_more(first, best, used.name))}
-    report = evidence(store, [each for each in definitions if each.name in asked])
+    whole = [each for each in definitions if each.name in asked]
+    report = first if first.is_whole else evidence(store, whole)
     key = (rule or "") if used.state == LOGGED_STATE else used.state
     return UsedStates(
         name=used.name,

@@ -208,7 +208,9 @@ def refuse_unknown(owner: str, given: Iterable[str], names: Sequence[str]) -> No
 
 
 def _unknown(owner: str, name: str, names: Sequence[str]) -> str:
-    nearest = did_you_mean(name, names)
+    nearest = did_you_mean(name, names) or did_you_mean(
+        name, (option.rpartition(".")[2] for option in names)
+    )
     return f"{owner} has no option {name!r}; its options: {', '.join(names) or 'none'}" + (
         f".{nearest}" if nearest else ""
     )

@@ -23,6 +23,7 @@ from graphcredit.store.parquet.notes import Note, NotePlace, read_notes, write_n
 from graphcredit.store.sql.catalog import connect
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
+from graphcredit.viewer.config import STORE_VARIABLE, script
 from tests.forks import FORKS
 
 COMMANDS = {
@@ -38,8 +39,9 @@ COMMANDS = {
     "export": "export store steps.parquet --run a",
     "collect": "collect store --env tools --policy random --tasks 2 --run c --workers 0",
 }
-"""What is run; `notes` and `bundle` are no commands."""
-WRITERS = (*COMMANDS, "notes", "bundle")
+"""What is run; `notes`, `bundle` and `view` are no commands."""
+WRITERS = (*COMMANDS, "notes", "bundle", "view")
+PAGES = ("runs", "tasks", "graph", "trajectory", "search", "compare")
 _TOGETHER = 3
 _ORDER = ("import 0", "import 1", "import 2", "collect", "states", "credit", "notes")
 """What must be in the store in the end."""
@@ -56,9 +58,24 @@ def work(name: str, folder: Path) -> None:
             _write_notes()
         elif name == "bundle":
             write_bundle(open_store(Path("store")), Path("bundle"), BundleChoice())
+        elif name == "view":
+            _view()
         else:
             with patch.object(sys, "argv", ["graphcredit", *COMMANDS[name].split()]):
                 main()
+
+
+def _view() -> None:
+    """Look at each page of the store."""
+    from streamlit.testing.v1 import AppTest  # a second that other processes need not take
+
+    from tests.viewer.browser import go
+
+    os.environ[STORE_VARIABLE] = str(Path("store").absolute())
+    for name in PAGES:
+        app = go(AppTest.from_file(script(), default_timeout=300), name)
+        for error in app.exception:
+            sys.stderr.write(f"Traceback of page {name}: {error.message}\n")
 
 
 def _write_notes() -> None:

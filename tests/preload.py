@@ -9,7 +9,7 @@ RANKS = ("loading_worker", "rank_worker", "shard_worker")
 WORK = (
     *(f"tests.trainer.{name}" for name in RANKS),
     *("tests.collector.crash_worker", "tests.cli.loop_worlds", "tests.trainer.test_resume"),
-    "tests.mixed_kills",
+    *("tests.mixed_kills", "tests.resumed_kills"),
 )
 """Where the functions are that the processes run."""
 USED_LATER = (

@@ -18,6 +18,7 @@ from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
 from graphcredit.viewer.chat.transcript import conversation
 from tests.cli.in_process import run
+from tests.examples import nightly
 from tests.worlds import trajectory, write_store
 
 DEEP = 2_000
@@ -42,8 +43,10 @@ field = "b.*"
 """
 
 
-@pytest.mark.parametrize("merge", ["exact", "segments"])
-@pytest.mark.parametrize("rules", ["", RULES], ids=["no rules", "rules"])
+@pytest.mark.parametrize(
+    ("merge", "rules"),
+    [("exact", RULES), ("segments", ""), nightly("exact", ""), nightly("segments", RULES)],
+)
 def test_a_text_that_cannot_be_parsed_is_text(tmp_path: Path, merge: str, rules: str):
     store = _hostile_store(tmp_path / "store")
     store.state_rules_path.write_text(rules)

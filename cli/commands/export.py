@@ -2,13 +2,14 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, cast
 
 import typer
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
 from graphcredit.collector.exporters.tokens import TokensReport
+from graphcredit.loop.exporting import ExportKind
 from graphcredit.loop.exporting import export as export_store
 from graphcredit.store.layout import open_store
 from graphcredit.store.provenance.freshness import credit_freshness, doubts
@@ -25,7 +26,7 @@ def export(
         ),
     ],
     to: Annotated[
-        Literal["parquet", "tokens", "turns"],
+        str,
         typer.Option(
             help="parquet: steps and credit. tokens: Parquet, sequences of token ids with mask, "
             "advantages and log-probabilities, for other trainers. turns: JSONL, a line of "
@@ -74,7 +75,7 @@ def export(
         report = export_store(
             opened,
             target,
-            to=to,
+            to=cast("ExportKind", to),
             model=model,
             chat_template=chat_template,
             estimator=estimator,

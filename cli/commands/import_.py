@@ -181,10 +181,10 @@ def _show_counts(report: "ImportReport") -> None:
     if report.num_images:
         say(f"{counted(report.num_images, 'image')} in their messages")
     unjudged = f", {report.num_unjudged:,} without a verdict" * bool(report.num_unjudged)
-    say(
-        f"{report.num_success:,} succeeded, {report.num_failed:,} failed, "
-        f"{report.num_truncated:,} truncated{unjudged}"
-    )
+    ended = f"{report.num_success:,} succeeded, {report.num_failed:,} failed"
+    if report.are_returns:
+        ended = f"{report.num_success + report.num_failed:,} compared by their returns"
+    say(f"{ended}, {report.num_truncated:,} truncated{unjudged}")
     for note in report.notes:
         say(f"note: {note}")
     for reason, number in report.left_out.items():

@@ -2,16 +2,18 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from graphcredit.cli.options import StorePath
 from graphcredit.store.errors import OptionError
 from graphcredit.store.layout import open_store
+from graphcredit.store.near_names import must_be_one_of
 from graphcredit.store.sql.sandbox_start import without_numpy
 
 _TABLE_ROWS = 100
+_FORMATS = ("table", "csv", "json", "parquet")
 
 
 def sql(
@@ -21,8 +23,7 @@ def sql(
         typer.Argument(help="One SELECT statement. Without one: a prompt.", show_default=False),
     ] = None,
     format_: Annotated[
-        Literal["table", "csv", "json", "parquet"],
-        typer.Option("--format", help="How to write the rows."),
+        str, typer.Option("--format", help="How to write the rows: table, csv, json or parquet.")
     ] = "table",
     output: Annotated[
         Path | None, typer.Option(help="Write to this file, link or pipe instead of stdout.")
@@ -56,6 +57,8 @@ def sql(
 
     Without a query: a prompt with history, or the statement that is piped in.
     """
+    if format_ not in _FORMATS:
+        raise OptionError(must_be_one_of("--format", _FORMATS, format_))
     if format_ == "parquet" and output is None:
         raise OptionError("--format parquet is not text: name a file with --output FILE")
     with without_numpy():

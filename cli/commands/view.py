@@ -3,14 +3,15 @@
 import os
 import socket
 import sys
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from graphcredit.cli.options import StorePath, given, takes
-from graphcredit.cli.output.console import interruptible, progress, say, tell
+from graphcredit.cli.options import AsJson, StorePath, given, takes
+from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.extras import how_to_install
 from graphcredit.store.layout import Store, open_store
@@ -36,6 +37,7 @@ def view(
             show_default=False,
         ),
     ] = None,
+    as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Show in a browser on this machine which steps got credit, and why.
@@ -52,10 +54,12 @@ def view(
     opened = open_store(store)
     chosen = given(flags)
     if bundle is not None:
-        _write(opened, bundle, BundleChoice(**chosen))
+        _write(opened, bundle, BundleChoice(**chosen), as_json=as_json)
         return
-    if chosen:
-        raise typer.BadParameter("choices of a run and its tasks are for --bundle: name a folder")
+    if chosen or as_json:
+        raise typer.BadParameter(
+            "choices of a run and its tasks, and --json, are for --bundle: name a folder"
+        )
     _serve(opened, address, port)
 
 
@@ -80,13 +84,16 @@ def _serve(store: Store, address: str, port: int) -> None:
     os.execve(sys.executable, [*command, *flags], environment)
 
 
-def _write(store: Store, target: Path, choice: BundleChoice) -> None:
+def _write(store: Store, target: Path, choice: BundleChoice, *, as_json: bool) -> None:
     """Write a bundle, and say what is in it."""
     # Only now: the viewer starts in a process of its own, without DuckDB in this one.
     from graphcredit.viewer.bundle.write import write_bundle
 
     with interruptible("no bundle was written"), progress("bundle") as on_progress:
         report = write_bundle(store, target, choice, on_progress)
+    if as_json:
+        print_json(asdict(report) | {"index": str(report.index)})
+        return
     tasks = counted(report.num_tasks, "task")
     say(
         f"{counted(report.num_trajectories, 'trajectory')} of {tasks}, "

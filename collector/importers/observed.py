@@ -165,11 +165,20 @@ class Observed:
                 shared += sum(pairs.values()) > len(pairs)
         return 2 * follow > several and (shared > 0 or several > 2)
 
+    @property
+    def are_returns(self) -> bool:
+        """Whether no verdict is known, and returns are neither shares nor one of two values."""
+        judged = self._numbers["won"] + self._numbers["lost"]
+        is_by_reward = 0 < judged == self._numbers["by_reward"]
+        return is_by_reward and self._are_outside() and len(set(self.returns)) > 2
+
+    def _are_outside(self) -> bool:
+        return bool(self.returns) and (max(self.returns) > 1 or min(self.returns) < 0)
+
     def _of_scores(self) -> Iterator[str]:
-        numbers, returns = self._numbers, self.returns
+        numbers = self._numbers
         judged = numbers["won"] + numbers["lost"]
-        outside = returns and (max(returns) > 1 or min(returns) < 0)
-        if numbers["by_reward"] and outside:
+        if numbers["by_reward"] and self._are_outside():
             yield f"returns are not between 0 and 1: {_COMPARED}"
         elif numbers["partial"]:
             yield f"{counted(numbers['partial'], 'return')} between 0 and 1: {_COMPARED}"

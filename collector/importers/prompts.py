@@ -17,6 +17,7 @@ _MOST_FIELDS = 12
 
 OUTCOMES = (
     *("reward", "score", "success", "correct", "resolved", "passed", "solved", "grade", "return"),
+    *("points", "gold", "coins"),
     *("won", "result", "outcome", "verdict", "utility", "security", "status", "reason", "answer"),
 )
 """Words in names of fields that say how a rollout ended."""

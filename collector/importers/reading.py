@@ -174,7 +174,8 @@ def trajectory_of_rollout(
             tally.lose_image(record.where, image)
         made = trajectory_of(rollout, rules, origin)
         if made is None:
-            of = "policy" if rules.agent is None else f"agent {rules.agent!r}"
+            agent = rules.options.agent
+            of = "policy" if agent is None else f"agent {agent!r}"
             tally.leave_out(Omission(reason=f"record without a message of the {of}"))
     if made is not None:
         yield made
@@ -182,7 +183,7 @@ def trajectory_of_rollout(
 
 def _in_file(rollout: LoggedRollout, file: LogFile, rules: Rules) -> LoggedRollout:
     """Return a rollout with its place, and what `--columns` calls parts of its path."""
-    parts = names_in_path(rules.names, file.place.path) if rules.names else {}
+    parts = names_in_path(rules.options.names, file.place.path) if rules.options.columns else {}
     task, trajectory = parts.get("task_id"), parts.get("trajectory_id")
     if task is not None:
         rollout = replace(rollout, task=task, group=task)

@@ -71,6 +71,8 @@ class ImportReport(Report):
     """Trajectories that ended without success, truncated ones not counted."""
     num_truncated: int = 0
     """Unsuccessful trajectories that a limit ended."""
+    are_returns: bool = False
+    """Whether returns are all that is known: `success` is then a threshold, and no win."""
     num_unjudged: int = 0
     """Trajectories without reward and success; they are incomplete in the store."""
     num_with_tokens: int = 0
@@ -219,6 +221,7 @@ class Tally:
             num_success=counts["success"],
             num_failed=counts["failed"],
             num_truncated=counts["truncated"],
+            are_returns=self.observed.are_returns,
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
             num_with_logprobs=counts["logprobs"],

@@ -21,6 +21,7 @@ from graphcredit.collector.importers.table import format_named
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import InputError, PathError
 from graphcredit.store.layout import check_name
+from graphcredit.store.near_names import did_you_mean
 
 _SHOWN_FIELDS = 20
 
@@ -155,7 +156,8 @@ def refuse_unknown_names(
     if made and options.names and not tally.columns:
         raise InputError(
             "import.columns must name fields that the records have: none of the first ones has "
-            f"{' or '.join(sorted(options.names.values()))}"
+            f"{' or '.join(sorted(options.names.values()))}."
+            f"{did_you_mean(min(options.names.values()), _fields_of(made))}"
         )
     refuse_unknown_success(options, made, tally)
     if options.group == "auto" and not tally.success_by:
@@ -186,9 +188,15 @@ def refuse_unknown_success(
     if options.success == "auto" or not made or not is_first:
         return
     if all(each.verdict.by == "nothing" for each in made):
-        fields = dict.fromkeys(name for each in made for name in (*each.candidates, *each.labels))
+        fields = _fields_of(made)
         raise InputError(
             f"import.success must name what the records have: none of the first {len(made):,} "
             f"trajectories has {options.success!r}. Their numbers and short fields: "
-            f"{', '.join(list(fields)[:_SHOWN_FIELDS]) or 'none'}"
+            f"{', '.join(fields[:_SHOWN_FIELDS]) or 'none'}."
+            f"{did_you_mean(options.success, fields)}"
         )
+
+
+def _fields_of(made: Sequence[ImportedTrajectory]) -> list[str]:
+    """Return the numbers, flags and short fields of the records of trajectories."""
+    return list(dict.fromkeys(n for each in made for n in (*each.candidates, *each.labels)))

@@ -44,8 +44,9 @@ def trajectory_of(
     rollout: LoggedRollout, rules: Rules, origin: Origin = UNKNOWN
 ) -> ImportedTrajectory | None:
     """Return the trajectory that a rollout becomes; None if the policy has no message in it."""
-    if rules.agent is not None:
-        rollout = only_agent(rollout, rules.agent)
+    options = rules.options
+    if options.agent is not None:
+        rollout = only_agent(rollout, options.agent)
     turns = turns_of(rollout.messages)
     if not turns.turns:
         return None
@@ -55,8 +56,9 @@ def trajectory_of(
     rewards = rules.reward(rollout, turns)
     if judged_as is not None and not any(rewards):  # the rows of a log of steps may all have 0
         rewards[-1] = rollout.reward or 0.0
-    has_turns = rules.is_by_turns and rollout.reward is None  # 0 in each turn is a return, too
-    if rules.is_reward_chosen or has_turns or (rollout.reward is None and any(rewards)):
+    is_named = options.reward not in ("end", "turns")
+    has_rewards = options.reward == "turns" or any(rewards)  # 0 in each turn is a return, too
+    if is_named or (rollout.reward is None and has_rewards):
         rollout = replace(rollout, reward=sum(rewards))
     decided = rules.decided | ({"reward", "success"} if judged_as is not None else set())
     stated = {name: [*v] for name, v in rollout.columns.items() if name not in decided}
@@ -76,7 +78,7 @@ def trajectory_of(
     is_reward_of_success = not any(rewards) and rollout.reward is None and bool(verdict.success)
     if is_reward_of_success:
         rewards[-1] = 1.0
-    iteration = rules.iteration if rules.iteration is not None else rollout.iteration or 0
+    iteration = options.iteration if options.iteration is not None else rollout.iteration or 0
     if not 0 <= iteration < 1 << 31:
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
     task_id = clean(rules.group(rollout))
@@ -98,7 +100,7 @@ def trajectory_of(
             made_id, content = rollout.place.path, made_id.encode()
     columns |= stated
     return ImportedTrajectory(
-        run_id=rules.run or _run_name(rollout.run) or DEFAULT_RUN,
+        run_id=options.run or _run_name(rollout.run) or DEFAULT_RUN,
         iteration=iteration,
         task_id=task_id,
         trajectory_id=clean(rollout.trajectory_id or made_id),

@@ -13,6 +13,7 @@ from graphcredit.collector.states.calls import Visit
 from graphcredit.collector.states.rules import ToolRule
 from graphcredit.collector.states.worktree import worktree
 from graphcredit.store.errors import OptionError
+from graphcredit.store.near_names import did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +86,7 @@ def _one(text: str) -> ToolRule:
     if not _is_one(text):
         raise OptionError(
             f"a rule of states must be one of {', '.join(_ROW_NAMED)}, or several with + between "
-            f"them: got {text!r}"
+            f"them: got {text!r}.{did_you_mean(text, _ROW_NAMED)}"
         )
     name, colon, argument = text.partition(":")
     row = _ROW_NAMED[name]

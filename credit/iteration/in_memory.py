@@ -29,6 +29,7 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import starts_of_runs
 from graphcredit.credit.steps.codes import encode
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
+from graphcredit.store.near_names import must_be_one_of
 from graphcredit.store.parquet.er_graph import ErGraph
 from graphcredit.store.parquet.numbers import arrow_of, numpy_of, repeat_text
 from graphcredit.store.parquet.shards import conform, step_columns
@@ -93,8 +94,7 @@ def compute(
         graph_window=graph_window,
     )
     if on_incomplete not in get_args(OnIncomplete):
-        words = ", ".join(get_args(OnIncomplete))
-        raise OptionError(f"on_incomplete must be one of {words}: got {on_incomplete!r}")
+        raise OptionError(must_be_one_of("on_incomplete", get_args(OnIncomplete), on_incomplete))
     # `pa.table` would import pandas to ask whether the table is one of its frames.
     steps = _steps(table if isinstance(table, pa.Table) else pa.table(table), settings)
     report = CreditReport()

@@ -18,6 +18,7 @@ from graphcredit.credit.merging.rules import rules_of
 from graphcredit.credit.options import MergeOptions
 from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
+from graphcredit.store.near_names import must_be_one_of
 from graphcredit.store.provenance.configuration import MERGE_VERSION_KEY, MERGE_VERSIONS
 from graphcredit.store.state_rules.file import STATE_RULES_KEY, StateRules
 
@@ -116,5 +117,5 @@ def merge_named(name: str) -> Merge:
     rows = {row.name: row for row in MERGES}
     rows |= installed("graphcredit.merges", Merge, rows)
     if name not in rows:
-        raise OptionError(f"--merge must be one of {', '.join(rows)}: got {name!r}")
+        raise OptionError(must_be_one_of("--merge", rows, name))
     return rows[name]

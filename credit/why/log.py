@@ -18,7 +18,7 @@ _Answer = TypeVar("_Answer")
 _LONGEST_ANSWER = 80
 """Characters of a result that is an answer by itself; of a longer one only an error is read."""
 
-_ERROR = (
+ERROR = (
     r"(?:\b\w*(?:Error|Exception)\b|Traceback \(most recent call last\)|command not found"
     r"|No such file or directory|[Pp]ermission denied|[Tt]imed out|\b\d+ failed\b"
     r"|^\s*(?:ERROR|Error|error|FAILED|Failed)\b[^\n\"]{0,40}"
@@ -144,7 +144,7 @@ def log_in(connection: Connection) -> Log:
     """Return the complete rollouts of the views."""
     connection.execute(_ROLLOUTS)
     rollouts = connection.sql("FROM rollouts").to_arrow_table()
-    steps = connection.sql(_STEPS, params=[_ERROR]).to_arrow_table()
+    steps = connection.sql(_STEPS, params=[ERROR]).to_arrow_table()
     names = rollouts.select(["run_id", "iteration", "task_id", "trajectory_id"])
     keys = list(zip(*(names[name].to_pylist() for name in names.column_names[:3]), strict=True))
     is_first = np.array([one != other for one, other in zip(keys[1:], keys, strict=False)])

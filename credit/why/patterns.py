@@ -3,6 +3,7 @@
 They are read from actions and results alone, so they need no states that rollouts share.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,7 +12,7 @@ import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Ints
 from graphcredit.credit.why.kinds import ActionKind, kinds_of
-from graphcredit.credit.why.log import Log
+from graphcredit.credit.why.log import ERROR, Log
 from graphcredit.credit.why.sentences import coded
 
 LEAST = 4
@@ -235,7 +236,7 @@ def _repeated(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
 
 
 def _told(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
-    """Yield who got an error, or a short answer that recurs, and who tried again."""
+    """Yield who got an error, or a short answer that recurs, and who tried again after an error."""
     is_told = log.told >= 0
     rows = np.flatnonzero(is_told)
     for answer, steps in zip(
@@ -249,6 +250,6 @@ def _told(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
                 shown = steps[np.isin(steps, of_kind)]
                 got = _pattern(f"got {coded(answer)} from {kind.noun}", shown, 4, is_act=True)
                 yield got
-                if len(shown):
+                if len(shown) and re.search(ERROR, answer.replace("#", "0")):
                     noun = coded(answer)
                     yield _after(log, kind, of_kind, noun, shown, among=got.done, detail=5)

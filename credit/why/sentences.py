@@ -48,7 +48,7 @@ def _rollout(decision: ComparedDecision) -> str:
 def outcome(decision: ComparedDecision) -> str:
     """Return how the rollout ended, as it is compared with others."""
     if decision.is_graded:
-        return f"{'won, ' if decision.won else ''}earned {decision.outcome:.3g}"
+        return f"earned {decision.outcome:.3g}"
     return "won" if decision.won else "failed"
 
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.layout import Shard
+from graphcredit.store.near_names import did_you_mean
 from graphcredit.store.parquet.shards import conform, open_parquet, read_table
 from graphcredit.store.schema import (
     CREDIT_KEY_COLUMNS,
@@ -31,8 +32,9 @@ def estimator_columns(shards: Sequence[Shard], estimator: str | None) -> tuple[C
     if estimator is not None and estimator not in owners.values():
         there = ", ".join(sorted(set(owners.values()))) or "none"
         raise InputError(
-            f"no credit by {estimator!r}: there is credit by {there}. "
-            f"Check the name, or run `graphcredit credit STORE --estimator {estimator}` first"
+            f"no credit by {estimator!r}: there is credit by {there}."
+            f"{did_you_mean(estimator, owners.values())} Check the name, or run "
+            f"`graphcredit credit STORE --estimator {estimator}` first"
         )
     return tuple(
         estimator_column(name) for name in sorted(owners) if estimator in (None, owners[name])

@@ -19,6 +19,8 @@ from tests.store.full_disk import full_disk
 from tests.store.whole_store import CREDIT
 from tests.worlds import step_table, worked_example, write_store
 
+ORDERS = str(Path("examples/orders.jsonl").resolve())
+
 
 def _loop(folder: Path) -> Path:
     path = folder / "loop"
@@ -248,3 +250,30 @@ def test_without_torch_a_command_says_how_to_install_it(store: Store, tmp_path: 
         f"{how_to_install('train')}"
     )
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "nearest"),
+    [
+        (("import", ORDERS, "S", "--format", "mesages"), "messages"),
+        (("import", ORDERS, "S", "--state", "fact"), "facts"),
+        (("import", ORDERS, "S", "--state", "windw:2"), "window"),
+        (("import", ORDERS, "S", "--group", "taskid"), "task_id"),
+        (("import", ORDERS, "S", "--success", "rewrd"), "reward"),
+        (("import", ORDERS, "S", "--columns", "task=taskid"), "task_id"),
+        (("credit", "S", "--merge", "segment"), "segments"),
+        (("credit", "S", "-e", "reech"), "reach"),
+        (("credit", "S", "--set", "reach.dout=1"), "doubt"),
+        (("states", "S", "--set", "fact"), "facts"),
+        (("export", "S", "T", "--to", "turn"), "turns"),
+        (("sql", "S", "SELECT 1", "--format", "jsn"), "json"),
+    ],
+)
+def test_a_value_that_is_none_of_some_names_is_told_the_nearest(
+    arguments: tuple[str, ...], nearest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    create_store(tmp_path / "S")
+    monkeypatch.chdir(tmp_path)
+    ended = run(*arguments)
+    assert ended.exit_code
+    assert f"Did you mean '{nearest}'" in ended.err

@@ -1,6 +1,7 @@
 """`graphcredit view` as a user types it."""
 
 import http.client
+import json
 import os
 import socket
 import subprocess
@@ -174,6 +175,8 @@ def test_a_bundle_is_written_and_its_first_page_named(tmp_path: Path):
     assert found.out.startswith(words)
     assert found.out.strip().endswith(f"open {tmp_path / 'b' / 'index.html'}")
     assert (tmp_path / "b" / "index.html").is_file()
+    told = json.loads(run("view", store.root, "--bundle", tmp_path / "b", "--json").out)
+    assert (told["num_trajectories"], told["index"]) == (3, str(tmp_path / "b" / "index.html"))
 
 
 def test_choices_of_a_bundle_need_one(tmp_path: Path):

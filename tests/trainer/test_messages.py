@@ -208,6 +208,16 @@ def test_a_template_that_does_not_tell_the_answer_is_refused(
         tokenised(tmp_path, template, row(0, EAST, HALL))
 
 
+@pytest.mark.parametrize(
+    "text", ["[]", "{", "[" * 5000, '{"eos_token_id": {}}', '{"eos_token_id": ["x", 1]}', "null"]
+)
+def test_files_of_a_model_that_name_no_token_are_refused(tmp_path: Path, text: str):
+    save_chat_model(tmp_path)
+    (tmp_path / "generation_config.json").write_text(text)
+    with pytest.raises(InputError, match="files must be the numbers of tokens"):
+        _ = ChatTemplate(tmp_path, date(2026, 1, 2)).ends
+
+
 def test_steps_without_messages_are_observation_and_action(tmp_path: Path):
     rows = row(0, {}, state="hall", action="go"), row(1, {}, state="s", observation="o", action="x")
     (sequence,), _ = tokenised(tmp_path, CHATML, *rows)

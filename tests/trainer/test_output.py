@@ -94,11 +94,12 @@ def test_a_second_training_at_one_time_is_refused_and_writes_nothing(tmp_path: P
         assert output.config_path.read_text(encoding="utf-8") == before
 
 
-def test_what_a_killed_training_left_half_written_is_swept(tmp_path: Path):
+@pytest.mark.parametrize("name", ["model.1a2b3c4d.tmp", "checkpoints/update-000002.1a2b3c4d.tmp"])
+def test_what_a_killed_training_left_half_written_is_swept(tmp_path: Path, name: str):
     config = _config(tmp_path / "out")
     _begin(config)
-    half = tmp_path / "out" / "model.1a2b3c4d.tmp"
-    half.mkdir()
+    half = tmp_path / "out" / name
+    half.mkdir(parents=True)
     (half / "model.safetensors").write_bytes(b"half")
     foreign = [
         tmp_path / "out" / name for name in ("plots.1a2b3c4d.tmp", "model.mine.tmp", "a.tmp")

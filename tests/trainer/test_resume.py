@@ -1,12 +1,9 @@
-"""`graphcredit train` killed for real, and spread over processes: the same weights come out."""
+"""`graphcredit train` spread over processes: the same weights come out."""
 
 import json
 import os
-import random
 import subprocess
 import sys
-import time
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -14,8 +11,6 @@ import torch
 from safetensors.torch import load_file
 
 from tests.cli.in_process import run
-from tests.examples import nightly
-from tests.forks import FORKS
 from tests.trainer.logs import random_episodes, token_store
 from tests.trainer.models import save_tiny_model
 from tests.trainer.ranks import run_ranks
@@ -58,51 +53,9 @@ def _weights(tmp_path: Path, out: str) -> dict[str, torch.Tensor]:
     return load_file(tmp_path / out / "model" / "model.safetensors")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shares", [nightly(False), True])
-def test_a_killed_training_ends_with_the_weights_of_one_that_was_not(tmp_path: Path, shares: bool):
-    token_store(tmp_path / "s", random_episodes(0, 24, vocabulary=2 if shares else 32))
-    save_tiny_model(tmp_path / "m")
-    _train(_arguments(tmp_path, "whole", shares=shares))
-    expected = _weights(tmp_path, "whole")
-
-    moments, num_kills = random.Random(0), 0
-    arguments, out = _arguments(tmp_path, "killed", shares=shares), tmp_path / "killed"
-    while not (out / "result.json").exists():
-        process = FORKS.Process(target=_train, args=(arguments,))
-        process.start()
-        _wait_for_updates(process, out, moments.randint(6, 14))
-        process.kill()
-        process.join()
-        num_kills += process.exitcode != 0
-    assert num_kills >= 3
-    found = _weights(tmp_path, "killed")
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
-    logs = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "killed")]
-    assert _losses(logs[0]) == _losses(logs[1])
-
-
-def _wait_for_updates(process: BaseProcess, out: Path, count: int) -> None:
-    """Wait until a start has made some updates of its own, or is done."""
-    log = out / "metrics.jsonl"
-    started = time.time()
-    before: int | None = None
-    while process.is_alive():
-        if log.exists() and log.stat().st_mtime > started:
-            lines = log.read_text().count("\n")
-            before = lines if before is None else min(before, lines)
-            if lines - before >= count:
-                return
-        time.sleep(0.005)
-
-
 def _column(out: Path, name: str) -> list[float]:
     lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line)[name] for line in lines]
-
-
-def _losses(log: str) -> list[str]:
-    return [line.partition('"seconds"')[0] for line in log.splitlines()]
 
 
 @pytest.mark.slow

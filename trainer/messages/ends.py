@@ -1,12 +1,14 @@
 """How a chat template ends a turn: which token the policy says last, and what follows by itself."""
 
-import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from graphcredit.store.errors import library_errors
+from graphcredit.store.files.parse import parse_json
+from graphcredit.store.files.regular import read_regular
 from graphcredit.trainer.messages.plain import ASK, called_with, with_text
 
 Shown = Callable[[Sequence[Mapping[str, Any]]], str | None]
@@ -114,9 +116,8 @@ def _next_token(
 def _stops(tokenizer: Any, directory: Path) -> set[str]:
     """Return the tokens that a model's files say end a text."""
     ids: set[Any] = {tokenizer.eos_token_id}
-    for name in MODEL_FILES:
-        path = directory / name
-        fields = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        known = fields.get("eos_token_id")
-        ids |= set(known if isinstance(known, list) else [known])
-    return set(filter(None, map(tokenizer.convert_ids_to_tokens, sorted(ids - {None}))))
+    with library_errors(f"eos_token_id of {directory}'s files must be the numbers of tokens"):
+        for path in filter(Path.exists, map(directory.joinpath, MODEL_FILES)):
+            known = parse_json(read_regular(path)).get("eos_token_id")
+            ids |= set(known if isinstance(known, list) else [known])
+        return set(filter(None, map(tokenizer.convert_ids_to_tokens, sorted(ids - {None}))))

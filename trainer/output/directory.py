@@ -163,6 +163,7 @@ def _alone(output: Output) -> Generator[None]:
     )
     with alone_in(output.root, refusal):
         remove_left_overs(output.root, output.names().__contains__)
+        remove_left_overs(output.checkpoint_dir, bool)
         yield
 
 

@@ -15,16 +15,8 @@ _NAMES = frozenset(
         *("finish_reason", "stop_reason", "done_reason", "timestamp", "created", "created_time"),
         *("start_time", "end_time", "date", "version", "service_tier", "mime_type", "media_type"),
         *("model_name", "model_version", "system_fingerprint", "tool_name", "tool_choice"),
-        *(
-            "value_type",
-            "provider",
-            "gen_ai.system",
-            "custom_llm_provider",
-            "request_path",
-            "url",
-            "method",
-        ),
-        *("status_code", "api_key", "source", "requestor"),
+        *("value_type", "provider", "gen_ai.system", "custom_llm_provider", "request_path"),
+        *("url", "method", "status_code", "api_key", "source", "requestor"),
     }
 )
 """Fields, in snake case, whose short texts identify or classify, and say nothing."""

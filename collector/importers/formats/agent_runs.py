@@ -6,7 +6,7 @@ Each is translated to a row with messages, which `chat_rows` reads.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.logs.files import Record, stem_of
@@ -17,6 +17,8 @@ from graphcredit.collector.importers.messages.values import (
     as_objects,
     field_at,
     fields_of,
+    first_at,
+    items_of,
     without,
 )
 
@@ -39,14 +41,9 @@ TRAE_ASIDE = (
 )
 """Copies of the interactions, and settings."""
 
-BROWSER_USE_ASIDE = tuple(
-    f"history.*.{name}"
-    for name in (
-        "state.screenshot",
-        "state.screenshot_path",
-        "state.interacted_element",
-        "metadata",
-    )
+BROWSER_USE_ASIDE = (
+    *("history.*.state.screenshot", "history.*.state.screenshot_path"),
+    *("history.*.state.interacted_element", "history.*.metadata"),
 )
 """Screenshots, which are no part of a state, and what an action turned out to be about."""
 
@@ -54,7 +51,7 @@ BROWSER_USE_ASIDE = tuple(
 def is_smolagents(value: object, path: Path) -> bool:
     """Return whether a record is a step of smolagents, or has a list of them."""
     steps = value if isinstance(value, list) else fields_of(value).get("steps")
-    items = cast("list[object]", steps) if isinstance(steps, list) else [value]
+    items = items_of(steps) if isinstance(steps, list) else [value]
     return any(
         {"step_number", "model_output", "observations"} <= fields_of(i).keys() for i in items
     )
@@ -129,8 +126,7 @@ def read_browser_use(record: Record) -> Rollouts:
     history = as_objects(run["history"], "history", "a step")
     messages = [message for step in history for message in _browser_messages(step)]
     ends = as_objects(history[-1].get("result"), "result", "a result")
-    verdicts = (field_at(ends[-1:], path) for path in ("0.judgement.verdict", "0.success"))
-    success = next((verdict for verdict in verdicts if verdict is not None), None)
+    success = first_at(ends[-1:], ("0.judgement.verdict", "0.success"))
     named = {"success": success, "task_id": run.get("task") or stem_of(record.path)}
     row = {**named, **without(run, ("history",)), "messages": messages}
     yield from _rollout(record, row, _CLAIMED)

@@ -1,9 +1,9 @@
 """ATIF trajectories (1.0 to 1.8); `harbor` has what a job of Harbor says of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.harbor import (
     continued_steps,
@@ -11,6 +11,7 @@ from graphcredit.collector.importers.formats.harbor import (
     trial_of,
     with_rollout_details,
 )
+from graphcredit.collector.importers.formats.sessions.lines import sorted_out
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.answers import joined_answer
 from graphcredit.collector.importers.messages.chat import seen
@@ -36,6 +37,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     short,
     without,
 )
@@ -45,22 +47,11 @@ _OF_TRIAL = ("trial_name", "task_name", "verifier_result", "exception_info")
 _OF_ROOT = ("schema_version", "agent", "notes", "final_metrics")
 
 ASIDE = (
-    *(
-        "left_out",
-        "schema_version",
-        "agent",
-        "notes",
-        "final_metrics",
-        "extra",
-        "subagent_trajectories",
-    ),
+    *("left_out", "schema_version", "agent", "notes", "final_metrics", "extra"),
     *(f"steps.*.{name}" for name in ("source", "extra", "metrics", "reasoning_effort")),
     *("steps.*.observation.results.*.extra", "steps.*.tool_calls.*.extra", "result"),
-    *(
-        "left_out",
-        "continued_trajectory_ref",
-        "steps.*.observation.results.*.subagent_trajectory_ref",
-    ),
+    *("subagent_trajectories", "continued_trajectory_ref"),
+    "steps.*.observation.results.*.subagent_trajectory_ref",
 )
 """What describes the run, and trajectories of sub-agents."""
 
@@ -76,8 +67,7 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     for record in records:
         steps = fields_of(record.value).get("steps")
         if isinstance(steps, list):
-            kept, apart = _sorted([fields_of(step) for step in cast("list[object]", steps)])
-            record = replace(record, value={**record.value, "steps": kept, "left_out": apart})
+            record = replace(record, value={**record.value, **_sorted_out(items_of(steps))})
         yield record
 
 
@@ -90,9 +80,10 @@ def read(record: Record) -> Rollouts:
         yield Omission(reason=reason)
         return
     kept = [as_mapping(step, "a step") for step in as_list(root.get("steps"), "steps")]
-    more, apart = _sorted(list(continued_steps(root, record.path)))
-    for name, steps in (*fields_of(root.get("left_out")).items(), *apart.items()):
-        yield Omission(reason=name, count=len(steps))
+    more = _sorted_out(continued_steps(root, record.path))
+    for part in (root, more):
+        for name, steps in fields_of(part.get("left_out")).items():
+            yield Omission(reason=name, count=len(steps))
     subagents = root.get("subagent_trajectories") or ()
     if subagents:
         yield Omission(reason="trajectory of a sub-agent", count=len(subagents))
@@ -101,7 +92,7 @@ def read(record: Record) -> Rollouts:
     if failure is not None and not is_timeout and not trial.rewards:
         yield Omission(reason=f"trial that ended in {failure}, without a reward")
         return
-    messages, notes = with_rollout_details(list(_messages([*kept, *more])), trial.result)
+    messages, notes = with_rollout_details(list(_messages([*kept, *more["steps"]])), trial.result)
     described = ((trial.result, _OF_TRIAL), (root, _OF_ROOT))
     yield LoggedRollout(
         messages=tuple(messages),
@@ -125,16 +116,10 @@ def _why_left_out(step: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _sorted(
-    steps: Sequence[Mapping[str, Any]],
-) -> tuple[list[Mapping[str, Any]], dict[str, list[Mapping[str, Any]]]]:
+def _sorted_out(steps: Iterable[object]) -> dict[str, Any]:
     """Return the steps of the conversation, and the others by the reason to leave them out."""
-    kept: list[Mapping[str, Any]] = []
-    apart: dict[str, list[Mapping[str, Any]]] = {}
-    for step in steps:
-        reason = _why_left_out(step)
-        (kept if reason is None else apart.setdefault(reason, [])).append(step)
-    return kept, apart
+    objects = [fields_of(step) for step in steps]
+    return sorted_out(objects, map(_why_left_out, objects), "steps")
 
 
 def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[Message]:

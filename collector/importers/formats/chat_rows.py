@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.row_columns import rows_in
 from graphcredit.collector.importers.formats.row_messages import (
@@ -49,6 +49,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     is_limit,
+    items_of,
     joined,
     no_verdict,
     snake_cased,
@@ -100,6 +101,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     success = success_of(says)
     reward, score = reward_of(says)
     is_truncated = says.get("truncated")
+    stopped = next((reason for _, reason in named_fields(says, STOPS)), None)
     messages = with_results_of(row, messages_of_row(row, sampling))
     messages, unused = _with_turn_rewards(messages, says)
     yield LoggedRollout(
@@ -111,7 +113,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
         rewards=rewards_of(row),
         success=as_verdict(success[1]),
         left_out={**no_verdict(*success), **unplaced, **unused},
-        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(_named(says, STOPS)),
+        truncated=is_truncated if isinstance(is_truncated, bool) else is_limit(stopped),
         info=info_of(row),
         notes=tuple(_notes(row, score)),
     )
@@ -151,11 +153,6 @@ _MOST_NAME = 200
 """Characters of a name; of a longer one, such as a question, the first words and a digest stand."""
 
 
-def _named(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the value of the first field that is there, of the row or of what it nests."""
-    return next((value for _, value in named_fields(row, names)), None)
-
-
 def _with_turn_rewards(
     messages: tuple[Message, ...], row: Mapping[str, Any]
 ) -> tuple[tuple[Message, ...], dict[str, int]]:
@@ -164,7 +161,7 @@ def _with_turn_rewards(
     A list may have a value for each message of the log instead, of which some are one answer.
     """
     lists = (row.get(name) for name in (*TURN_REWARDS, *REWARDS))
-    listed = [cast("list[Any]", rewards) for rewards in lists if isinstance(rewards, list)]
+    listed = [items_of(rewards) for rewards in lists if isinstance(rewards, list)]
     if not listed:
         return _with_own_rewards(messages), {}
     sizes = [len(sources_of(message)) if message.is_answer else 0 for message in messages]

@@ -6,7 +6,7 @@ verifiers' are in `results.jsonl`, TRL's in `completions_*.parquet`, a column fo
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.chat_rows import (
     images_placed,
@@ -30,6 +30,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     joined,
     numbers_of,
     short,
@@ -82,13 +83,9 @@ def read_verifiers(record: Record) -> Rollouts:
 
 def _num_repeated(prompt: object, completion: object) -> int:
     """Return how many messages a completion begins with that are those of the prompt."""
-    if not isinstance(prompt, list) or not isinstance(completion, list):
-        return 0
-    given, answered = cast("list[object]", prompt), cast("list[object]", completion)
-    are_repeated = [_said(message) for message in given] == [
-        _said(message) for message in answered[: len(given)]
-    ]
-    return len(given) if are_repeated and len(given) < len(answered) else 0
+    given, answered = items_of(prompt), items_of(completion)
+    again = map(_said, answered[: len(given)])
+    return len(given) if len(given) < len(answered) and [*again] == [*map(_said, given)] else 0
 
 
 def _said(message: object) -> tuple[Any, Any]:
@@ -97,7 +94,7 @@ def _said(message: object) -> tuple[Any, Any]:
 
 def _is_all_text(prompt: object) -> bool:
     """Return whether a prompt can be told from others by its text: it has some, and no images."""
-    messages = cast("list[object]", prompt) if isinstance(prompt, list) else [{"content": prompt}]
+    messages = items_of(prompt) if isinstance(prompt, list) else [{"content": prompt}]
     contents = [field_at(message, "content") for message in messages]
     return any(contents) and all(isinstance(content, str | None) for content in contents)
 

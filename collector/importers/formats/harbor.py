@@ -27,6 +27,7 @@ from graphcredit.collector.importers.messages.values import (
     joined,
     numbers_of,
 )
+from graphcredit.store.files.regular import read_regular
 
 _CONTINUATION = re.compile(r"[.-]cont-(\d+)(?=\.json)")
 
@@ -79,8 +80,7 @@ def _reward_file(folder: Path) -> dict[str, float]:
     """Return the reward that the verifier wrote, which a trial that was cut off may have."""
     rewards = numbers_of(json_file(folder / "verifier" / "reward.json"))
     try:
-        text = (folder / "verifier" / "reward.txt").read_text(encoding="utf-8")
-        return rewards or {"reward": float(text)}
+        return rewards or {"reward": float(read_regular(folder / "verifier" / "reward.txt"))}
     except (OSError, ValueError):
         return rewards
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.logs.files import MAX_RECORD_BYTES, Record, RowError
 from graphcredit.collector.importers.messages.chat import chat_messages
@@ -25,6 +25,7 @@ from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,
     fields_of,
+    items_of,
 )
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -96,16 +97,12 @@ def _sample(sample: Mapping[str, Any], header: Mapping[str, Any]) -> Rollouts:
 
 
 def _notes(sample: Mapping[str, Any], rewards: Mapping[str, float]) -> tuple[str, ...]:
-    notes: list[str] = []
-    if len(rewards) > 1:
-        first, *others = rewards
-        notes.append(
-            f"the reward is the score {first}, the first of {', '.join((first, *others))}: "
-            "--reward NAME and --success 'NAME>=1' take another"
-        )
-    if not sample.get("messages"):
-        notes.append("samples without messages have those of their last call of a model")
-    return tuple(notes)
+    several = (
+        f"the reward is the score {next(iter(rewards), None)}, the first of {', '.join(rewards)}: "
+        "--reward NAME and --success 'NAME>=1' take another"
+    )
+    of_call = "samples without messages have those of their last call of a model"
+    return (*[several] * (len(rewards) > 1), *[of_call] * (not sample.get("messages")))
 
 
 def _last_conversation(sample: Mapping[str, Any]) -> list[Any]:
@@ -158,10 +155,9 @@ class _Attachments:
                     )
                 return text
             case list():
-                return [self.put_into(item) for item in cast("list[Any]", value)]
+                return [self.put_into(item) for item in items_of(value)]
             case dict():
-                items = cast("dict[str, Any]", value).items()
-                return {key: self.put_into(item) for key, item in items}
+                return {key: self.put_into(item) for key, item in fields_of(value).items()}
             case _:
                 return value
 

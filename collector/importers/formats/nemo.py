@@ -9,9 +9,9 @@ the runs. Texts that it lacks are named by a digest of their tokens.
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_messages
@@ -28,6 +28,7 @@ from graphcredit.collector.importers.messages.rollout import (
     sampling_of,
     with_sampling,
 )
+from graphcredit.collector.importers.messages.tokens import runs_of
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_list,
@@ -37,6 +38,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     joined,
     no_verdict,
     numbers_of,
@@ -101,10 +103,10 @@ def _items(response: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the output items. With transitions, each list begins with the one before: the last."""
     output = as_list(response.get("output"), "response.output")
     if output and isinstance(output[0], list):
-        for before, after in pairwise(cast("list[list[Any]]", output)):
+        for before, after in pairwise(output):
             if after[: len(before)] != before:
                 raise RecordError("each list of response.output must begin with the one before")
-        output = cast("list[Any]", output[-1])
+        output = items_of(output[-1])
     return [as_mapping(item, "an output item") for item in output]
 
 
@@ -139,13 +141,13 @@ def read_rl(record: Record) -> Rollouts:
 
 def _single(value: Any) -> Any:
     """Return the value of one sample; NeMo-RL logs batches of one."""
-    return value[0] if isinstance(value, list) and len(cast("list[Any]", value)) == 1 else value
+    return value[0] if len(items_of(value)) == 1 else value
 
 
 def _messages(row: Mapping[str, Any]) -> Iterator[Message]:
-    mask = [bool(flag) for flag in as_list(row.get("token_loss_mask"), "token_loss_mask")]
+    mask = as_list(row.get("token_loss_mask"), "token_loss_mask")
     length = row.get("input_lengths")
-    runs = _runs(mask[: length if isinstance(length, int) else None])
+    runs = list(runs_of(mask[: length if isinstance(length, int) else None]))
     if not any(is_sampled for is_sampled, _, _ in runs):
         return
     tokens, logprobs = row.get("token_ids"), row.get("generation_logprobs")
@@ -165,22 +167,11 @@ def _messages(row: Mapping[str, Any]) -> Iterator[Message]:
         )
 
 
-def _runs(mask: Sequence[bool]) -> list[tuple[bool, int, int]]:
-    """Return the runs of equal flags: the flag, the first position, and the position after it."""
-    runs: list[tuple[bool, int, int]] = []
-    start = 0
-    for flag, run in groupby(mask):
-        end = start + sum(1 for _ in run)
-        runs.append((flag, start, end))
-        start = end
-    return runs
-
-
 def _texts(
     content: object, runs: Sequence[tuple[bool, int, int]], ids: Sequence[int] | None
 ) -> list[str]:
     """Return the text of each run: those of the messages before the first answer are one."""
-    parts = cast("list[Any]", content) if isinstance(content, list) else []
+    parts = items_of(content)
     num_before = len(parts) - (len(runs) - 1)
     if num_before >= 1 and not runs[0][0]:
         prompt = "\n\n".join(text_of_content(part) for part in parts[:num_before])

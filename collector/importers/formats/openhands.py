@@ -1,13 +1,20 @@
-"""OpenHands: `output.jsonl` of its evaluations, saved trajectories, and folders of events."""
+"""OpenHands: `output.jsonl` of its evaluations, saved trajectories, and folders of files.
 
-from collections.abc import Iterator, Mapping, Sequence
+A folder has a file for each event, or for each call of a model.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from graphcredit.collector.importers.formats.calls import log, rows
 from graphcredit.collector.importers.formats.openhands_events import Events, is_event
-from graphcredit.collector.importers.formats.sessions.folders import with_folder
 from graphcredit.collector.importers.formats.sessions.lines import opening_name
-from graphcredit.collector.importers.logs.files import Record
+from graphcredit.collector.importers.logs.files import Record, RowError, json_file
 from graphcredit.collector.importers.logs.groups import as_one
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
@@ -27,6 +34,7 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     is_limit,
+    items_of,
     joined,
     numbers_of,
     without,
@@ -56,6 +64,13 @@ ASIDE = (
 )
 """What describes a run or a call of a model, and what a person is shown of an event."""
 
+COMPLETIONS_ASIDE = (
+    *rows.ASIDE,
+    *(f"calls.*.{name}" for name in ("kwargs", "args", "fncall_response")),
+)
+_COMPLETIONS = "llm_completions"
+"""A folder whose folders are called after instances."""
+
 _HISTORIES = ("history", "trajectory", "events")
 
 
@@ -67,11 +82,9 @@ def is_row(value: object, path: Path) -> bool:
 def _history_of(value: object) -> str | None:
     """Return the name of the field with a history of events."""
     for name in _HISTORIES:
-        history = fields_of(value).get(name)
-        if isinstance(history, list):
-            first = _flat(cast("list[Any]", history)[:1])[:1]
-            if any(map(is_event if name == "history" else is_event_row, first)):
-                return name
+        first = _flat(items_of(fields_of(value).get(name))[:1])[:1]
+        if any(map(is_event if name == "history" else is_event_row, first)):
+            return name
     return None
 
 
@@ -85,7 +98,7 @@ def is_event_row(value: object, path: Path | None = None) -> bool:
 
 def gather_events(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the events of a file, or of the folder that it is the first file of."""
-    events = with_folder(records, is_event_row)
+    events = _with_folder(records, is_event_row)
     return as_one(events, limit, lambda _: True, "history")
 
 
@@ -121,17 +134,15 @@ def read(record: Record) -> Rollouts:
 
 
 def _task(row: Mapping[str, Any]) -> str | None:
-    issue = row.get("issue")
-    if isinstance(issue, Mapping):
-        parts = cast("Mapping[str, Any]", issue)
-        return f"{parts.get('owner')}/{parts.get('repo')}#{parts.get('number')}"
+    if issue := fields_of(row.get("issue")):
+        return f"{issue.get('owner')}/{issue.get('repo')}#{issue.get('number')}"
     return as_text(first_of(row, ("instance_id", "task_id")))
 
 
 def _flat(history: Sequence[Any]) -> list[Any]:
     """Return the events; the oldest logs pair an action with its observation."""
-    pairs = (cast("list[Any]", item) if isinstance(item, list) else [item] for item in history)
-    return [event for pair in pairs for event in pair]
+    pairs = (item if isinstance(item, list) else [item] for item in history)
+    return [event for pair in pairs for event in items_of(pair)]
 
 
 def _with_instruction(messages: Sequence[Message], row: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -142,3 +153,59 @@ def _with_instruction(messages: Sequence[Message], row: Mapping[str, Any]) -> tu
         return tuple(messages)
     given = Message(role=USER, text=instruction, source={"instruction": instruction})
     return (*messages[:first], given, *messages[first:])
+
+
+def is_completion(value: object, path: Path | None = None) -> bool:
+    """Return whether a record is a call of a model as OpenHands logs it."""
+    row = fields_of(value)
+    is_answered = isinstance(row.get("response"), Mapping)
+    return is_answered and {"messages", "cost", "timestamp"} <= row.keys()
+
+
+def gather_completions(records: Iterator[Record], limit: int) -> Iterator[Record]:
+    """Yield a record for each conversation that the calls of a file or of its folder are."""
+    return log.gather(map(_named, _with_folder(records, is_completion)), limit)
+
+
+def _named(record: Record) -> Record:
+    folder = record.path.parent
+    if isinstance(record.value, RowError) or folder.parent.name != _COMPLETIONS:
+        return record
+    return replace(record, value={"instance_id": folder.name, **record.value})
+
+
+def _with_folder(records: Iterator[Record], is_like: Callable[[object], bool]) -> Iterator[Record]:
+    """Return the records of a file, or those of its folder for a file that has one of many.
+
+    Args:
+        records: The records of the file.
+        is_like: Whether a value is such a record.
+
+    Returns:
+        For the first file of a folder the records of all, in order; for the others nothing.
+    """
+    begin = [record for _, record in zip(range(2), records, strict=False)]
+    alone = len(begin) == 1 and begin[0].path.suffix == ".json" and is_like(begin[0].value)
+    folder = begin[0].path.parent if begin else Path()
+    found = _in_folder(folder, folder.stat().st_mtime_ns, is_like) if alone else ()
+    if len(found) < 2:
+        return _chained(begin, records)
+    names = found if found[0] == begin[0].path.name else ()
+    paths = (folder / name for name in names)
+    return (replace(begin[0], path=path, value=json_file(path)) for path in paths)
+
+
+def _chained(begin: list[Record], rest: Iterator[Record]) -> Iterator[Record]:
+    yield from begin
+    yield from rest
+
+
+@lru_cache(maxsize=1)
+def _in_folder(folder: Path, changed: int, is_like: Callable[[object], bool]) -> tuple[str, ...]:
+    """Return the names of a folder's files that have such a record, by the numbers in them.
+
+    When the folder was changed is for the cache alone.
+    """
+    names = [name for name in os.listdir(folder) if name.endswith(".json")]
+    ordered = sorted(names, key=lambda name: ([int(n) for n in re.findall(r"\d+", name)], name))
+    return tuple(name for name in ordered if is_like(json_file(folder / name)))

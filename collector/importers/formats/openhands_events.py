@@ -4,10 +4,12 @@ Events are of two generations. Older ones name an `action` or an `observation`; 
 SDK have a `kind`. Several events may be parts of one answer of the model.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from graphcredit.collector.importers.formats.sessions.lines import UNSEEN
 from graphcredit.collector.importers.messages.chat import chat_message, seen
 from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
@@ -71,7 +73,7 @@ class Events:
     """Makes messages of events."""
 
     messages: list[Message] = field(default_factory=list[Message])
-    left_out: dict[str, int] = field(default_factory=dict[str, int])
+    left_out: Counter[str] = field(default_factory=Counter[str])
     _answers: dict[str, int] = field(default_factory=dict[str, int])
     """Index of the message of each response of the model."""
 
@@ -86,21 +88,16 @@ class Events:
         else:
             raise RecordError(f"an event must have an action or an observation: got {short(event)}")
 
-    def _leave_out(self) -> None:
-        reason = "event that the model did not see"
-        self.left_out[reason] = self.left_out.get(reason, 0) + 1
-
     def _see(self, role: str, content: object, event: Mapping[str, Any], **more: Any) -> None:
         self.messages.append(seen(role, content, event, **more))
 
     def _answer(self, message: Message, response: object) -> None:
         """Add an answer, or what it adds to the answer that an earlier event began."""
-        if not isinstance(response, str) or response not in self._answers:
-            if isinstance(response, str):
-                self._answers[response] = len(self.messages)
+        end = len(self.messages)
+        index = self._answers.setdefault(response, end) if isinstance(response, str) else end
+        if index == end:
             self.messages.append(message)
             return
-        index = self._answers[response]
         begun = self.messages[index]
         parts = begun.source.get("parts", [begun.source])
         self.messages[index] = replace(
@@ -136,7 +133,7 @@ class Events:
             case "CondensationSummaryEvent":
                 self._see(USER, event.get("summary"), event)
             case _:
-                self._leave_out()
+                self.left_out[UNSEEN] += 1
 
     def _add_action(self, event: Mapping[str, Any]) -> None:
         arguments = event.get("args")
@@ -145,7 +142,7 @@ class Events:
         if kind == "system":
             self._see(SYSTEM, values.get("content"), event)
         elif kind in _UNSEEN:
-            self._leave_out()
+            self.left_out[UNSEEN] += 1
         elif source == "user":
             content = first_of(values, ("content", "message"))
             urls = first_of(values, ("image_urls", "images_urls"))
@@ -153,9 +150,7 @@ class Events:
             self._see(USER, parts if urls else content, event)
         else:
             response = as_text(field_at(event, "tool_call_metadata.model_response.id"))
-            has_all = bool(
-                field_at(event, f"{_WHOLE}.tool_calls")
-            )  # the event of its first call, too
+            has_all = bool(field_at(event, f"{_WHOLE}.tool_calls"))  # as that of its first call
             if response not in self._answers or not has_all:
                 self._answer(_action(kind, values, event), response)
 
@@ -170,7 +165,7 @@ class Events:
     def _add_observation(self, event: Mapping[str, Any]) -> None:
         kind = event["observation"]
         if kind in _UNSEEN:
-            self._leave_out()
+            self.left_out[UNSEEN] += 1
         else:
             content = _whole(event.get("content"), field_at(event, "extras.metadata"))
             self._see(TOOL, content, event, is_refused=kind == "user_rejected")

@@ -1,7 +1,7 @@
 """Rows of several rollouts, whose fields are columns: ms-swift's batches, groups of Atropos."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.row_messages import (
     ANSWERS,
@@ -11,7 +11,7 @@ from graphcredit.collector.importers.formats.row_messages import (
     pair_of,
 )
 from graphcredit.collector.importers.messages.chat import is_chat
-from graphcredit.collector.importers.messages.values import fields_of, parse_json
+from graphcredit.collector.importers.messages.values import fields_of, items_of, parse_json
 
 _COLUMNS = (*LISTS, *ANSWERS)
 _SINGLE = {
@@ -34,9 +34,7 @@ def rows_in(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     spread = [
         field
         for field, value in row.items()
-        if isinstance(value, list)
-        and len(cast("list[Any]", value)) == size
-        and (field == name or not is_chat(value))
+        if len(items_of(value)) == size and (field == name or not is_chat(value))
     ]
     if len(spread) == 1 and isinstance(row[name][0], str):  # the texts may be its turns
         return [row]
@@ -92,7 +90,7 @@ def opened_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_column(name: str, value: object) -> bool:
     """Return whether a value has several rollouts: lists of messages, or texts of answers."""
-    items = cast("list[object]", value) if isinstance(value, list) else []
+    items = items_of(value)
     if name == "choices":
         return len(items) > 1
     if not items or is_chat(value):

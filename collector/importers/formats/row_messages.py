@@ -16,6 +16,7 @@ from graphcredit.collector.importers.messages.values import (
     as_number,
     fields_of,
     first_of,
+    items_of,
     parse_json,
 )
 
@@ -118,7 +119,7 @@ def _is_answer(item: object) -> bool:
 
 def _is_conversation(value: object) -> bool:
     """Return whether a value is a list of messages, and not one of tools, which have types too."""
-    return is_chat(value) and bool(_OF_MESSAGES & fields_of(cast("list[Any]", value)[0]).keys())
+    return is_chat(value) and bool(_OF_MESSAGES & fields_of(items_of(value)[0]).keys())
 
 
 def _has_turns(value: object) -> bool:
@@ -127,7 +128,7 @@ def _has_turns(value: object) -> bool:
 
 def _are_pairs(value: object) -> bool:
     """Return whether a value is a list with a prompt and its answer in each item."""
-    items = cast("list[object]", value) if isinstance(value, list) and not is_chat(value) else []
+    items = [] if is_chat(value) else items_of(value)
     return bool(items) and all(_texts_of_pair(fields_of(item)) is not None for item in items)
 
 
@@ -146,12 +147,11 @@ def answers_in(value: object) -> list[Any]:
         if _OF_PYTHON.match(value):
             return []
         inner = fields_of(parse_json(value)) if value[:1] == "{" and '"choices"' in value else {}
-        choices = inner.get("choices")
-        if isinstance(choices, list) and choices:
+        if choices := items_of(inner.get("choices")):
             return answers_in(choices)
         return [{"role": ASSISTANT, "content": value}]
     if isinstance(value, list):
-        items = cast("list[object]", value)
+        items = items_of(value)
         if not items or is_chat(value) or "type" in fields_of(items[0]):
             return items
         return answers_in(items[0])

@@ -34,26 +34,19 @@ _IS_END, _HAS_ACTION = 2, 1
 """Parts of the mark of a row, whose rest is the number of its step."""
 
 
-class _HeldRows:
+class _HeldRows(dict[Any, list[tuple[Record, int]]]):
     """The rows of one record; `RecordGroups` has those of a file."""
 
-    def __init__(self) -> None:
-        self._rows: dict[Hashable, list[Record]] = {}
-        self._marks: dict[Hashable, list[int]] = {}
-        self.refused: list[Record] = []
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._rows)
+    refused: Sequence[Record] = ()
 
     def add(self, name: Hashable, record: Record, mark: int) -> None:
-        self._rows.setdefault(name, []).append(record)
-        self._marks.setdefault(name, []).append(mark)
+        self.setdefault(name, []).append((record, mark))
 
     def marks(self, name: Hashable) -> list[int]:
-        return self._marks[name]
+        return [mark for _, mark in self[name]]
 
     def at(self, name: Hashable, numbers: Iterable[int]) -> list[Record]:
-        return [self._rows[name][n] for n in numbers]
+        return [self[name][n][0] for n in numbers]
 
 
 def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:

@@ -13,6 +13,7 @@ from graphcredit.collector.importers.messages.values import (
     RecordError,
     fields_of,
     first_of,
+    items_of,
     parse_json,
     snake_case,
 )
@@ -113,16 +114,16 @@ def _of_lists(row: Row) -> Shape | None:
         if not isinstance(steps, list):
             continue
         others = {field: other for field, other in row.items() if field != name}
-        steps = [_with_result(fields_of(step)) for step in cast("list[Any]", steps)]
+        steps = [_with_result(fields_of(step)) for step in items_of(steps)]
         if _are_steps(steps, others):
             return Shape(said=others, rows=steps)
     return _of_arrays(row) if _has_arrays(row) else None
 
 
 def _are_steps(value: object, others: Row) -> bool:
-    if not isinstance(value, list) or not value:
+    items = [fields_of(item) for item in items_of(value)]
+    if not items:
         return False
-    items = [fields_of(item) for item in cast("list[Any]", value)]
     is_judged = any(others.get(name) is not None for name in (*REWARDS, *SUCCESSES))
     # Without a sign, a state is enough; SWE-agent's are beside what the model answered.
     are_stated = all(has_part(item, "state") and "response" not in item for item in items)
@@ -183,7 +184,7 @@ def _has_arrays(row: Row) -> bool:
     actions = part(row, "action")
     if not isinstance(actions, list):
         return False
-    length = len(cast("list[Any]", actions))
+    length = len(items_of(actions))
     states = first_of(row, (*NAMES["state"], *NAMES["observation"]))
     if _says_nothing_seen(row):  # the actions before each are its state
         return _length(part(row, "reward")) == length > 1
@@ -192,7 +193,7 @@ def _has_arrays(row: Row) -> bool:
     if _length(states) not in (length, length + 1) or isinstance(part(row, "step_index"), int):
         return False
     others = [_length(part(row, name)) for name in ("reward", *ENDS)]
-    are_texts = all(isinstance(action, str) for action in cast("list[Any]", actions))
+    are_texts = all(isinstance(action, str) for action in items_of(actions))
     return are_texts or length in others or any(name in row for name in ("actions", "acts"))
 
 
@@ -200,10 +201,10 @@ def _of_arrays(row: Row) -> Shape:
     length = len(part(row, "action"))
     for name in ("action", "reward", *ENDS):
         values = part(row, name)
-        if isinstance(values, list) and len(cast("list[Any]", values)) not in (length, length + 1):
+        if isinstance(values, list) and _length(values) not in (length, length + 1):
             raise RecordError(
                 f"the arrays of an episode must have a value for each of its {length} actions: "
-                f"{name} has {len(cast('list[Any]', values))}"
+                f"{name} has {_length(values)}"
             )
     cut = {name: value for name, value in row.items() if _length(value) in (length, length + 1)}
     rows: list[dict[str, Any]] = []
@@ -213,24 +214,21 @@ def _of_arrays(row: Row) -> Shape:
             rows[-1]["info"] = _at(cut[name], number + (_length(cut[name]) or 0) - length)
     seen = next((n for n in (*NAMES["state"], *NAMES["observation"]) if n in cut), None)
     if seen is not None and _length(cut[seen]) == length + 1:
-        rows.append({**_no_action(row), seen: _at(cut[seen], length)})
+        no_action = {name: None for name in NAMES["action"] if name in row}
+        rows.append({**no_action, seen: _at(cut[seen], length)})
     said = {name: value for name, value in row.items() if name not in cut}
     return Shape(said=said, rows=[*rows])
-
-
-def _no_action(row: Row) -> Row:
-    return {name: None for name in NAMES["action"] if name in row}
 
 
 def _length(value: object) -> int | None:
     """Return the number of steps that an array, or an object of arrays, is about."""
     if isinstance(value, Mapping):
-        lengths = {_length(each) for each in cast("Row", value).values()}
+        lengths = {_length(each) for each in fields_of(value).values()}
         return lengths.pop() if len(lengths) == 1 else None
-    return len(cast("list[Any]", value)) if isinstance(value, list) else None
+    return len(items_of(value)) if isinstance(value, list) else None
 
 
 def _at(value: Any, number: int) -> Any:
     if isinstance(value, Mapping):
-        return {name: _at(each, number) for name, each in cast("Row", value).items()}
+        return {name: _at(each, number) for name, each in fields_of(value).items()}
     return value[number]

@@ -7,7 +7,7 @@ makes on a device of its own, and their results, are not for the agent.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_message
@@ -30,6 +30,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     is_limit,
+    items_of,
     joined,
     numbers_of,
     without,
@@ -87,10 +88,7 @@ def _flat(messages: object) -> Iterator[Any]:
     """Yield the messages; several results of one answer are nested in one."""
     for message in as_list(messages, "messages"):
         nested = field_at(message, "tool_messages")
-        if isinstance(nested, list):
-            yield from cast("list[Any]", nested)
-        else:
-            yield message
+        yield from items_of(nested) if isinstance(nested, list) else [message]
 
 
 def _is_of_the_users_tools(message: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_message, chat_messages, seen
@@ -28,6 +28,7 @@ from graphcredit.collector.importers.messages.values import (
     as_verdict,
     fields_of,
     is_limit,
+    items_of,
     joined,
     no_verdict,
     numbers_of,
@@ -170,19 +171,12 @@ def read_titan(record: Record) -> Rollouts:
 def _titan_answer(turn: Mapping[str, Any]) -> Message:
     message = chat_message(turn.get("completion_message"), "completion_message")
     rewards = turn.get("env_rewards")
-    values = (
-        list(cast("Mapping[str, Any]", rewards).values())
-        if isinstance(rewards, Mapping)
-        else rewards
-    )
-    if isinstance(values, list):
-        numbers = [as_number(value, "env_rewards") for value in cast("list[Any]", values)]
-        reward = sum(number or 0.0 for number in numbers)
-    else:
-        reward = as_number(values, "env_rewards")
+    if isinstance(rewards, list | Mapping):
+        each = (*items_of(rewards), *fields_of(rewards).values())
+        rewards = sum(as_number(value, "env_rewards") or 0.0 for value in each)
     return replace(
         message,
-        reward=reward,
+        reward=as_number(rewards, "env_rewards"),
         sampling=LoggedSampling(
             prompt_ids=turn.get("prompt_token_ids"),
             response_ids=turn.get("completion_token_ids"),

@@ -65,20 +65,20 @@ def _rollout(
     episode: Mapping[str, Any], trace: Mapping[str, Any], *, has_roles: bool
 ) -> LoggedRollout:
     nodes = [as_mapping(node, "a node") for node in as_list(trace.get("nodes"), "nodes")]
-    path = _path_to_last(nodes)
+    sampled = [index for index, node in enumerate(nodes) if node.get("sampled") is True]
+    path = _path_to_last(nodes, sampled)
     task = as_text(first_of(as_mapping(episode.get("task") or {}, "task"), ("key", "hash")))
     group = as_text(field_at(episode, "group.id"))
     role = f"/{field_at(trace, 'agent.name')}" if has_roles else ""
     rewards, total = _rewards(trace)
     run = as_text(field_at(episode, "run.id"))
     is_evaluation = field_at(episode, "run.work.type") == "eval"
-    answers = [index for index, node in enumerate(nodes) if node.get("sampled") is True]
-    places = tuple(answers.index(index) for index in path if index in answers)
-    others = len(answers) - len(places)
+    places = tuple(sampled.index(index) for index in path if index in sampled)
+    others = len(sampled) - len(places)
     info = {name: trace[name] for name in _OF_TRACE if trace.get(name) is not None}
     info |= {name: episode[name] for name in ("env", "run") if episode.get(name) is not None}
     return LoggedRollout(
-        messages=_messages(episode, trace, nodes, path),
+        messages=_messages(episode, trace, nodes, path, sampled),
         record={**episode, "traces": [trace], "trace": trace},
         trajectory_id=as_text(trace.get("id")),
         group=f"{group}{role}" if group is not None else None,
@@ -91,7 +91,7 @@ def _rollout(
         info={**info, "episode": episode.get("id")},
         notes=(EVALUATED,) if is_evaluation else (),
         places=places,
-        num_answers=len(answers),
+        num_answers=len(sampled),
         left_out={"sampled message of another branch": others} if others else {},
     )
 
@@ -99,9 +99,8 @@ def _rollout(
 _OF_TRACE = ("rewards", "metrics", "info", "stop_condition", "agent", "timing")
 
 
-def _path_to_last(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
+def _path_to_last(nodes: Sequence[Mapping[str, Any]], sampled: Sequence[int]) -> list[int]:
     """Return the indices of messages from the root to the last sampled one, and what follows."""
-    sampled = [index for index, node in enumerate(nodes) if node.get("sampled") is True]
     if not sampled:
         return list(range(len(nodes)))
     last = sampled[-1]
@@ -123,11 +122,11 @@ def _messages(
     trace: Mapping[str, Any],
     nodes: Sequence[Mapping[str, Any]],
     path: Sequence[int],
+    sampled: Sequence[int],
 ) -> tuple[Message, ...]:
     turn_rewards = field_at(trace, "info.turn_rewards")
     rewards = [] if turn_rewards is None else as_list(turn_rewards, "info.turn_rewards")
     calls = {call.get("node"): call for call in trace.get("calls") or ()}
-    order = [i for i, node in enumerate(nodes) if node.get("sampled") is True]
     before: list[int] = []
     messages: list[Message] = []
     for index in path:
@@ -135,7 +134,7 @@ def _messages(
         is_sampled = node.get("sampled") is True
         message = chat_message(node.get("message"), f"{what}.message", is_context=not is_sampled)
         if is_sampled:
-            number = order.index(index)
+            number = sampled.index(index)
             reward = rewards[number] if number < len(rewards) else None
             message = replace(
                 message,

@@ -6,9 +6,9 @@ By that the rows are joined to trajectories; see `verl_chains`.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from graphcredit.collector.importers.formats.text_dumps import is_verl
 from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined_rows
@@ -57,13 +57,6 @@ NO_HISTORY = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TrajectoryRows:
-    """The rows of one trajectory, in order."""
-
-    rows: tuple[StepRow, ...]
-
-
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a row of a step, with a prompt of verl-agent."""
     return is_verl(value, path) and _parsed(fields_of(value)) is not None
@@ -95,7 +88,7 @@ def _values(records: Sequence[Record]) -> Iterator[object]:
     """Yield the trajectories of rows, and what was left out."""
     rows = [row for record in records if (row := _parsed(record.value)) is not None]
     chains, left_out = joined_rows(rows)
-    yield from (TrajectoryRows(rows=chain) for chain in chains)
+    yield from chains
     yield from (Omission(reason=reason, count=count) for reason, count in left_out.items())
 
 
@@ -104,12 +97,12 @@ def read(record: Record) -> Rollouts:
     if isinstance(record.value, Omission):
         yield record.value
         return
-    if not isinstance(record.value, TrajectoryRows):
+    if not isinstance(record.value, tuple):
         raise RecordError(
             "a row must have input (a prompt of verl-agent), output, a number as score, and step: "
             f"got {short(record.value)}"
         )
-    rows = record.value.rows
+    rows = cast("tuple[StepRow, ...]", record.value)
     last = rows[-1].source
     yield LoggedRollout(
         messages=tuple(_messages(rows)),

@@ -39,7 +39,7 @@ _PIECES_AT_ONCE = 2
 PIECE_BYTES, _PIECE_FILES = 1 << 20, 100
 """Bytes, or files, at which a piece of small files is full."""
 
-SMALL_BYTES = 4 << 20
+SMALL_BYTES = 8 << 20
 """Bytes up to which a file is read as a whole by any process."""
 
 
@@ -69,6 +69,10 @@ def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory
 
     if log.options.verdicts is not None:
         refuse_unmatched(log.options.verdicts, first, has_others)
+
+
+_Kind = tuple[LogFile, Recognised | None, bool]
+"""A file, what is known of it if it is read line by line, and whether it is read alone."""
 
 
 def num_workers_for(log: LogSource, engine: str) -> int:
@@ -104,9 +108,11 @@ def read_batches(log: LogSource, tally: Tally, engine: str = "local") -> Generat
         if is_alone:
             yield from _as_a_whole((file for file, _, _ in files), log, tally)
             continue
+        begin, has_more = _two_pieces(files)
+        files = chain(begin, files)
         pool = WorkerPool(
             work=partial(read_pieces, replace(log, files=())),
-            num_workers=num_workers,
+            num_workers=num_workers if has_more else 0,
             pieces_at_once=_PIECES_AT_ONCE,
         )
         pieces = _pieces(((file, lines) for file, lines, _ in files), log, tally)
@@ -114,6 +120,18 @@ def read_batches(log: LogSource, tally: Tally, engine: str = "local") -> Generat
             for reading in readings:
                 tally.take(reading.tally)
                 yield reading.batch
+
+
+def _two_pieces(files: Iterator[_Kind]) -> tuple[list[_Kind], bool]:
+    """Return the first files, and whether they make two pieces: one needs no other process."""
+    begin: list[_Kind] = []
+    num_bytes = 0
+    for each in files:
+        begin.append(each)
+        num_bytes += each[0].size
+        if num_bytes >= 2 * PIECE_BYTES or len(begin) >= 2 * _PIECE_FILES:
+            return begin, True
+    return begin, False
 
 
 def _known_in_lines(file: LogFile, log: LogSource, tally: Tally) -> Recognised | None:

@@ -46,6 +46,9 @@ _COUNTED_BYTES = 4 << 20
 """A shorter record cannot have too many values."""
 
 
+NO_FILE = "it must be a file: found a link to nothing, a pipe or a device"
+
+
 class RowError(InputError):
     """A row of a file cannot be read; the message has the reason alone."""
 
@@ -131,6 +134,8 @@ def stem_of(path: Path) -> str:
 
 def json_file(path: Path) -> Mapping[str, Any]:
     """Return the JSON object of a file; an empty one if it has none or cannot be read."""
+    if not path.is_file():  # a pipe would be waited for
+        return {}
     try:
         with path.open("rb") as file:
             value: object = parsed(file.read(MAX_RECORD_BYTES))
@@ -158,9 +163,7 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
             if path.is_file() and not is_archive(path):
                 files.append(path)
                 continue
-            reason = "it must be a file: found a link to nothing, a pipe or a device"
-            if path.is_file():
-                reason = "it must be unpacked first: it is an archive"
+            reason = "it must be unpacked first: it is an archive" if path.is_file() else NO_FILE
             unreadable.append(OSError(errno.EINVAL, reason, str(path)))
     return sorted(files), unreadable
 

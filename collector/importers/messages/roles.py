@@ -26,15 +26,7 @@ _PYDANTIC = {"request": USER, "response": ASSISTANT}
 
 _SPEAKERS = ("role", "from", "author", "speaker", "sender", "type")
 _CONTENTS = (
-    "content",
-    "value",
-    "text",
-    "message",
-    "blocks",
-    "output",
-    "result",
-    "response",
-    "refusal",
+    *("content", "value", "text", "message", "blocks", "output", "result", "response", "refusal"),
 )
 _MOST_CHARACTERS = 1 << 20
 

@@ -21,13 +21,7 @@ _UNNAMED = ("action", "code", "queries", "query", "operation")
 """Fields with the arguments of a call whose tool only its type names."""
 
 _CALL_IDS = (
-    "tool_use_id",
-    "tool_call_id",
-    "toolCallId",
-    "toolUseId",
-    "call_id",
-    "callId",
-    "callID",
+    *("tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "callId", "callID"),
 )
 IDS = (*_CALL_IDS, "id")
 RESULTS = ("output", "outputs", "result", "results", "response", "content")

@@ -119,7 +119,7 @@ def _of_record(record: Mapping[str, Any], num_answers: int) -> "list[_Tokens | s
         mask = [1] * len(ids)
     elif len(mask) == len(prompt) + len(ids):
         mask = mask[len(prompt) :]
-    spans = list(sampled_spans(mask))
+    spans = [(start, end) for is_sampled, start, end in runs_of(mask) if is_sampled]
     if len(mask) != len(ids) or len(spans) != num_answers:
         return list[_Tokens | str]([OTHER_TURNS] * num_answers)
     if logprobs is not None and len(logprobs) == len(prompt) + len(ids):
@@ -142,8 +142,8 @@ def _checked(
     return prompt, response, logprobs
 
 
-def sampled_spans(mask: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Yield where the runs of sampled tokens lie: the first token, and the one after the last.
+def runs_of(mask: Sequence[Any]) -> Iterator[tuple[bool, int, int]]:
+    """Yield the runs of equal flags: the flag, the first token, and the one after the last.
 
     Args:
         mask: Of each token, whether the policy sampled it.
@@ -151,8 +151,7 @@ def sampled_spans(mask: Sequence[Any]) -> Iterator[tuple[int, int]]:
     start = 0
     for is_sampled, run in groupby(mask, key=bool):
         end = start + len(list(run))
-        if is_sampled:
-            yield start, end
+        yield is_sampled, start, end
         start = end
 
 

@@ -64,6 +64,11 @@ def as_list(value: object, what: str) -> list[Any]:
     return cast("list[Any]", value)
 
 
+def items_of(value: object) -> list[Any]:
+    """Return the items of a JSON list; none of any other value."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def as_objects(value: object, what: str, item: str) -> list[Mapping[str, Any]]:
     """Return a list of JSON objects; an empty one for null."""
     return [as_mapping(each, item) for each in as_list(value or [], what)]
@@ -227,6 +232,11 @@ def field_at(value: object, path: str) -> Any:
         else:
             return None
     return whole
+
+
+def first_at(value: object, paths: Iterable[str]) -> Any:
+    """Return the first part of a JSON value that is there and not null; None if there is none."""
+    return next((part for path in paths if (part := field_at(value, path)) is not None), None)
 
 
 VERDICTS: Mapping[str, bool] = {

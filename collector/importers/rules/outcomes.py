@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -31,6 +31,7 @@ from graphcredit.collector.importers.rules.scores import ScoreRule, score_rule
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
 from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of, with_verdict
 from graphcredit.store.errors import OptionError
+from graphcredit.store.near_names import did_you_mean
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -79,25 +80,15 @@ RewardRule = Callable[[LoggedRollout, Turns], list[float]]
 class Rules:
     """What the options decide, ready for use."""
 
-    names: Mapping[str, str]
-    """What `--columns` says."""
+    options: ImportOptions
     state: StateRule
     verdicts: Verdicts | None
     success: SuccessRule
     group: GroupRule
-    group_option: str
     reward: RewardRule
     score: ScoreRule
-    is_reward_chosen: bool
-    """Whether the reward is a sum of named ones, in place of the log's own."""
-    is_by_turns: bool
-    """Whether each turn has its reward."""
-    agent: str | None
-    """The agent whose steps are taken; all by default."""
     decided: frozenset[str]
     """Columns that an option decides, also where a log has them as the store does."""
-    run: str | None
-    iteration: int | None
 
     def judged(self, rollout: LoggedRollout) -> tuple[LoggedRollout, tuple[str, str] | None]:
         """Return a rollout with the verdict that a file has of it, and by which id.
@@ -119,12 +110,11 @@ class Rules:
 
     def grouped_by(self, rollout: LoggedRollout, name: str) -> str:
         """Return the field of a record that names a group, or what else does."""
-        if self.group_option == "auto" and not (rollout.group or rollout.task):
+        option = self.options.group
+        if option == "auto" and not (rollout.group or rollout.task):
             return rollout.place.task_by if is_by_path(rollout) else BY_PROMPT
-        if self.group_option == "prompt":
-            return BY_PROMPT
-        if self.group_option not in ("auto", "task"):
-            return self.group_option
+        if option not in ("auto", "task"):
+            return BY_PROMPT if option == "prompt" else option
         labels = labels_of(rollout.record).items()
         return next((field for field, value in labels if value == name), "the log's task")
 
@@ -167,25 +157,19 @@ def rules_of(options: ImportOptions) -> Rules:
         OptionError: One is not a rule.
     """
     return Rules(
-        names=options.names,
+        options=options,
         state=state_rule(options.state, options.decimals),
         verdicts=None if options.verdicts is None else verdicts_of(options.verdicts),
         success=success_rule(options.success),
         group=group_rule(options.group),
-        group_option=options.group,
         reward=reward_rule(options.reward),
         score=score_rule(options.score),
-        is_reward_chosen=options.reward not in ("end", "turns"),
-        is_by_turns=options.reward == "turns",
-        agent=options.agent,
         decided=frozenset(
             column
             for option, columns in _DECIDES.items()
             if getattr(options, option) != getattr(_DEFAULTS, option)
             for column in columns
         ),
-        run=options.run,
-        iteration=options.iteration,
     )
 
 
@@ -310,14 +294,15 @@ def _group_term(term: str, text: str) -> GroupRule:
         case "prompt":
             return lambda r: prompt_name(r.messages)
         case _:
-            return lambda r: _named(as_text(field_at(r.record, term)), text, term)
+            return lambda r: _named(as_text(field_at(r.record, term)), text, term, r.record)
 
 
-def _named(value: str | None, option: str, what: str) -> str:
+def _named(value: str | None, option: str, what: str, fields: Iterable[str] = ()) -> str:
     if not value:
         raise RecordError(
             f"the record must name {what}, by which --group {option} groups: it does not. "
-            "--group prompt groups by the messages before the first action"
+            "--group prompt groups by the messages before the first action."
+            + did_you_mean(what, fields)
         )
     return value
 
@@ -360,7 +345,11 @@ def _total(rollout: LoggedRollout, terms: list[tuple[float, str]]) -> float:
         if value is None:
             known = ", ".join(rollout.rewards) or "none"
             hint = ". A minus needs a space beside it, or a weight" if "-" in name else ""
-            raise RecordError(f"the record must have a reward {name!r}; its rewards: {known}{hint}")
+            nearest = did_you_mean(name, rollout.rewards)
+            raise RecordError(
+                f"the record must have a reward {name!r}; its rewards: {known}"
+                f"{f'.{nearest}' if nearest else hint}"
+            )
         total += weight * value
     return total
 

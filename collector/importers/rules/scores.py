@@ -1,7 +1,7 @@
 """The rule that --score names: how good the state after each turn is, by whoever judged it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message, Turns
 from graphcredit.collector.importers.messages.values import (
@@ -10,6 +10,7 @@ from graphcredit.collector.importers.messages.values import (
     as_number,
     field_at,
     fields_of,
+    items_of,
 )
 
 LISTS = ("turn_scores", "step_scores", "state_scores")
@@ -61,7 +62,7 @@ def _named(rollout: LoggedRollout, turns: Turns, name: str) -> list[float | None
     for whole in (rollout.record, rollout.record.get("trace")):
         value = field_at(whole, name)
         if isinstance(value, list):
-            return _of_list(cast("list[Any]", value), rollout, turns, name)
+            return _of_list(items_of(value), rollout, turns, name)
     after = [turn.seen for turn in turns.turns[1:]] + [turns.after]
     return [
         _of_messages((turn.message, *reversed(results)), name)

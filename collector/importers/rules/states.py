@@ -11,6 +11,7 @@ from graphcredit.collector.states.calls import Move, visits_of
 from graphcredit.collector.states.content import TextSet
 from graphcredit.collector.states.table import is_tool_rule, tool_rule
 from graphcredit.store.errors import OptionError
+from graphcredit.store.near_names import did_you_mean
 
 NOTHING_SEEN = "(nothing)"
 """The state of a policy that has seen no text at all."""
@@ -84,7 +85,8 @@ def _rule(text: str) -> StateRule:
         return lambda turns: _extracted(turns, lambda turn: _json_part(argument, turn))
     if kind == "column" and argument:
         return lambda turns: _extracted(turns, lambda turn: _column(argument, turn))
-    raise OptionError(f"import.state must be {_RULES}: got {text!r}")
+    nearest = did_you_mean(kind, re.findall(r"[a-z-]+(?=[,: ])", _RULES.partition("(see")[0]))
+    raise OptionError(f"import.state must be {_RULES}: got {text!r}.{nearest}")
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

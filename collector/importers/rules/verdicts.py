@@ -1,6 +1,8 @@
 """Verdicts in other files: a report of SWE-bench, a table of ids and scores, or one score alone."""
 
+import io
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -10,8 +12,10 @@ from typing import Any, cast
 from graphcredit.collector.importers.logs.files import (
     LINES,
     MAX_RECORD_BYTES,
+    NO_FILE,
     Record,
     RowError,
+    broken,
     decompressed,
     kind_of,
     stem_of,
@@ -27,6 +31,7 @@ from graphcredit.collector.importers.messages.values import (
     as_text,
     as_verdict,
     fields_of,
+    items_of,
     snake_case,
 )
 from graphcredit.store.errors import InputError, PathError
@@ -210,7 +215,11 @@ def verdicts_of(path: Path) -> Verdicts:
 
 def _files(folder: Path) -> Iterator[Path]:
     for where, _, names in os.walk(folder):
-        yield from (Path(where, name) for name in sorted(names) if kind_of(Path(name)) in SUFFIXES)
+        for path in (Path(where, name) for name in sorted(names)):
+            if kind_of(path) in SUFFIXES:
+                if not path.is_file():
+                    raise InputError(f"{path}: {NO_FILE}. Remove it")
+                yield path
 
 
 def _read(path: Path, root: Path, table: _Table) -> None:
@@ -230,23 +239,26 @@ def _read(path: Path, root: Path, table: _Table) -> None:
 def _records(path: Path) -> Iterator[Record]:
     """Yield the records of a file, of which a few megabytes are in memory."""
     kind = kind_of(path)
-    if kind in TEXTS:
-        with path.open("rb") as file:
-            text = file.read(_MOST_TEXT + 1).decode(errors="replace").strip()
-        yield Record(path=path, place="", value=text, share=1.0)
-    elif kind in (".json", *LINES):
-        yield from _json_records(path)
-    else:
-        yield from sound_records(path, "--verdicts")
+    try:
+        if kind in TEXTS:
+            with path.open("rb") as raw:
+                text = decompressed(raw, path).read(_MOST_TEXT + 1).decode(errors="replace").strip()
+            yield Record(path=path, place="", value=text, share=1.0)
+        elif kind in (".json", *LINES):
+            yield from _json_records(path)
+        else:
+            yield from sound_records(path, "--verdicts")
+    except (EOFError, OSError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        yield broken(path, "", error)
 
 
 def _json_records(path: Path) -> Iterator[Record]:
     """Yield the items of a JSON list, or values that follow one another."""
     with path.open("rb") as raw:
-        begin = decompressed(raw, path).read(_MOST_TEXT).lstrip(BEFORE_JSON)
-        raw.seek(0)
-        stream = decompressed(raw, path)
-        is_list = begin.startswith(b"[")
+        stream = io.BufferedReader(cast("Any", decompressed(raw, path)), _MOST_TEXT)
+        is_list = stream.peek(_MOST_TEXT).lstrip(BEFORE_JSON).startswith(b"[")
         items = (list_items if is_list else values)(stream.read, MAX_RECORD_BYTES)
         number, noun = 0, "item" if is_list else "object"
         try:
@@ -296,8 +308,7 @@ def _named(value: object) -> Iterator[_Found]:
             yield ids, score, verdict
             return
     if isinstance(value, list):
-        for item in cast("list[Any]", value):
-            yield from _named(item)
+        yield from (found for item in items_of(value) for found in _named(item))
         return
     parts = [p for p in row.values() if isinstance(p, Mapping | list) and _inner(p) is None]
     if inner := [each for part in parts for each in _named(part)]:
@@ -329,11 +340,7 @@ def _ids_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _of_report(report: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Yield the verdicts of SWE-bench's report, and of OpenHands' `output.report.json`."""
-    lists = {
-        name: list(map(str, cast("list[Any]", ids)))
-        for name, ids in report.items()
-        if isinstance(ids, list)
-    }
+    lists = {n: list(map(str, items_of(ids))) for n, ids in report.items() if isinstance(ids, list)}
     resolved = set(lists.get("resolved_ids", lists.get("resolved", [])))
     names = _FAILED if "unresolved_ids" in lists else lists.keys() - set(_UNJUDGED)
     failed = {name for each in names for name in lists.get(each, [])}

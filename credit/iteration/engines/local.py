@@ -14,6 +14,7 @@ from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
 from graphcredit.credit.merging.table import MergeSettings, merge_named
 from graphcredit.credit.steps.batches import read_batch, read_batches
 from graphcredit.store.errors import OptionError
+from graphcredit.store.near_names import must_be_one_of
 from graphcredit.store.workers.pool import WorkerPool, num_processes, num_processors
 
 ENGINES: tuple[str, ...] = ("local", "ray")
@@ -95,7 +96,7 @@ def open_engine(
         MissingDependencyError: The extra `ray` is not installed.
     """
     if name not in ENGINES:
-        raise OptionError(f"--engine must be one of {', '.join(ENGINES)}: got {name!r}")
+        raise OptionError(must_be_one_of("--engine", ENGINES, name))
     if name == "ray":
         if num_workers is not None:
             raise OptionError(f"processes go with --engine local: got --engine {name}")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import resource
 import struct
 import zipfile
@@ -16,12 +17,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.collector.importers import recognition, table
+from graphcredit.collector.importers.formats.harbor import trial_of
 from graphcredit.collector.importers.logs import arrow_sizes, parquet, records
-from graphcredit.collector.importers.logs.files import RowError
+from graphcredit.collector.importers.logs.files import RowError, json_file
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.rules.verdicts import verdicts_of
 from graphcredit.collector.importers.run import import_log
 from graphcredit.collector.importers.sources import log_at
+from graphcredit.store.errors import InputError
 from tests.collector.importers.logs import write_lines
 from tests.forks import FORKS
 
@@ -178,6 +182,35 @@ def test_what_a_format_cannot_put_together_is_a_bad_file(
     report = import_log(tmp_path / "log", tmp_path / "store", ImportOptions(max_unread=100))
     assert [row.where for row in report.bad_rows] == [str(tmp_path / "log" / "a.jsonl")]
     assert report.num_trajectories == 1
+
+
+def test_no_pipe_beside_a_log_is_waited_for(tmp_path: Path):
+    pipes = [tmp_path / name for name in ("result.json", "verifier/reward.txt", "v/v.json")]
+    for pipe in pipes:
+        pipe.parent.mkdir(exist_ok=True)
+        os.mkfifo(pipe)
+    log = tmp_path / "agent" / "a.jsonl"
+    write_lines(log, json.loads(ROW))
+    assert json_file(pipes[0]) == {}
+    assert trial_of(log).reward is None
+    assert import_log(tmp_path, tmp_path / "store", ImportOptions()).num_trajectories == 1
+    with pytest.raises(InputError, match=r"v\.json: it must be a file: found .* a pipe"):
+        import_log(log, tmp_path / "judged", ImportOptions(verdicts=tmp_path / "v"))
+
+
+@pytest.mark.parametrize("name", ["v.json.gz", "v.json.zst", "v.txt.gz"])
+def test_compressed_verdicts_are_read_or_damaged(tmp_path: Path, name: str):
+    path = tmp_path / name
+    text = b"1" if ".txt" in name else json.dumps({f"r{n}": n % 2 for n in range(999)}).encode()
+    packed = gzip.compress(text) if name.endswith(".gz") else pa.compress(text, "zstd").to_pybytes()
+    path.write_bytes(packed)
+    assert sum(map(len, verdicts_of(path).by_field.values())) == (999 if ".json" in name else 2)
+    for end, flipped in ((len(packed) // 2, 0), (len(packed), 0xFF)):
+        damaged = bytearray(packed[:end])
+        damaged[end // 2] ^= flipped
+        (tmp_path / f"bad{name}").write_bytes(damaged)
+        with pytest.raises(InputError, match="bad"):
+            verdicts_of(tmp_path / f"bad{name}")
 
 
 def _flipped_gzip(folder: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from graphcredit.collector.importers.formats.row_columns import rows_in
 from tests.collector.importers.logs import called, gym_row, said, write_lines
 from tests.collector.importers.read_back import brief, imported, steps_of
 from tests.collector.importers.rows import ROWS
@@ -162,6 +163,13 @@ def test_dialects(tmp_path: Path, messages: list[dict[str, Any]], steps: list[tu
     report = imported(write_lines(tmp_path / "w.jsonl", row(*messages)), tmp_path / "store")
     assert report.bad_rows == []
     assert brief(tmp_path / "store", *SEEN) == steps
+
+
+def test_fields_of_a_row_of_several_rollouts_stay_in_their_order():
+    row = {name: [name, name] for name in ("completions", *"hgfedcba")}
+    first, second = rows_in({"prompt": "q", **row})
+    assert first == second
+    assert list(first) == ["prompt", "completion", *"hgfedcba"]
 
 
 def test_answers_that_training_leaves_out_are_context(tmp_path: Path):

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.preview import preview_log
 from graphcredit.store.errors import InputError, OptionError
+from tests.cli.in_process import run
 from tests.collector.importers.logs import said, write_lines
 from tests.collector.importers.read_back import imported, steps_of
 
@@ -88,3 +91,11 @@ def test_an_answer_that_all_begin_with_is_named(tmp_path: Path):
     assert "falls into 2 classes that saw different things after the same first act" in notes
     mixed = [row(n % 2, "play", "look", f"task {n}", "go") for n in range(4)]
     assert "classes" not in notes_of(tmp_path / "2", *mixed)
+
+
+def test_points_of_a_game_are_no_wins(tmp_path: Path):
+    for scores, are_returns in (((3, 17, 0), True), ((-1, 1, 1), False), ((0, 0.4, 1), False)):
+        log = write_lines(tmp_path / "a.jsonl", *map(row, scores))
+        assert preview_log(log, ImportOptions(), 9).report.are_returns == are_returns
+    log = write_lines(tmp_path / "a.jsonl", *map(row, (3, 17, 0)))
+    assert "\n3 compared by their returns, 0 truncated" in run("import", log, "--try", 9).out

@@ -204,14 +204,14 @@ EXAMPLE = ComparedDecision(
 )
 
 
-def test_a_rollout_with_a_score_is_not_called_failed():
+def test_a_rollout_with_a_score_is_called_neither_won_nor_failed():
     scored = replace(EXAMPLE, is_graded=True, took=0.8, others=0.25, outcome=0.75)
     assert sentence(replace(scored, error=0.1)) == (
         "Step 26 of t:3 (earned 0.75): `take keycard`. From the same state, 9 rollouts did so and "
         "earned 0.8 on average; 23 did something else, most often `go north`, and earned 0.25 "
         "(+0.55 ± 0.2)."
     )
-    assert "t:3 (won, earned 0.75): `take" in sentence(replace(scored, won=True))
+    assert "t:3 (earned 0.75): `take" in sentence(replace(scored, won=True))
     assert sentence(replace(scored, error=0.3)).endswith("(+0.55 ± 0.6, so it may be chance).")
 
 

@@ -21,8 +21,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     joined_calls,
     told_once,
 )
-from graphcredit.collector.importers.formats.calls.groups import Groups
-from graphcredit.collector.importers.formats.calls.order import in_order, path_of
+from graphcredit.collector.importers.formats.calls.groups import Groups, in_order, path_of
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
 from graphcredit.collector.importers.formats.calls.rows import (
     calls_within,
@@ -34,8 +33,7 @@ from graphcredit.collector.importers.formats.calls.rows import (
     response_of,
     session_of,
 )
-from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
-from graphcredit.collector.importers.formats.scores import as_score
+from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES, as_score
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.logs.json_text import content_digest

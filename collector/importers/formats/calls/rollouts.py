@@ -8,8 +8,7 @@ from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.formats.calls.chains import Chain, ModelCall, is_same
-from graphcredit.collector.importers.formats.row_verdicts import REWARDS
-from graphcredit.collector.importers.formats.scores import as_score
+from graphcredit.collector.importers.formats.row_verdicts import REWARDS, as_score
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_messages
 from graphcredit.collector.importers.messages.exchanges import chat_in

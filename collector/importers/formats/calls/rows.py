@@ -31,16 +31,8 @@ _LISTS = ("calls", "llm_calls", "model_calls", "requests", "interactions", "exch
 
 _SESSIONS = (
     *("session_id", "conversation_id", "thread_id", "conversation.id", "trace_id"),
-    *(
-        "litellm_trace_id",
-        "litellm_session_id",
-        "chat_id",
-        "dialog_id",
-        "dialogue_id",
-        "trajectory_id",
-        "episode_id",
-        "rollout_id",
-    ),
+    *("litellm_trace_id", "litellm_session_id", "chat_id", "dialog_id", "dialogue_id"),
+    *("trajectory_id", "episode_id", "rollout_id"),
 )
 _TIMES = (
     *("created_at", "created", "startTime", "start_time", "request_time", "timestamp", "time"),

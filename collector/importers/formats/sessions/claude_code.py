@@ -14,6 +14,7 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     TOOK_BACK,
     UNSEEN,
     Line,
+    aside,
     by_session,
     field_of_lines,
     left_out_of,
@@ -37,19 +38,17 @@ from graphcredit.collector.importers.messages.values import (
     without,
 )
 
-ASIDE = tuple(
-    f"lines.*.{name}"
-    for name in (
-        *("toolUseResult", "tool_use_result", "result", "structured_output", "subtype"),
-        *("permission_denials", "modelUsage", "usage", "message.usage"),
-        *("message.content.*.signature", "cwd", "gitBranch", "slug", "userType", "entrypoint"),
-        *("permissionMode", "thinkingMetadata", "todos", "origin", "promptSource", "effort"),
-        *("sourceToolAssistantUUID", "sourceToolUseID", "attributionSkill", "attributionPlugin"),
-        *("attributionMcpServer", "attributionMcpTool", "attributionAgent", "agentName", "error"),
-        *("model", "systemPayload", "usageMetadata", "toolCallResult", "mcpMeta", "toolDenialKind"),
-        *(f"attachment.{each}" for each in ("hookName", "hookEvent", "commandMode", "command")),
-        *(f"attachment.{each}" for each in ("filename", "displayPath", "stdout", "stderr")),
-    )
+ASIDE = aside(
+    *("toolUseResult", "tool_use_result", "result", "structured_output", "subtype"),
+    *("permission_denials", "modelUsage", "usage", "message.usage"),
+    *("message.content.*.signature", "cwd", "gitBranch", "slug", "userType", "entrypoint"),
+    *("permissionMode", "thinkingMetadata", "todos", "origin", "promptSource", "effort"),
+    *("sourceToolAssistantUUID", "sourceToolUseID", "attributionSkill", "attributionPlugin"),
+    *("attributionMcpServer", "attributionMcpTool", "attributionAgent", "agentName", "error"),
+    *("model", "systemPayload", "usageMetadata", "toolCallResult", "mcpMeta", "toolDenialKind"),
+    *(f"attachment.{each}" for each in ("hookName", "hookEvent", "commandMode", "command")),
+    *(f"attachment.{each}" for each in ("filename", "displayPath", "stdout", "stderr")),
+    of="lines.*.",
 )
 """Copies of results and answers, and settings."""
 

@@ -6,13 +6,14 @@ A line of a rollout is an item of the Responses API, or an event that repeats on
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import (
     OF_SUBAGENT,
     TOOK_BACK,
     UNSEEN,
     Line,
+    aside,
     by_session,
     field_of_lines,
     lines_of,
@@ -28,26 +29,19 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     parse_json,
     without,
 )
 
-ASIDE = tuple(
-    f"lines.*.{name}"
-    for name in (
-        *("payload.encrypted_content", "payload.replacement_history", "payload.internal_chat"),
-        *("payload.phase", "payload.git", "payload.base_instructions", "payload.instructions"),
-        *("payload.cwd", "payload.originator", "payload.source", "payload.model_provider"),
-        *(
-            "payload.cli_version",
-            "encrypted_content",
-            "instructions",
-            "git",
-            "payload.history_mode",
-        ),
-        *("payload.memory_mode", "payload.thread_source", "payload.execution", "payload.namespace"),
-        "payload.result",  # a drawn image
-    )
+ASIDE = aside(
+    *("payload.encrypted_content", "payload.replacement_history", "payload.internal_chat"),
+    *("payload.phase", "payload.git", "payload.base_instructions", "payload.instructions"),
+    *("payload.cwd", "payload.originator", "payload.source", "payload.model_provider"),
+    *("payload.cli_version", "encrypted_content", "instructions", "git"),
+    *("payload.memory_mode", "payload.thread_source", "payload.execution", "payload.namespace"),
+    *("payload.history_mode", "payload.result"),  # the latter is a drawn image
+    of="lines.*.",
 )
 """Reasoning that is encrypted, copies, and settings."""
 
@@ -180,7 +174,7 @@ def _without_clock(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a result without the time that its command took: equal results are one state."""
     text = item.get("output")
     if isinstance(text, list):  # a script says it in a part of its own
-        first, *rest = cast("list[Any]", text) or [{}]
+        first, *rest = items_of(text) or [{}]
         said = fields_of(first).get("text")
         if not isinstance(said, str):
             return item

@@ -3,9 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from graphcredit.collector.importers.formats.sessions.lines import OF_SUBAGENT, UNSEEN, rollouts_of
+from graphcredit.collector.importers.formats.sessions.lines import (
+    OF_SUBAGENT,
+    UNSEEN,
+    aside,
+    rollouts_of,
+    sorted_out,
+)
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
@@ -14,19 +20,15 @@ from graphcredit.collector.importers.messages.values import (
     as_objects,
     as_text,
     fields_of,
+    items_of,
     without,
 )
 
-ASIDE = (
+ASIDE = aside(
     *("summary", "projectHash", "directories", "memoryScratchpad", "kind"),
-    *("startTime", "lastUpdated"),
-    *(
-        f"messages.*.{name}"
-        for name in (
-            *("displayContent", "tokens", "toolCalls.*.resultDisplay", "toolCalls.*.description"),
-            *("toolCalls.*.displayName", "toolCalls.*.result.*.functionResponse.name"),
-        )
-    ),
+    *("startTime", "lastUpdated", "messages.*.displayContent", "messages.*.tokens"),
+    *(f"messages.*.toolCalls.*.{n}" for n in ("resultDisplay", "description", "displayName")),
+    "messages.*.toolCalls.*.result.*.functionResponse.name",
 )
 """What a person is shown, and what describes the session."""
 
@@ -79,10 +81,8 @@ def _session_of(records: Iterable[Record]) -> Iterator[Record]:
 def _sorted(record: Record, session: Mapping[str, Any]) -> Record:
     """Return the record of a session, with what the model did not see apart."""
     logged = as_objects(session.get("messages"), "messages", "a message")
-    kept = [each for each in logged if each.get("type") in ("user", "gemini")]
-    unseen = [each for each in logged if each.get("type") not in ("user", "gemini")]
-    apart = {"left_out": {UNSEEN: unseen}} if unseen else {}
-    return replace(record, value={**session, "messages": kept, **apart})
+    reasons = (None if each.get("type") in ("user", "gemini") else UNSEEN for each in logged)
+    return replace(record, value={**session, **sorted_out(logged, reasons, "messages")})
 
 
 def read(record: Record) -> Rollouts:
@@ -102,8 +102,7 @@ def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     content = message.get("content")
     if message.get("type") == "user":
         # Results stand at their calls, too.
-        parts = cast("list[object]", content) if isinstance(content, list) else [content]
-        kept = [part for part in parts if "functionResponse" not in fields_of(part)]
+        kept = [part for part in items_of(content) if "functionResponse" not in fields_of(part)]
         yield {"role": "user", "content": kept if isinstance(content, list) else content}
         return
     calls = as_objects(message.get("toolCalls"), "toolCalls", "a call")

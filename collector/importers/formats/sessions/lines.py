@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
@@ -14,7 +14,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Rollouts,
     prompt_name,
 )
-from graphcredit.collector.importers.messages.values import as_mapping, fields_of, without
+from graphcredit.collector.importers.messages.values import as_mapping, fields_of, items_of, without
 
 Line = Mapping[str, Any]
 Reasons = Callable[[Sequence[Line]], Iterable[str | None]]
@@ -24,8 +24,12 @@ UNSEEN = "event that the model did not see"
 TOOK_BACK = "message that the user took back"
 OF_SUBAGENT = "session of a sub-agent"
 
-ASIDE = ("left_out", "session")
 _OURS = ("left_out", "session", "lines", "messages")
+
+
+def aside(*fields: str, of: str = "") -> tuple[str, ...]:
+    """Return what a reader leaves out on purpose: fields of what it reads, and what is apart."""
+    return ("left_out", "session", *(of + field for field in fields))
 
 
 def by_session(
@@ -54,7 +58,7 @@ def by_session(
         elif field is not None:
             lines = [fields_of(line) for line in record.value[field]]
             row = without(record.value, (field,))
-            yield replace(record, value={**row, **_sorted(lines, why_left_out)})
+            yield replace(record, value={**row, **sorted_out(lines, why_left_out(lines))})
         else:
             last = session_of(fields_of(record.value)) or last
             groups.add(last, record)
@@ -67,24 +71,27 @@ def by_session(
 
     def session(name: str, entries: list[Record]) -> Iterator[Record]:
         lines = [fields_of(entry.value) for entry in entries]
-        value = {"session": name, **_sorted(lines, why_left_out)}
+        value = {"session": name, **sorted_out(lines, why_left_out(lines))}
         yield replace(entries[-1], place=places[name], value=value)
 
     yield from groups.made(session, together, places)
 
 
-def _sorted(lines: Sequence[Line], why_left_out: Reasons) -> dict[str, Any]:
+def sorted_out(
+    items: Sequence[Line], reasons: Iterable[str | None], name: str = "lines"
+) -> dict[str, Any]:
+    """Return fields of a record: the items to read, and the others by the reason to leave each."""
     kept: list[Line] = []
     left_out: dict[str, list[Line]] = {}
-    for line, reason in zip(lines, why_left_out(lines), strict=True):
-        (kept if reason is None else left_out.setdefault(reason, [])).append(line)
-    return {"lines": kept, "left_out": left_out}
+    for item, reason in zip(items, reasons, strict=True):
+        (kept if reason is None else left_out.setdefault(reason, [])).append(item)
+    return {name: kept, "left_out": left_out}
 
 
 def field_of_lines(row: object, is_line: Callable[[object], bool]) -> str | None:
     """Return the field of a row that is a list of lines; None if there is none."""
     for name, value in fields_of(row).items():
-        if isinstance(value, list) and any(map(is_line, cast("list[object]", value)[:_LOOKED_AT])):
+        if any(map(is_line, items_of(value)[:_LOOKED_AT])):
             return name
     return None
 

@@ -7,6 +7,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     parse_json,
 )
 
@@ -29,12 +30,9 @@ _SYSTEM = "gen_ai.system_instructions"
 
 def attributes_of(value: object) -> dict[str, Any]:
     """Return attributes as nested objects: a list of keys and values, or an object of any depth."""
-    if isinstance(value, list):
-        pairs = [fields_of(item) for item in cast("list[object]", value)]
-        given = {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
-    else:
-        given = dict(fields_of(value))
-    return cast("dict[str, Any]", _with_lists(_nested(given.items())))
+    pairs = [fields_of(item) for item in items_of(value)]
+    keyed = {str(pair.get("key")): _any_value(pair.get("value")) for pair in pairs}
+    return cast("dict[str, Any]", _with_lists(_nested({**keyed, **fields_of(value)}.items())))
 
 
 def _any_value(value: object) -> Any:
@@ -77,7 +75,7 @@ def _nested(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def _with_lists(value: Any) -> Any:
     """Return a value whose objects of numbered fields are lists."""
     if isinstance(value, list):
-        return [_with_lists(item) for item in cast("list[Any]", value)]
+        return list(map(_with_lists, items_of(value)))
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value)
@@ -129,7 +127,7 @@ def _taken(attributes: dict[str, Any], path: str) -> Any:
 def _unwrapped(value: Any) -> Any:
     """Return messages without the wrappers of OpenInference; their content may be JSON text."""
     if isinstance(value, list):
-        return [_unwrapped(item) for item in cast("list[Any]", value)]
+        return list(map(_unwrapped, items_of(value)))
     if not isinstance(value, Mapping):
         return value
     fields = cast("Mapping[str, Any]", value)

@@ -1,10 +1,15 @@
 """Spans of all kinds, and what surrounds them, in one shape."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
-from graphcredit.collector.importers.formats.row_verdicts import REWARDS, SUCCESSES
-from graphcredit.collector.importers.formats.scores import LISTS, numbers_at, scores_of
+from graphcredit.collector.importers.formats.row_verdicts import (
+    LISTS,
+    REWARDS,
+    SUCCESSES,
+    numbers_at,
+    scores_of,
+)
 from graphcredit.collector.importers.formats.traces.attributes import (
     attributes_of,
     input_of,
@@ -16,6 +21,7 @@ from graphcredit.collector.importers.messages.values import (
     field_at,
     fields_of,
     first_of,
+    items_of,
     parse_json,
     without,
 )
@@ -36,13 +42,8 @@ _START = (
     *("timestamp", "createdAt"),
 )
 _KIND = (
-    *(
-        "run_type",
-        "span_data.type",
-        "span_attributes.type",
-        "attributes.openinference.span.kind",
-        "span_kind",
-    ),
+    *("run_type", "span_data.type", "span_attributes.type"),
+    *("attributes.openinference.span.kind", "span_kind"),
     *("attributes.gen_ai.operation.name", "attributes.ai.operationId", "observation_type"),
     *("attributes.traceloop.span.kind", "attributes.mlflow.spanType", "span_type"),
     *("attributes.langfuse.observation.type", "attributes.llm.request.type", "type"),
@@ -75,15 +76,12 @@ ASIDE = tuple(
         *(f"attributes.gen_ai.{n}" for n in ("system", "provider", "request", "response", "usage")),
         *(f"attributes.gen_ai.{n}" for n in ("operation", "agent", "tool", "conversation")),
         *(f"attributes.llm.{n}" for n in ("model_name", "provider", "system", "request", "usage")),
-        *(
-            "attributes.llm.invocation_parameters",
-            "attributes.llm.tools",
-            "attributes.openinference",
-        ),
+        *("attributes.llm.invocation_parameters", "attributes.llm.tools"),
         *(f"attributes.ai.{n}" for n in ("model", "settings", "usage", "operationId", "telemetry")),
         *("attributes.ai.prompt.tools", "attributes.operation", "attributes.traceloop.workflow"),
         *("attributes.traceloop.span", "attributes.traceloop.association", "attributes.session"),
         *("attributes.user", "attributes.service", "attributes.telemetry", "attributes.code"),
+        "attributes.openinference",
         *("attributes.langfuse.trace", "attributes.langfuse.session", "attributes.tag"),
         *("attributes.mlflow.spanType", "span_data.model_config", "span_data.usage", "status"),
         *("level", "environment", "release", "version", "userId", "htmlPath", "html_path", "unit"),
@@ -117,7 +115,7 @@ _OBSERVATIONS = frozenset(
 def is_trace(value: object) -> bool:
     """Return whether a record is a span, or has spans."""
     if isinstance(value, list):  # a batch of an exporter
-        return bool(value) and is_trace(cast("list[object]", value)[0])
+        return any(map(is_trace, items_of(value)[:1]))
     row = fields_of(value)
     if any(name in row for name in _RESOURCES):
         return True
@@ -135,9 +133,7 @@ def is_trace(value: object) -> bool:
 
 
 def _items(row: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    found = field_at(row, name)
-    items = cast("list[object]", found) if isinstance(found, list) else []
-    return [fields_of(item) for item in items if isinstance(item, Mapping)]
+    return [item for item in items_of(field_at(row, name)) if isinstance(item, Mapping)]
 
 
 def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
@@ -147,11 +143,11 @@ def spans_of(value: object, trace_id: str | None = None) -> Iterator[Span]:
         value: The record.
         trace_id: The trace that it is in, whatever it calls that itself.
     """
-    for item in cast("list[object]", value) if isinstance(value, list) else ():
+    for item in items_of(value):
         yield from spans_of(item)
     if not isinstance(value, Mapping):
         return
-    row = fields_of(cast("object", value))
+    row = fields_of(value)
     if any(name in row for name in _RESOURCES):
         rest = without(row, _RESOURCES)
         for span in _of_resources(row):

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from graphcredit.collector.importers.formats.calls.chains import (
     told_once,
 )
 from graphcredit.collector.importers.formats.calls.rollouts import call_of, rollout_of_chain
-from graphcredit.collector.importers.formats.scores import is_score, scores_of, target_of
+from graphcredit.collector.importers.formats.row_verdicts import is_score, scores_of, target_of
 from graphcredit.collector.importers.formats.traces.spans import Span, is_trace, spans_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
@@ -91,7 +92,8 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
 
     def conversations(key: tuple[bool, str], of_one: list[Record]) -> Iterator[Record]:
         spans = [record.value for record in of_one]
-        _add_scores(spans, scores)
+        for span, name in product(spans, ("trace_id", "id", "session")):
+            span["scores"] |= scores.pop(span[name], {})  # to the first of a trace or a session
         try:
             value: Any = _conversations(spans, None if key[0] else key[1])
         except (RecordError, *MALFORMED) as error:
@@ -108,13 +110,6 @@ def _has_messages(span: Span) -> bool:
         return False
     last = fields_of((chat_in(span["input"], "user") or [None])[-1])
     return bool(chat_in(span["output"], ASSISTANT)) or role_of(opened(last)) == ASSISTANT
-
-
-def _add_scores(spans: Iterable[Span], scores: dict[str | None, dict[str, float]]) -> None:
-    """Add scores that are records of their own to their spans, or to the first of their trace."""
-    for span in spans:
-        for name in ("trace_id", "id", "session"):
-            span["scores"] |= scores.pop(span[name], {})
 
 
 def _is(span: Span, kinds: Sequence[str]) -> bool:

@@ -245,6 +245,8 @@ class _Stages:
         """Train the next policy and return the result; without any signal it is a link to this."""
         from graphcredit.trainer.training import train
 
+        if (policy := self.loop.policy_dir(iteration + 1)).is_symlink():
+            policy.unlink()  # a kill kept the line from being written that says so
         try:
             result = train(
                 self.loop.train_config(iteration),
@@ -254,7 +256,7 @@ class _Stages:
         except NothingToTrainError as error:
             # Link to the directory itself, not to a link: a system follows at most some 40 links.
             made = self.loop.policy_dir(iteration).resolve().name
-            link(self.loop.policy_dir(iteration + 1), made)
+            link(policy, made)
             self._tell("train", iteration, [f"the policy stays as it is: {error}"])
             return {
                 "num_updates": 0,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from graphcredit.collector.importers.messages.tokens import sampled_spans
+from graphcredit.collector.importers.messages.tokens import runs_of
 from graphcredit.integrations.step_credit import Episode, StepCredit
 from graphcredit.store.errors import InputError, OptionError
 
@@ -93,7 +93,7 @@ def _spans(row: Row) -> list[tuple[int, int]]:
             f"a row of trajectory {row.trajectory_id} must have a mask for each of "
             f"{len(row.response)} tokens: found {len(row.mask)}"
         )
-    spans = list(sampled_spans(row.mask))
+    spans = [(start, end) for is_sampled, start, end in runs_of(row.mask) if is_sampled]
     if spans and row.states is not None and len(row.states) != len(spans):
         raise InputError(
             f"a row of trajectory {row.trajectory_id} must have a state for each of {len(spans)} "

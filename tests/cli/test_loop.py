@@ -397,7 +397,7 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(
         ({"run": "a/b"}, "loop.run, with -sampled after it, becomes part of a path"),
         (
             {"collect": {"template": "tidy"}},
-            "a template must be one of alfworld, search, sokoban, textworld, tiny",
+            "a template must be one of alfworld, plain, search, sokoban, textworld, tiny",
         ),
         ({"collect": {"allocation": "spo3"}}, "add it to credit.estimators, which are graphgpo"),
         ({"credit": {"estimators": ["sapo"]}}, "sapo needs tasks about entities: corridor has"),

@@ -344,11 +344,11 @@ def _total(rollout: LoggedRollout, terms: list[tuple[float, str]]) -> float:
         value = _number_at(rollout, name)
         if value is None:
             known = ", ".join(rollout.rewards) or "none"
-            hint = ". A minus needs a space beside it, or a weight" if "-" in name else ""
-            nearest = did_you_mean(name, rollout.rewards)
+            hint = did_you_mean(name, rollout.rewards)
+            if "-" in name:
+                hint = " A minus needs a space beside it, or a weight"
             raise RecordError(
-                f"the record must have a reward {name!r}; its rewards: {known}"
-                f"{f'.{nearest}' if nearest else hint}"
+                f"the record must have a reward {name!r}; its rewards: {known}{hint and '.' + hint}"
             )
         total += weight * value
     return total

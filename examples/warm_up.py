@@ -3,17 +3,10 @@
     python examples/warm_up.py warm --env textworld --games custom-r5o5q5b1n1 --tasks 12
     graphcredit loop examples/textworld-loop.toml
 
-A pretrained model is warmed up by three commands: a random player in the model's tokens, the credit
-of what it did, and supervised learning of what was better than its group.
-
-    graphcredit collect STORE --env textworld --games custom-r5o5q5b1n1 --policy tutor:MODEL
-    graphcredit credit STORE -e grpo
-    graphcredit train STORE --model MODEL --advantage grpo --objective sft --out DIR
-
-A model from nothing learns to speak first, from winners and losers: here every step has the same
-credit. DIR gets `letters` and `init`, models that know no words and those of the environment,
-`store` with the random play, and `policy`, the training. The same command goes on where it was
-interrupted.
+docs/how-to/language-model.md warms up a pretrained model. A model from nothing learns to speak first,
+from winners and losers: here every step has the same credit. DIR gets `letters` and `init`, models
+that know no words and those of the environment, `store` with the random play, and `policy`, the
+training. The same command goes on where it was interrupted.
 """
 
 import argparse

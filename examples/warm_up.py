@@ -3,7 +3,7 @@
     python examples/warm_up.py warm --env textworld --games custom-r5o5q5b1n1 --tasks 12
     graphcredit loop examples/textworld-loop.toml
 
-docs/how-to/language-model.md warms up a pretrained model. A model from nothing learns to speak first,
+docs/how-to/language-model.md warms up a pretrained model. A model from nothing learns to speak,
 from winners and losers: here every step has the same credit. DIR gets `letters` and `init`, models
 that know no words and those of the environment, `store` with the random play, and `policy`, the
 training. The same command goes on where it was interrupted.

@@ -12,6 +12,7 @@ from graphcredit.collector.states.table import is_tool_rule, learned
 from graphcredit.credit.evidence.definition import Definition, LearnedParts
 from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.merging.table import MergeSettings
+from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import LOGGED_STATE, Store, states_name, stored_states
 
 LAST = "last"
@@ -88,7 +89,8 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
 
 def _last_seen(steps: pa.Table) -> pa.Table:
     """Return steps with the states of `import --state last`: its own, where none is of messages."""
-    has_messages = any('"message":{"' in (extra.as_py() or "") for extra in steps["extra"])
+    extras = (parse_object(extra.as_py()) for extra in steps["extra"])
+    has_messages = any(isinstance(extra.get("message"), dict) for extra in extras)
     return restated(steps, LAST) if has_messages else steps
 
 

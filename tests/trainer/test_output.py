@@ -45,8 +45,9 @@ def test_a_training_that_was_refused_at_once_may_be_configured_otherwise(tmp_pat
         assert "learning_rate = 0.1" in output.config_path.read_text(encoding="utf-8")
 
 
-def test_a_directory_of_something_else_is_left_alone(tmp_path: Path):
-    thesis = tmp_path / "out" / "thesis.tex"
+@pytest.mark.parametrize("name", ["thesis.tex", "tokens.txt"])
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, name: str):
+    thesis = tmp_path / "out" / name
     thesis.parent.mkdir()
     thesis.write_text("")
     with (

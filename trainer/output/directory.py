@@ -171,8 +171,9 @@ def _foreign(out: Path) -> list[Path]:
     """Return the files that do not belong to a training."""
     if not out.is_dir():
         return [out] if out.exists() else []
-    ours = ("config.toml.", LOCK_NAME, "tokens")
-    return [path for path in out.iterdir() if not path.name.startswith(ours)]
+    ours = ("config.toml.", LOCK_NAME)
+    kept = Output(out).token_dir
+    return [path for path in out.iterdir() if path != kept and not path.name.startswith(ours)]
 
 
 def _refuse_another(config: TrainConfig, path: Path) -> None:

@@ -17,7 +17,7 @@ from graphcredit.credit.why.finding_words import finding_sentence
 from graphcredit.credit.why.findings import findings, findings_of
 from graphcredit.credit.why.kinds import kinds_of
 from graphcredit.credit.why.log import Log, read_log
-from graphcredit.credit.why.within import LEVEL, centred, difference, false_discovery
+from graphcredit.credit.why.within import centred, difference, false_discovery
 from graphcredit.store.layout import Store
 
 _TRIES = 6
@@ -107,7 +107,7 @@ def test_planted_causes_are_found_with_right_counts(coding: Log):
     assert weakened.mean_without == pytest.approx(coding.won[~has].mean())
     assert any("pytest" in words for words in told if words.startswith("never"))
     assert len(told) <= 5
-    assert all(each.effect < 0 and each.q <= LEVEL for each in told.values())
+    assert all(each.effect < 0 and each.q <= 0.02 for each in told.values())
 
 
 def test_an_example_shows_the_finding(coding: Log):

@@ -181,10 +181,11 @@ def _show_counts(report: "ImportReport") -> None:
     if report.num_images:
         say(f"{counted(report.num_images, 'image')} in their messages")
     unjudged = f", {report.num_unjudged:,} without a verdict" * bool(report.num_unjudged)
-    ended = f"{report.num_success:,} succeeded, {report.num_failed:,} failed"
-    if report.are_returns:
-        ended = f"{report.num_success + report.num_failed:,} compared by their returns"
-    say(f"{ended}, {report.num_truncated:,} truncated{unjudged}")
+    by_return = f"{report.num_by_return:,} compared by their returns" * bool(report.num_by_return)
+    judged = report.num_success + report.num_failed + report.num_truncated
+    ended = f"{report.num_success:,} succeeded, {report.num_failed:,} failed, "
+    ended += f"{report.num_truncated:,} truncated"
+    say(", ".join(filter(None, (ended * bool(judged or not by_return), by_return))) + unjudged)
     for note in report.notes:
         say(f"note: {note}")
     for reason, number in report.left_out.items():

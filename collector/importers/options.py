@@ -33,8 +33,8 @@ class ImportOptions(Options):
     """Round the numbers in states to so many decimals."""
     success: str = "auto"
     """What counts as success: a threshold such as 'reward>=1', or a field such as info.success.
-    median, top:0.25: a reward of at least the log's median, or among its best quarter. auto: what
-    the log itself says, else reward>=1."""
+    auto: what the log itself says, else a reward of 1 where all are 1, 0 or -1; where others are,
+    rewards say nothing of winning. returns: no reward does."""
     verdicts: PathOption | None = None
     """A file, or a folder of files, that say how trajectories ended: a report of SWE-bench
     (resolved_ids), or ids with verdicts or scores as JSON or CSV. Its ids are those of

@@ -14,7 +14,7 @@ from graphcredit.collector.importers.helpers.pieces import without_cycles
 from graphcredit.collector.importers.helpers.read import (
     read_batches,
     refuse_unmatched_verdicts,
-    with_threshold,
+    with_success_rule,
 )
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
@@ -73,7 +73,7 @@ def import_log(
         RecorderError: Another import writes to the store.
     """
     options = options or ImportOptions()
-    log = with_effects(with_threshold(with_verdicts(log_at(Path(source), options))))
+    log = with_effects(with_success_rule(with_verdicts(log_at(Path(source), options))))
     tally = Tally(options=log.options, beside=log.beside)
     copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)

@@ -102,11 +102,11 @@ class Trajectory:
             if is_last:
                 self._over = "it has ended"
 
-    def end(self, *, success: bool, truncated: bool = False) -> None:
+    def end(self, *, success: bool | None, truncated: bool = False) -> None:
         """End the trajectory with its latest step; once this returns, the end is safe.
 
         Args:
-            success: Whether the task was accomplished.
+            success: Whether the task was accomplished; None where its return is all that is known.
             truncated: Whether a limit ended the trajectory, and not the environment.
 
         Raises:
@@ -117,7 +117,7 @@ class Trajectory:
             end = {
                 "terminated": not check_value("truncated", truncated),
                 "truncated": bool(truncated),
-                "success": check_value("success", success),
+                "success": None if success is None else check_value("success", success),
             }
         except StepRefusedError as error:
             raise self._refused(str(error)) from None

@@ -1,5 +1,6 @@
 """The demo on a few games: each of its parts says something true of the store it leaves."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -30,9 +31,12 @@ def test_the_demo_plays_credits_and_shows(tmp_path: Path):
     (picture,) = tmp_path.glob("*.svg")
     assert str(picture) in shown
 
-    again = graphcredit("demo", "--store", root, "--games", 2)
+    again = graphcredit("demo", "--store", root, "--games", 2, "--json")
     assert again.returncode == 0, again.stderr
-    assert "16 were there already" in again.stdout
+    told = json.loads(again.stdout)
+    assert {group["task_id"] for group in told["groups"]} == {task for (task,) in tasks}
+    assert told["picture"] == str(picture)
+    assert sum(each["num_steps"] for each in told["credit"]) == num_steps
 
     advised = [line.strip() for line in shown.partition("6. Go on")[2].splitlines()[2:]]
     assert advised[-1].endswith(f"graphcredit view {root}")

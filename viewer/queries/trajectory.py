@@ -20,12 +20,13 @@ def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> 
     """Return the trajectories of a task, failed ones first.
 
     Returns:
-        `trajectory_id, num_steps, return, success`; success is null if no step has it.
+        `trajectory_id, num_steps, return, success, is_ended`; success is null if no step has it.
     """
     sql = """
         SELECT
             trajectory_id, count(*)::INTEGER AS num_steps,
-            sum(reward ORDER BY step_index) AS "return", bool_or(success) AS success
+            sum(reward ORDER BY step_index) AS "return", bool_or(success) AS success,
+            coalesce(bool_or(terminated OR truncated), false) AS is_ended
         FROM steps WHERE task_id = ?
         GROUP BY trajectory_id ORDER BY success NULLS LAST, trajectory_id
     """

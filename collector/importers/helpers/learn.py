@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from itertools import islice
 
 from graphcredit.collector.importers.helpers.read import read_batches
@@ -22,12 +21,12 @@ def with_effects(log: LogSource) -> LogSource:
     rule = log.options.state
     if not must_learn(rule):
         return log
-    unnamed = replace(log, options=log.options.model_copy(update={"state": "last"}))
+    unnamed = log.with_options(state="last")
     groups: defaultdict[tuple[Partition, str], list[Sequence[Visit]]] = defaultdict(list)
     for partition, task_id, visits in islice(_trajectories(unnamed), MOST_LEARNED):
         groups[partition, task_id].append(visits)
     tools = learn_effects(groups.values()).tools
-    return replace(log, options=log.options.model_copy(update={"state": learned(rule, tools)}))
+    return log.with_options(state=learned(rule, tools))
 
 
 def _trajectories(log: LogSource) -> Iterator[tuple[Partition, str, Sequence[Visit]]]:

@@ -23,11 +23,9 @@ from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.judge import evidence
 from graphcredit.store.errors import InputError, interrupts
-from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import AnyStore, Store, open_store
-from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.progress import OnProgress, silent
-from graphcredit.store.sql.catalog import connect, readable_files
+from graphcredit.store.sql.catalog import Connection, with_views
 from graphcredit.store.text_table import Report, Rows
 
 CHECKS: tuple[Check, ...] = (
@@ -41,8 +39,6 @@ CHECKS: tuple[Check, ...] = (
 """All checks, in the order in which findings of one severity are reported."""
 
 SHOWN_PLACES = 5
-MEMORY_LIMIT = "2GiB"
-"""Of DuckDB; what does not fit goes to temporary files."""
 
 _SEVERITIES = list(AuditSeverity)
 
@@ -87,7 +83,6 @@ class AuditReport(Report):
         }
 
 
-@readable_files()
 def audit(
     store: AnyStore,
     *,
@@ -121,26 +116,26 @@ def audit(
             f"{store.root} must have step shards: found none for {wanted} (runs: {runs})"
         )
     with interrupts():
-        return unchanged(
+        return with_views(
             store,
-            lambda: _audit(store, run_id, iteration, limits, on_progress),
+            lambda views: audit_in(views, store, run_id, iteration, limits, on_progress),
             run_id=run_id,
             iteration=iteration,
         )
 
 
-def _audit(
+def audit_in(
+    views: Connection,
     store: Store,
     run_id: str | None,
     iteration: int | None,
     limits: AuditThresholds,
     on_progress: OnProgress,
 ) -> AuditReport:
-    views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
-    with views as connection, ScratchFolder() as spill:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        connection.execute("SET temp_directory = ?", [str(spill)])
+    """Return the same of the views of a store; its tables are gone afterwards."""
+    with views.cursor() as connection:
         scope = prepare(connection, store, run_id, iteration, limits)
+        connection.execute(copies.TABLE)
         report = _report(scope, limits, on_progress)
     told = _told_by_states(store, run_id, iteration)
     return replace(report, numbers=report.numbers | ({"states as logged": told} if told else {}))

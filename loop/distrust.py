@@ -38,11 +38,11 @@ def with_distrust(
         ask: The question, which is put to the store's views.
         on_progress: Called with what is done.
     """
-    answer, report = with_views(
+    report, answer = with_views(
         found.store,
         lambda views: (
-            ask(views),
             audit_in(views, found.store, None, None, AuditThresholds(), on_progress),
+            ask(views),
         ),
     )
     states = used_states(found.store, rule=None if found.imported is None else rule)

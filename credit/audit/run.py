@@ -107,21 +107,14 @@ def audit(
         OptionError: A threshold is out of its range.
         SchemaError: A shard cannot be read.
     """
-    store = open_store(store)
+    opened = open_store(store)
     limits = thresholds or AuditThresholds()
-    if not store.shards(run_id, iteration):
-        runs = ", ".join(store.runs()) or "none"
-        wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
-        raise InputError(
-            f"{store.root} must have step shards: found none for {wanted} (runs: {runs})"
-        )
+
+    def ask(views: Connection) -> AuditReport:
+        return audit_in(views, opened, run_id, iteration, limits, on_progress)
+
     with interrupts():
-        return with_views(
-            store,
-            lambda views: audit_in(views, store, run_id, iteration, limits, on_progress),
-            run_id=run_id,
-            iteration=iteration,
-        )
+        return with_views(opened, ask, run_id=run_id, iteration=iteration)
 
 
 def audit_in(
@@ -133,6 +126,12 @@ def audit_in(
     on_progress: OnProgress,
 ) -> AuditReport:
     """Return the same of the views of a store; its tables are gone afterwards."""
+    if not store.shards(run_id, iteration):
+        runs = ", ".join(store.runs()) or "none"
+        wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
+        raise InputError(
+            f"{store.root} must have step shards: found none for {wanted} (runs: {runs})"
+        )
     with views.cursor() as connection:
         scope = prepare(connection, store, run_id, iteration, limits)
         connection.execute(copies.TABLE)

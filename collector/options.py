@@ -37,7 +37,7 @@ class PlayOptions(CollectorOptions):
     seed: Count = 0
     """Decides all chance: actions, and the games where `games` leaves them open."""
     workers: Count = 2
-    """Processes that step environments, and play; a language model is in this one. 0 starts none."""
+    """Processes that step environments; a language model stays in this one. 0 starts none."""
     concurrency: AtLeastOne | None = None
     """Trajectories that a process plays at a time, or all of them with one model; decides the speed
     alone. By default what suits the policy: 64 with a language model."""

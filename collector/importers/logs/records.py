@@ -23,7 +23,6 @@ from graphcredit.collector.importers.logs.files import (
 )
 from graphcredit.collector.importers.logs.json_list import list_items, values
 from graphcredit.collector.importers.logs.jsonl import BEFORE_JSON, is_indented, is_lines, lines_of
-from graphcredit.collector.importers.logs.marked_lines import has_marks, marked_episodes
 from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
 from graphcredit.collector.importers.logs.plain import plain
 from graphcredit.store.errors import InputError, PathError
@@ -126,8 +125,6 @@ def _document(path: Path, limit: int) -> Iterator[Record]:
             yield Record(path=path, place="", value=value, share=1.0)
         elif is_lines(begin):
             yield from lines_of(path, limit)
-        elif is_short and has_marks(lines := text.decode(errors="replace")):
-            yield from marked_episodes(path, lines)
         elif begin.startswith(b"["):
             items = list_items(reader.read, limit)
             yield from _each(path, raw, items, "item", limit, lambda: reader.num_bytes)

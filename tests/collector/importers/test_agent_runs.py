@@ -47,36 +47,6 @@ def test_smolagents(tmp_path: Path, is_row: bool):
     assert not [note for note in report.notes if "in no step" in note]
 
 
-def trae(*inputs: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    calls = [{"call_id": "c1", "name": "bash", "arguments": {"command": "ls"}}]
-    answers = [
-        {"content": "I look.", "tool_calls": calls},
-        {"content": "Done.", "tool_calls": None},
-    ]
-    interactions = [
-        {"input_messages": given, "response": answer, "tools_available": ["bash"]}
-        for given, answer in zip(inputs, answers, strict=True)
-    ]
-    return {"task": "Fix it.", "llm_interactions": interactions, "agent_steps": [{}], **more}
-
-
-@pytest.mark.parametrize("is_whole", [False, True])
-def test_trae_agent_logs_what_is_new_or_all(tmp_path: Path, is_whole: bool):
-    begin = [said("system", "You fix."), said("user", "Fix it.")]
-    result = {"role": "user", "content": None, "tool_result": {"result": "a.py", "error": None}}
-    call = {"call_id": "c1", "name": "bash", "arguments": {"command": "ls"}}
-    said_before = {"role": "assistant", "content": "I look.", "tool_call": call}
-    new = [result, said("assistant", "That went well.")]
-    log = trae(begin, [*begin, said_before, *new] if is_whole else new, success=False)
-    report = imported(write_json(tmp_path / "trajectory.json", log), tmp_path / "store")
-    assert brief(tmp_path / "store", *STEP) == [
-        ("Fix it.", 'bash({"command": "ls"})', "I look."),
-        ("a.py\n\nThat went well.", "Done.", None),
-    ]
-    assert report.num_failed == 1
-    assert any(note.startswith("success is what the agent says") for note in report.notes)
-
-
 def test_browser_use_sees_pages_and_what_its_actions_brought(tmp_path: Path):
     def step(url: str, action: dict[str, Any] | None, **result: Any) -> dict[str, Any]:
         output = {"memory": "none yet", "next_goal": f"leave {url}", "action": [action]}

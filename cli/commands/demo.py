@@ -29,9 +29,7 @@ NUM_GAMES, GROUP_SIZE, MAX_STEPS = 16, 8, 30
 
 
 def demo(
-    store: Annotated[Path, typer.Option(help="Where to keep the trajectories.")] = Path(
-        "demo-store"
-    ),
+    store: Annotated[Path, typer.Option(help="Where to keep the rollouts.")] = Path("demo-store"),
     games: Annotated[int, typer.Option(help="Games to play.", min=1)] = NUM_GAMES,
     workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
     as_json: AsJson = False,
@@ -74,11 +72,7 @@ def _show(store: Path, games: int, workers: int) -> dict[str, Any]:
         picture = showcase.draw_a_game(connection, opened)
         groups = connection.sql("FROM groups ORDER BY task_id").to_arrow_table().to_pylist()
 
-    _title("5. Ask in SQL", "each of these is `graphcredit sql`")
-    for query in showcase.QUERIES:
-        showcase.show_query(opened, query)
-
-    _title("6. Go on", "with this store, or with your own")
+    _title("5. Go on", "with this store, or with your own")
     say(f"  {picture} shows one game: blue steps deserve credit, orange ones blame")
     for line in showcase.next_commands(store):
         say(f"  {line}")

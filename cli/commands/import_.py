@@ -53,7 +53,7 @@ def import_(
 
     The format is recognised. The same command again adds only what is new, so it may be
     interrupted. The exit code is 1 if a row or an image could not be read, if the store has a
-    trajectory with other values, or if there is no trajectory.
+    rollout with other values, or if there is no rollout.
 
     Example:
         graphcredit import outputs/traces.jsonl STORE --state window:2

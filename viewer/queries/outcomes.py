@@ -50,6 +50,8 @@ def outcome(success: bool | None, *, is_graded: bool, is_ended: bool = True) -> 
     return "ended" if is_graded or success is None else "failed"
 
 
-def succeeded(share: float | None) -> str:
-    """Return what follows a number of rollouts: the share that won, if that is known."""
-    return "" if share is None else f", {share:.0%} succeeded"
+def succeeded(those: float | None) -> str:
+    """Return what follows a number of rollouts: how many won, or their share, if it is known."""
+    if those is None:
+        return ""
+    return f", {those:,} succeeded" if isinstance(those, int) else f", {those:.0%} succeeded"

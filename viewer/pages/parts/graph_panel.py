@@ -215,8 +215,8 @@ class Panel:
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
         self._button(
             f"{action_words(choice.action, 70)} → {self._target(choice.target)}  "
-            f"({counted(choice.num_trajectories, 'rollout')} in {counted(choice.visits, 'step')}, "
-            f"{choice.num_succeeded} succeeded)",
+            f"({counted(choice.num_trajectories, 'rollout')} in {counted(choice.visits, 'step')}"
+            f"{succeeded(choice.num_succeeded)})",
             edge_key((state_id, choice.target)),
             f"action{number}",
             credit=tinted(choice.advantage),

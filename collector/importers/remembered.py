@@ -14,7 +14,6 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from graphcredit import collector
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.table import all_formats
@@ -83,7 +82,7 @@ class Remembered:
 
     def _digest(self, source: Path, options: ImportOptions) -> str | None:
         """Return a digest of the marks of the files; None if there are too many, or one is gone."""
-        program = Path(next(iter(collector.__path__)))
+        program = Path(__file__).parents[1]
         paths = [path for path in _below(program) if path.suffix == ".py"]
         paths += {Path(inspect.getfile(row.read)) for row in all_formats()}
         for named in filter(None, (source, options.verdicts)):

@@ -9,6 +9,7 @@ import pytest
 
 from graphcredit.collector.importers import run
 from graphcredit.collector.importers.batches import TrajectoryBatch
+from graphcredit.collector.importers.helpers import read
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.store.checks.run import check_store
@@ -26,11 +27,11 @@ ROWS = [
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files of each log that was read."""
     found: list[Path] = []
-    read = run.read_batches
+    batches = read.read_batches
 
     def counting(log: LogSource, tally: Tally, engine: str) -> Generator[TrajectoryBatch]:
         found.append(log.source)
-        return read(log, tally, engine)
+        return batches(log, tally, engine)
 
     monkeypatch.setattr(run, "read_batches", counting)
     return found
@@ -42,10 +43,10 @@ def test_the_report_is_that_of_a_reading_but_for_what_is_new(tmp_path: Path, rea
     first, again = (imported(log.parent, tmp_path / "store") for _ in range(2))
     (record,) = (tmp_path / "store" / IMPORTS).iterdir()
     record.unlink()
-    read = imported(log.parent, tmp_path / "store")
+    anew = imported(log.parent, tmp_path / "store")
     assert len(reads) == 2
-    assert again == read == replace(first, num_trajectories=0, num_already_there=2)
-    assert (read.num_success, read.num_bad_rows) == (1, 2)
+    assert again == anew == replace(first, num_trajectories=0, num_already_there=2)
+    assert (anew.num_success, anew.num_bad_rows) == (1, 2)
     assert not check_store(open_store(tmp_path / "store")).violations
 
 

@@ -47,7 +47,7 @@ class Again:
         if is_last:
             self._on_same()
 
-    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+    def end(self, trajectory_id: str, end: Mapping[str, bool | None]) -> None:
         """Compare the end with the stored one."""
         num_steps = len(self._known.rows)
         if self._num_steps < num_steps:

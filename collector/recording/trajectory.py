@@ -20,7 +20,7 @@ class Sink(Protocol):
         """Add a step. The sink keeps the dict: the caller must not change it."""
         ...
 
-    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+    def end(self, trajectory_id: str, end: Mapping[str, bool | None]) -> None:
         """Mark the last step of a trajectory as its end."""
         ...
 
@@ -178,7 +178,7 @@ class Drafts:
         self.rows.append(row)
         self._last[row["trajectory_id"]] = row
 
-    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+    def end(self, trajectory_id: str, end: Mapping[str, bool | None]) -> None:
         """Mark the last step of a trajectory as its end."""
         self._last[trajectory_id].update(end)
 

@@ -73,8 +73,9 @@ def _smolagents_messages(step: Mapping[str, Any], *, is_first: bool) -> Iterator
             yield {"role": role, "content": step[name]}
     if "step_number" not in step:
         return
-    output = step.get("model_output")
-    yield {"role": "assistant", "content": output, "tool_calls": step.get("tool_calls") or None}
+    answer = fields_of(step.get("model_output_message"))  # it alone has calls that failed
+    calls = step.get("tool_calls") or answer.get("tool_calls") or None
+    yield {"role": "assistant", "content": step.get("model_output"), "tool_calls": calls}
     failure = fields_of(step.get("error")).get("message") or step.get("error")
     for text in (step.get("observations"), failure):
         if text is not None:

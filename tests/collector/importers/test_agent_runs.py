@@ -29,7 +29,12 @@ STEPS = [
     TASK,
     {"plan": "Count them.", "model_output_message": said("assistant", "Count them.")},
     smolagents(1, "python", "count()", None, error={"type": "Error", "message": "no count"}),
-    smolagents(2, "final_answer", {"answer": 2}, "2", action_output=2, is_final_answer=True),
+    {  # a call that failed, as smolagents 1.26 writes it
+        **smolagents(2, "count", {}, None, error={"message": "no what"}),
+        "tool_calls": [],
+        "model_output_message": smolagents(2, "count", {}, None),
+    },
+    smolagents(3, "final_answer", {"answer": 2}, "2", action_output=2, is_final_answer=True),
 ]
 
 
@@ -41,7 +46,8 @@ def test_smolagents(tmp_path: Path, is_row: bool):
     assert brief(tmp_path / "store", *STEP) == [
         ("How many?", "Count them.", None),
         ("How many?", "python(count())", "I use python."),
-        ("no count", 'final_answer({"answer": 2})', "I use final_answer."),
+        ("no count", "count({})", "I use count."),
+        ("no what", 'final_answer({"answer": 2})', "I use final_answer."),
     ]
     assert (report.num_unjudged, report.num_failed) == ((0, 1) if is_row else (1, 0))
     assert not [note for note in report.notes if "in no step" in note]

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ from graphcredit.credit.why.decisions import ComparedDecision, decisions
 from graphcredit.credit.why.finding_words import words
 from graphcredit.credit.why.findings import Finding
 from graphcredit.credit.why.pooled import PooledDecision
-from graphcredit.credit.why.report import why_report
+from graphcredit.credit.why.report import why_in
 from graphcredit.credit.why.sentences import sentence
 from graphcredit.logs import Log, import_options, log_at
 from graphcredit.loop.asked import asked
-from graphcredit.loop.distrust import distrust
+from graphcredit.loop.distrust import with_distrust
 from graphcredit.loop.evidence_states import definitions_of
 from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import CreditWarning
@@ -114,14 +115,15 @@ def why(
         if trajectory is not None:
             shown = decisions(found.store, trajectory_id=trajectory, most=most or 10)
             return Decisions(tuple(shown))
-        report = why_report(found.store, most=most)
-        doubts = distrust(found, made.state, on_progress=on_progress).doubts
+        report, doubted = with_distrust(
+            found, made.state, partial(why_in, most=most), on_progress=on_progress
+        )
     return Decisions(
         tuple(report.ranked.decisions),
         findings=report.findings.findings,
         pooled=report.pooled,
         reason=report.reason,
-        distrust=doubts,
+        distrust=doubted.doubts,
     )
 
 

@@ -20,7 +20,7 @@ from graphcredit.collector.playing.resume import Missing, missing_rollouts
 from graphcredit.collector.playing.run_rollouts import play_rollouts
 from graphcredit.collector.playing.schedule import Rollout, Schedule, Settings
 from graphcredit.collector.policies.base import Policy
-from graphcredit.collector.policies.language.policy import prepare
+from graphcredit.collector.policies.language.shared import shared
 from graphcredit.collector.policies.registry import parse_policy
 from graphcredit.collector.recording.recovery import Recovered, recover_spools
 from graphcredit.collector.task_locks import claimed
@@ -224,25 +224,28 @@ def _play(
     on_progress: OnProgress,
 ) -> None:
     """Play what is missing; a tree counts as all the trajectories it may have."""
-    prepare(job.policy)
-    pool = WorkerPool(
-        work=with_registered(
-            {rollout.task.environment for rollout in missing.rollouts},
-            partial(play_rollouts, job, environments=environments),
-        ),
-        num_workers=min(options.workers, len(missing.rollouts)),
-        pieces_at_once=job.concurrency,
-        lets_finish=True,
-        descriptors=[] if job.claim is None else [job.claim.file.descriptor],
-        retry=lambda lost: _left(job, lost, options, played),
-    )
+    num_workers = min(options.workers, len(missing.rollouts))
     worth = job.settings.tree_size or 1
     total = missing.num_complete + worth * len(missing.rollouts)
     schedule = Schedule(missing.rollouts, lambda rollout: rollout.task.task_id)
-    with closing(pool.answers(schedule.next_piece)) as answers:
-        for count, (_, outcomes) in enumerate(answers, start=1):
-            played.outcomes += outcomes
-            on_progress("collect", missing.num_complete + worth * count, total)
+    with shared(job.policy, num_workers) as policy:
+        if policy is not job.policy:  # the model that all workers share plays so many at a time
+            job = replace(job, policy=policy, concurrency=-(-job.concurrency // num_workers))
+        pool = WorkerPool(
+            work=with_registered(
+                {rollout.task.environment for rollout in missing.rollouts},
+                partial(play_rollouts, job, environments=environments),
+            ),
+            num_workers=num_workers,
+            pieces_at_once=job.concurrency,
+            lets_finish=True,
+            descriptors=[] if job.claim is None else [job.claim.file.descriptor],
+            retry=lambda lost: _left(job, lost, options, played),
+        )
+        with closing(pool.answers(schedule.next_piece)) as answers:
+            for count, (_, outcomes) in enumerate(answers, start=1):
+                played.outcomes += outcomes
+                on_progress("collect", missing.num_complete + worth * count, total)
 
 
 def _left(

@@ -37,10 +37,10 @@ class PlayOptions(CollectorOptions):
     seed: Count = 0
     """Decides all chance: actions, and the games where `games` leaves them open."""
     workers: Count = 2
-    """Processes that play. 0 plays in this one, which keeps a model in memory: use it on a GPU."""
+    """Processes that step environments; a language model stays in this one. 0 starts none."""
     concurrency: AtLeastOne | None = None
-    """Trajectories that a process plays at a time; decides the speed alone. By default what suits
-    the policy: 64 with a language model."""
+    """Trajectories that a process plays at a time, or all of them with one model; decides the speed
+    alone. By default what suits the policy: 64 with a language model."""
     allocation: Literal["spo3"] | None = None
     """spo3 plays a tree for each group: it branches where history/ says that a state is unresolved.
     By default each trajectory is played for itself."""

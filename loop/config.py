@@ -36,7 +36,7 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
     temperature: Positive = 1.0
     """Sampling temperature."""
     workers: Count = 0
-    """Processes that play. 0 plays in the loop's own, which keeps the model in memory."""
+    """Processes that step environments; the model is in the loop's own. 0 starts none."""
 
     def policy(self, directory: object) -> str:
         """Return the policy of a model's directory, as `graphcredit collect` names it."""

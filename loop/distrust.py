@@ -1,15 +1,19 @@
 """What to distrust in what `why` says of a log or a store."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from graphcredit.collector.importers.report import ImportReport
-from graphcredit.credit.audit.run import audit
+from graphcredit.credit.audit.run import audit_in
+from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.loop.asked import Asked
 from graphcredit.loop.used_states import UsedStates, used_states
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress
+from graphcredit.store.sql.catalog import Connection, with_views
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,19 +27,28 @@ class Distrust:
     """What the audit counted."""
 
 
-def distrust(found: Asked, rule: str, *, on_progress: OnProgress) -> Distrust:
-    """Return what to distrust.
+def with_distrust(
+    found: Asked, rule: str, ask: Callable[[Connection], _Answer], *, on_progress: OnProgress
+) -> tuple[_Answer, Distrust]:
+    """Return the answer to a question, and what to distrust in it.
 
     Args:
         found: A store, or what was made of a log.
         rule: The states that the log was to have.
+        ask: The question, which is put to the store's views.
         on_progress: Called with what is done.
     """
-    report = audit(found.store, on_progress=on_progress)
+    report, answer = with_views(
+        found.store,
+        lambda views: (
+            audit_in(views, found.store, None, None, AuditThresholds(), on_progress),
+            ask(views),
+        ),
+    )
     states = used_states(found.store, rule=None if found.imported is None else rule)
     unread = [] if found.imported is None else _unread(found.imported)
     warned = (each.message for each in report.worth_a_warning)
-    return Distrust(
+    return answer, Distrust(
         states=states,
         doubts=(*states.doubts, *unread, *warned, states.told),
         numbers=report.numbers,

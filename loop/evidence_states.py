@@ -6,7 +6,14 @@ from functools import partial
 import pyarrow as pa
 
 from graphcredit.collector.states.effects import Effects
-from graphcredit.collector.states.restate import calls_by_tool, effects_in, effects_of, restated
+from graphcredit.collector.states.restate import (
+    Walk,
+    calls_by_tool,
+    effects_in,
+    effects_of,
+    restated,
+    walks_in,
+)
 from graphcredit.collector.states.rows import COLUMNS
 from graphcredit.collector.states.table import is_tool_rule, learned
 from graphcredit.credit.evidence.definition import Definition, LearnedParts
@@ -63,6 +70,7 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
         Definition(
             name=f"{option} {rule}",
             columns=COLUMNS,
+            read=walks_in,
             restate=_last_seen
             if rule == LAST
             else partial(restated, rule=learned(rule, effects.tools)),
@@ -78,6 +86,7 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
     with_reads = Definition(
         name=name,
         columns=COLUMNS,
+        read=walks_in,
         restate=partial(restated, rule=learned(_LEARNED, effects.tools)),
         parts=LearnedParts(
             of=partial(calls_by_tool, tools=effects.unchanging),
@@ -87,11 +96,11 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
     return [*by_rule, with_reads]
 
 
-def _last_seen(steps: pa.Table) -> pa.Table:
+def _last_seen(steps: pa.Table, *, read: Sequence[Walk]) -> pa.Table:
     """Return steps with the states of `import --state last`: its own, where none is of messages."""
     extras = (parse_object(extra.as_py()) for extra in steps["extra"])
     has_messages = any(isinstance(extra.get("message"), dict) for extra in extras)
-    return restated(steps, LAST) if has_messages else steps
+    return restated(steps, LAST, read=read) if has_messages else steps
 
 
 def default_in(report: EvidenceReport, logged: str) -> str:

@@ -23,6 +23,9 @@ ITERATION_TABLES = ("steps", "states", "credit", "graph", "summary", "training",
 """Folders with a folder for each run and iteration. A copy follows this order, so that a reader
 never finds credit without its steps."""
 
+IMPORTS = "imports"
+"""Folder of what a store remembers of its imports; it can be deleted."""
+
 LOGGED_STATE = "logged"
 """What names the states that the step shards have."""
 

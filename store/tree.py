@@ -20,7 +20,8 @@ _LINKED_FOLDERS = re.compile(
 )
 """Folders that may be links, for readers and the walk follow them."""
 _FOLDERS = re.compile(
-    rf"({_OF_ITERATIONS}|history|er_graph|embeddings|images|spool|quarantine)(/.*)?", re.DOTALL
+    rf"({_OF_ITERATIONS}|history|er_graph|embeddings|images|imports|spool|quarantine)(/.*)?",
+    re.DOTALL,
 )
 _SHARDS = re.compile(
     rf"{_OF_ITERATIONS}/run_id=[^/]*/iteration=[^/]*/[^/]*\.parquet"

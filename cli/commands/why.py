@@ -1,6 +1,7 @@
 """`graphcredit why`: from a log, or a store, to what rollouts lost by, in one go."""
 
 from contextlib import ExitStack
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,10 +58,10 @@ def why(
     """
     from graphcredit.cli.output.why_lines import as_json as in_json
     from graphcredit.cli.output.why_lines import heading, lines, lines_of_one
-    from graphcredit.credit.why.decisions import ranked
-    from graphcredit.credit.why.report import why_report
+    from graphcredit.credit.why.decisions import ranked_in
+    from graphcredit.credit.why.report import why_in
     from graphcredit.loop.asked import asked
-    from graphcredit.loop.distrust import distrust
+    from graphcredit.loop.distrust import with_distrust
 
     options = ImportOptions(**given(flags))
     if (source is None) != example:
@@ -71,16 +72,18 @@ def why(
             source = kept.enter_context(as_file(log))
         with interruptible("the same command again goes on"), progress("why") as show:
             found = kept.enter_context(asked(source, options, keep=keep, on_progress=show))
-            store = found.store
-            doubted = distrust(found, options.state, on_progress=show)
-        states = doubted.states
-        if trajectory is None:
-            told = why_report(store, most=most)
-            shown, said = told.ranked.decisions, lines(told, states, markdown=markdown)
-        else:
-            told = None
-            shown = ranked(store, trajectory_id=trajectory, most=most or _OF_ONE).decisions
-            said = lines_of_one(shown, markdown=markdown)
+            store, told = found.store, None
+            if trajectory is None:
+                told, doubted = with_distrust(
+                    found, options.state, partial(why_in, most=most), on_progress=show
+                )
+                shown = told.ranked.decisions
+                said = lines(told, doubted.states, markdown=markdown)
+            else:
+                of_one = partial(ranked_in, trajectory_id=trajectory, most=most or _OF_ONE)
+                single, doubted = with_distrust(found, options.state, of_one, on_progress=show)
+                shown = single.decisions
+                said = lines_of_one(shown, markdown=markdown)
         if picture is not None:
             from graphcredit.credit.why.picture import why_picture
 
@@ -88,7 +91,7 @@ def why(
                 drawn.write_text(why_picture(store), encoding="utf-8")
         if as_json:
             print_json(
-                in_json(told, shown, states)
+                in_json(told, shown, doubted.states)
                 | {"numbers": doubted.numbers, "distrust": doubted.doubts}
             )
             return

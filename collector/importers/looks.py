@@ -1,6 +1,7 @@
 """What a file that is no log looks like, what it lacks, and what to try next."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from graphcredit.collector.importers.formats.row_messages import ANSWERS, LISTS, PROMPTS
@@ -12,7 +13,8 @@ from graphcredit.collector.importers.formats.step_shapes import (
 )
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import is_chat
-from graphcredit.collector.importers.messages.values import fields_of, short
+from graphcredit.collector.importers.messages.values import fields_of, items_of, short, without
+from graphcredit.collector.importers.recognition import readings
 from graphcredit.collector.importers.table import candidates
 
 _SHOWN = 10
@@ -46,7 +48,8 @@ def looks_of(records: Sequence[Record]) -> str:
     row = cast("Mapping[str, Any]", value)
     fields = [f"{name} ({_kind(item)})" for name, item in row.items()]
     more = f" and {len(fields) - _SHOWN} more" if len(fields) > _SHOWN else ""
-    return f"the first record has {', '.join(fields[:_SHOWN])}{more}. {_advice(row, records[0])}"
+    advice = _taken_out(row, records) or _advice(row)
+    return f"the first record has {', '.join(fields[:_SHOWN])}{more}. {advice}"
 
 
 def _kind(value: object) -> str:
@@ -60,14 +63,8 @@ def _list(items: list[object]) -> str:
     return f"list of {kind if kind in ('text', 'null', 'true or false') else kind + 's'}"
 
 
-def _advice(row: Mapping[str, Any], record: Record) -> str:
+def _advice(row: Mapping[str, Any]) -> str:
     """Return what the nearest format lacks, and what to try."""
-    inner = next(_logs_within(row, "", record, _DEPTH), None)
-    if inner is not None:
-        return (
-            f"A log may be in `{inner}`: `jq -c '{inner}' FILE > records.jsonl` takes it out. The "
-            "reward and the task belong beside it"
-        )
     lists = [name for name in row if isinstance(row[name], list) and row[name]]
     known = [name for name in (*LISTS, *STEP_LISTS) if name in lists]
     named = known or [name for name in lists if _has_a_part(row[name][0])]
@@ -132,26 +129,53 @@ def _advice_on_list(name: str, first: object, *, is_known: bool) -> str:
     return f"{said}. As steps they lack the {lacks}, which --columns {','.join(options)} names"
 
 
-def _is_conversation(value: object) -> bool:
-    first = fields_of(cast("list[object]", value)[0]) if is_chat(value) else {}
-    return "role" in first or "from" in first
+_Path = tuple[tuple[str, bool], ...]
+"""Names of fields, each with whether all items of its list are meant."""
 
 
-def _logs_within(value: object, path: str, record: Record, depth: int) -> Iterator[str]:
-    """Yield paths of jq to what a format would read within a value, the least deep first."""
-    if depth == 0 or not isinstance(value, Mapping):
-        return
-    below: list[tuple[object, str]] = []
-    for name, item in cast("Mapping[str, object]", value).items():
-        if not path and name in (*PROMPTS, *ANSWERS):
-            continue
-        at = f"{path}.{name}" if name.isidentifier() else f'{path}."{name}"'
-        if isinstance(item, list) and item and not is_chat(cast("list[object]", item)):
-            item, at = cast("list[object]", item)[0], f"{at}[]"
-        below.append((item, at))
+def _taken_out(row: Mapping[str, Any], records: Sequence[Record]) -> str | None:
+    """Return the command that takes a log out of records, which was tried on these."""
+    for path in _paths(row, (), _DEPTH):
+        made = [each for record in records for each in _made(record, path)]
+        for known in candidates(made[0].value, made[0].path):
+            rollouts = [each for _, read in readings(known, made) for each in read]
+            num_steps = sum(message.is_answer for each in rollouts for message in each.messages)
+            is_judged = any((each.reward, each.success) != (None, None) for each in rollouts)
+            if num_steps > 1 and is_judged and known.name != "message-lines":
+                at = "".join(f".{_quoted(name)}{'[]' * is_each}" for name, is_each in path)
+                command = f"jq -c 'del(.{_quoted(path[0][0])}) + ({at})' FILE > records.jsonl"
+                return f"A log is in `{at}`: `{command}` takes it out"
+    return None
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else f'"{name}"'
+
+
+def _made(record: Record, path: _Path) -> Iterator[Record]:
+    """Yield the records that the command makes of one."""
+    rest = without(fields_of(record.value), (path[0][0],))
+    for item in _items(record.value, path):
+        yield replace(record, value={**rest, **fields_of(item)})
+
+
+def _items(value: object, path: _Path) -> list[Any]:
+    items: list[Any] = [value]
+    for name, is_each in path:
+        found = [fields_of(item).get(name) for item in items]
+        items = [inner for each in found for inner in items_of(each)] if is_each else found
+    return items
+
+
+def _paths(value: object, path: _Path, depth: int) -> Iterator[_Path]:
+    """Yield paths to the objects in a value, the least deep first; `properties` is a schema."""
+    below: list[tuple[object, _Path]] = []
+    for name, item in fields_of(value).items() if depth else ():
+        is_known = name == "properties" if path else name in (*PROMPTS, *ANSWERS)
+        is_each = bool(items_of(item)) and not is_chat(item)
+        inner = items_of(item)[0] if is_each else item
+        if isinstance(inner, Mapping) and not is_known:
+            below.append((inner, (*path, (name, is_each))))
+    yield from (at for _, at in below)
     for item, at in below:
-        formats = candidates(item, record.path) if isinstance(item, Mapping) else []
-        if _is_conversation(item) or any(each.name != "message-lines" for each in formats):
-            yield at
-    for item, at in below:
-        yield from _logs_within(item, at, record, depth - 1)
+        yield from _paths(item, at, depth - 1)

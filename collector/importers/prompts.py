@@ -15,15 +15,15 @@ _SAMPLED = 2_000
 _MOST_FIELDS = 12
 """Fields of which pairs are tried."""
 
-OUTCOMES = (
+VERDICTS = (
     *("reward", "score", "success", "correct", "resolved", "passed", "solved", "grade", "return"),
     *("points", "gold", "coins"),
-    *("won", "result", "outcome", "verdict", "utility", "security", "status", "reason", "answer"),
+    *("won", "result", "outcome", "verdict", "utility", "security"),
 )
 """Words in names of fields that say how a rollout ended."""
 
 NO_TASKS = (
-    *OUTCOMES,
+    *(*VERDICTS, "status", "reason", "answer"),
     *("attempt", "trial", "sample", "epoch", "rollout", "model", "split", "step", "index", "run"),
     *("latency", "_ms", "tokens", "turns", "length", "time", "cost", "trunc", "date", "agent"),
     *("version", "level", "response", "completion", "prompt_", "message", "file"),

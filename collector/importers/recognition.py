@@ -140,19 +140,21 @@ def _num_answers(row: LogFormat, sample: list[Record]) -> int:
 
     Not how much text: a field that one format leaves unread may be a long prompt to another.
     """
-    messages = (m for _, read in _read(row, sample) for rollout in read for m in rollout.messages)
+    messages = (
+        m for _, read in readings(row, sample) for rollout in read for m in rollout.messages
+    )
     return len({(m.thought, m.text, *map(str, m.tool_calls)) for m in messages if m.is_answer})
 
 
 def coverage_of(row: LogFormat, records: Iterable[Record]) -> Coverage:
     """Return how much a format reads of some records; those that it cannot read do not count."""
     coverage = Coverage()
-    for record, read in _read(row, records):
+    for record, read in readings(row, records):
         coverage.add(record.value, read, row.aside)
     return coverage
 
 
-def _read(
+def readings(
     row: LogFormat, records: Iterable[Record]
 ) -> Iterator[tuple[Record, list[LoggedRollout]]]:
     """Yield records that a format can read, put together as it does, with their rollouts."""

@@ -1,5 +1,6 @@
 """The report of an import: all that was read, made, left out or refused."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -11,7 +12,7 @@ from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omis
 from graphcredit.collector.importers.messages.tokens import WITHOUT_TOKENS
 from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.collector.importers.prompts import OUTCOMES
+from graphcredit.collector.importers.prompts import VERDICTS
 from graphcredit.collector.importers.rules.judged import Judged
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
@@ -26,6 +27,9 @@ _SHOWN_FIELDS = 5
 
 _KEPT_BAD_ROWS = 100
 """Bad rows that a report names; the others are counted."""
+
+_NAME = re.compile(r"[\w.]+")
+"""A name that an option takes as it is."""
 
 _REMEDY = "--group names a field that rollouts of one task share"
 
@@ -122,7 +126,10 @@ class Tally:
     groups: Counter[tuple[str, int, str]] = field(default_factory=Counter[tuple[str, int, str]])
     success_by: Counter[str] = field(default_factory=Counter[str])
     """Trajectories by what decided whether they succeeded."""
-    candidates: dict[str, None] = field(default_factory=dict[str, None])
+    candidates: Counter[str] = field(default_factory=Counter[str])
+    """Numbers and flags of records without a verdict."""
+    values: dict[str, set[float]] = field(default_factory=dict[str, set[float]])
+    """Options that would take one of these, to two of the values that it has."""
     notes: dict[str, None] = field(default_factory=dict[str, None])
     observed: Observed = field(default_factory=Observed)
     look: str = ""
@@ -186,7 +193,10 @@ class Tally:
         self.notes.update(dict.fromkeys(made.notes))
         self.groups[made.run_id, made.iteration, made.task_id] += 1
         self.success_by[made.verdict.by] += 1
-        self.candidates.update(dict.fromkeys(made.candidates))
+        self.candidates.update(made.candidates.keys())
+        for option, value in made.candidates.values():
+            if len(known := self.values.setdefault(option, set())) < 2:
+                known.add(value)
         self.counts.update(made.counts)
         self.observed.add(made)
         if self.options.verdicts is not None:
@@ -207,6 +217,15 @@ class Tally:
         report.different_columns = list(dict.fromkeys([*report.different_columns, *columns]))
         report.difference = report.difference or how
         self.groups[made.run_id, made.iteration, made.task_id] += 1
+
+    def _option(self) -> str | None:
+        """Return an option that gives each record without a verdict one, which differ."""
+        for option, values in self.values.items():
+            name = option.partition(" ")[2]
+            is_there = self.candidates[name] == self.counts["unjudged"] and len(values) > 1
+            if is_there and _NAME.fullmatch(name) and any(w in name.lower() for w in VERDICTS):
+                return option
+        return None
 
     def report(self) -> ImportReport:
         """Return the counts so far."""
@@ -298,9 +317,8 @@ class Tally:
             )
         if counts["unjudged"]:
             numbers = ", ".join(list(self.candidates)[:_SHOWN_CANDIDATES]) or "none"
-            like = next((n for n in self.candidates if any(w in n.lower() for w in OUTCOMES)), None)
-            hint = f". --columns reward={like or 'FIELD'} takes {like or 'one of them'}"
-            hint *= bool(self.candidates)
+            option = self._option()
+            hint = f". {option} takes one that all of them have" if option else ""
             notes.append(
                 f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "

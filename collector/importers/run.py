@@ -7,18 +7,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
-from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
-from graphcredit.collector.importers.helpers.learn import with_effects
+from graphcredit.collector.importers.helpers.learn import to_read
 from graphcredit.collector.importers.helpers.pieces import without_cycles
 from graphcredit.collector.importers.helpers.read import (
+    num_workers_for,
     read_batches,
     refuse_unmatched_verdicts,
-    with_threshold,
 )
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
+from graphcredit.collector.importers.remembered import Remembered
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import (
     log_at,
@@ -73,16 +73,21 @@ def import_log(
         RecorderError: Another import writes to the store.
     """
     options = options or ImportOptions()
-    log = with_effects(with_threshold(with_verdicts(log_at(Path(source), options))))
-    tally = Tally(options=log.options, beside=log.beside)
+    log = log_at(Path(source), options)
+    num_workers_for(log, engine)
+    root = store.root if isinstance(store, Store) else Path(store)
+    remembered = Remembered(log.source, root, options)
+    if (known := remembered.report()) is not None:
+        return known
+    log, tally = to_read(log)
     copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)
+    writer: ImportWriter | None = None
     with (
         without_cycles(),
         closing(read_batches(log, tally, engine)) as batches,
         ExitStack() as stack,
     ):
-        writer: ImportWriter | None = None
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
             refuse_unknown_names(log.options, batch.entries, tally)
@@ -96,7 +101,16 @@ def import_log(
     tally.num_equal = copies.num_equal
     refuse_no_log(log, tally)
     refuse_missing_columns(log, tally)
-    return tally.report()
+    report = tally.report()
+    if writer is not None and _is_settled(report):
+        remembered.keep(report)
+    return report
+
+
+def _is_settled(report: ImportReport) -> bool:
+    """Return whether the same import would say the same: it has no images that may be lost."""
+    is_longer = {_EARLIER.reason, _SHORTER.reason} & report.left_out.keys()
+    return not (is_longer or report.num_different or report.num_images or report.num_bad_images)
 
 
 def _record(batch: TrajectoryBatch, copies: Copies, writer: ImportWriter, tally: Tally) -> None:

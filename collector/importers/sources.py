@@ -17,6 +17,7 @@ from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.prompts import Prompts
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
+from graphcredit.collector.importers.rules.verdicts import verdicts_of
 from graphcredit.collector.importers.table import format_named
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import InputError, PathError
@@ -40,6 +41,8 @@ class LogFile:
     num_bytes_before: int
     """Bytes of the files before."""
     place: Place = NOWHERE
+    rows_before: int | None = None
+    """What verdicts take from the number of a row, where they name rows."""
 
     def num_bytes_read(self, share: float) -> float:
         """Return the bytes of the log up to a share of this file."""
@@ -75,6 +78,7 @@ def log_at(source: Path, options: ImportOptions) -> LogSource:
         InputError: The name of the run is none, or the source is an archive.
         PathError: There is no source.
     """
+    verdicts_of.cache_clear()  # the files may have changed since the last log
     if not source.exists():
         raise PathError(f"there is no log at {source}. Check the path")
     rules_of(options)

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -109,9 +109,7 @@ def trajectory_of(
         content=content,
         num_steps=len(turns.turns),
         verdict=verdict,
-        candidates=()
-        if verdict.success is not None
-        else (*rollout.rewards, *_flags(rollout.record)),
+        candidates={} if verdict.success is not None else _candidates(rollout),
         total=sum(rewards) if verdict.success is not None else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
@@ -139,12 +137,14 @@ def _left_out(rollout: LoggedRollout) -> Mapping[str, int]:
     return {**rollout.left_out, **unread} if num_unread else rollout.left_out
 
 
-def _flags(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the fields of a record, and of the objects in it, that are true or false."""
-    for name, value in record.items():
+def _candidates(rollout: LoggedRollout) -> Mapping[str, tuple[str, float]]:
+    """Return the named rewards, and the flags of a record and of the objects in it."""
+    found = {name: (f"--reward {name}", number) for name, number in rollout.rewards.items()}
+    for name, value in rollout.record.items():
         inner = value.items() if isinstance(value, Mapping) else ()
         flags = [(name, value), *((f"{name}.{each}", flag) for each, flag in inner)]
-        yield from (each for each, flag in flags if isinstance(flag, bool))
+        found |= {n: (f"--success {n}", float(f)) for n, f in flags if isinstance(f, bool)}
+    return found
 
 
 def _begun(columns: Mapping[str, list[Any]], turns: Turns, rollout: LoggedRollout) -> Begun:

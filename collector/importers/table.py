@@ -88,7 +88,6 @@ FORMATS: tuple[LogFormat, ...] = (
     LogFormat("atif", atif.is_row, atif.read, atif.gather, aside=atif.ASIDE),
     LogFormat("harbor", harbor.is_result, harbor.read_result),
     LogFormat("nemo-gym", nemo.is_gym, nemo.read_gym),
-    LogFormat("nemo-rl", nemo.is_rl, nemo.read_rl),
     LogFormat("inspect", inspect_logs.is_row, inspect_logs.read, aside=inspect_logs.ASIDE),
     LogFormat(
         "swe-agent", swe_agents.is_swe_agent, swe_agents.read_swe_agent, aside=swe_agents.ASIDE
@@ -133,12 +132,6 @@ FORMATS: tuple[LogFormat, ...] = (
         aside=agent_runs.SMOLAGENTS_ASIDE,
     ),
     LogFormat(
-        "trae-agent",
-        has_fields("llm_interactions", "agent_steps"),
-        agent_runs.read_trae,
-        aside=agent_runs.TRAE_ASIDE,
-    ),
-    LogFormat(
         "browser-use",
         agent_runs.is_browser_use,
         agent_runs.read_browser_use,
@@ -158,25 +151,16 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
-        "titan-rl",
-        has_fields("group_id", "rollout_id", "turns"),
-        training_logs.read_titan,
-        is_loose=True,
-    ),
-    LogFormat(
         "trl",
         completion_rows.is_trl,
         completion_rows.read_trl,
         aside=("step", "gen_step"),
         is_loose=True,
     ),
-    LogFormat("verl-agent", verl_agent.is_row, verl_agent.read, verl_agent.gather),
-    LogFormat("verl", text_dumps.is_verl, text_dumps.read_verl, is_loose=True),
     LogFormat(
-        "areal",
-        has_fields("task_id", "sample_idx", "tail_version", "prompt", "completion"),
-        text_dumps.read_areal,
+        "verl-agent", verl_agent.is_row, verl_agent.read, verl_agent.gather, aside=verl_agent.ASIDE
     ),
+    LogFormat("verl", text_dumps.is_verl, text_dumps.read_verl, is_loose=True),
     LogFormat("traces", traces.is_row, traces.read, traces.gather, aside=spans.ASIDE),
     LogFormat(
         "calls",

@@ -58,8 +58,9 @@ class ImportedTrajectory:
     """A digest of its steps, where the log has an id for it; of its record, where it is by file."""
     num_steps: int
     verdict: Verdict
-    candidates: tuple[str, ...]
-    """Without a verdict: fields of the record that might tell."""
+    candidates: Mapping[str, tuple[str, float]]
+    """Without a verdict: numbers and flags of the record, to the option that takes each for the
+    verdict, and its value."""
     total: float | None
     """Its return; None if the log says nothing of reward or success."""
     grouped_by: str

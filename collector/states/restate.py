@@ -14,7 +14,7 @@ from graphcredit.collector.states.calls import Visit, visits_of
 from graphcredit.collector.states.content import clean
 from graphcredit.collector.states.effects import Effects, learn_effects
 from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
-from graphcredit.collector.states.rules import calls
+from graphcredit.collector.states.rules import ToolRule, calls
 from graphcredit.collector.states.table import learned, must_learn, tool_rule
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Shard, open_store, states_name
@@ -115,32 +115,60 @@ def _with_states(shards: Sequence[Shard], rule: str) -> Iterator[tuple[Shard, li
     yield from of_shard
 
 
-def restated(steps: pa.Table, rule: str) -> pa.Table:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Walk:
+    """A trajectory of some steps."""
+
+    rows: list[int]
+    """Its steps among them, in its order."""
+    visits: list[Visit]
+    """[len(rows)]"""
+    end: str
+    """The last `next_state`."""
+
+
+def walks_in(steps: pa.Table) -> list[Walk]:
+    """Return the trajectories of steps with `trajectory_id`, `step_index` and `COLUMNS`."""
+    rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
+    return [
+        Walk(
+            rows=[row["row"] for row in of_one],
+            visits=visits_of(moves_of_rows(of_one)),
+            end=of_one[-1]["next_state"] or "",
+        )
+        for of_one in _by_trajectory({**row, "row": n} for n, row in enumerate(rows))
+    ]
+
+
+def restated(steps: pa.Table, rule: str, *, read: Sequence[Walk] | None = None) -> pa.Table:
     """Return steps of whole trajectories with their states by a rule, and nothing written.
 
     Args:
         steps: Trajectory, step index and `COLUMNS` among its columns; one iteration.
         rule: A rule, with all that is to be learned.
+        read: Their trajectories, if these are known.
     """
-    rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
-    _set_states(iter(rows), rule)
-    for name in ("state", "next_state"):
+    state_of = tool_rule(rule)
+    texts = {name: [""] * steps.num_rows for name in ("state", "next_state")}
+    for walk in walks_in(steps) if read is None else read:
+        of_walk = _texts(state_of, walk.visits, walk.end)
+        for row, state, next_state in zip(walk.rows, of_walk, of_walk[1:], strict=False):
+            texts["state"][row], texts["next_state"][row] = state, next_state
+    for name, of_steps in texts.items():
         place = steps.schema.get_field_index(name)
-        texts = array_of([row[name] for row in rows], pa.string())
-        steps = steps.set_column(place, name, texts)
+        steps = steps.set_column(place, name, array_of(of_steps, pa.string()))
     return steps
 
 
-def calls_by_tool(steps: pa.Table, tools: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+def calls_by_tool(
+    steps: pa.Table, tools: Sequence[str], *, read: Sequence[Walk] | None = None
+) -> dict[str, NDArray[np.int64]]:
     """Return, for each tool, a number for each step: equal where its calls so far are the same."""
-    rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-    of_tool = {tool: np.zeros(len(rows), np.int64) for tool in tools}
-    for of_trajectory in _by_trajectory({**row, "row": n} for n, row in enumerate(rows)):
-        visits = visits_of(moves_of_rows(of_trajectory))
+    of_tool = {tool: np.zeros(steps.num_rows, np.int64) for tool in tools}
+    for walk in walks_in(steps) if read is None else read:
         for tool, number in of_tool.items():
-            for row, text in zip(of_trajectory, calls(visits, frozenset({tool})), strict=True):
-                number[row["row"]] = numbers[text]
+            number[walk.rows] = [numbers[text] for text in calls(walk.visits, frozenset({tool}))]
     return of_tool
 
 
@@ -158,14 +186,19 @@ def effects_of(iterations: Iterable[pa.Table]) -> Effects:
 def _set_states(rows: Iterator[_Row], rule: str) -> None:
     """Replace the states of rows, which are whole trajectories."""
     state_of = tool_rule(rule)
-    for of_trajectory in _by_trajectory(rows):
-        visits = visits_of(moves_of_rows(of_trajectory))
-        last = of_trajectory[-1]["next_state"] or ""
-        texts = [*map(clean, state_of([*visits, Visit(seen=last, calls=())]))]
-        if last.startswith(_ENDS):
-            texts[-1] = last
-        for row, state, next_state in zip(of_trajectory, texts, texts[1:], strict=False):
+    for of_one in _by_trajectory(rows):
+        end = of_one[-1]["next_state"] or ""
+        texts = _texts(state_of, visits_of(moves_of_rows(of_one)), end)
+        for row, state, next_state in zip(of_one, texts, texts[1:], strict=False):
             row["state"], row["next_state"] = state, next_state
+
+
+def _texts(state_of: ToolRule, visits: Sequence[Visit], end: str) -> list[str]:
+    """Return the state before each step of a trajectory, and that at its end."""
+    texts = [*map(clean, state_of([*visits, Visit(seen=end, calls=())]))]
+    if end.startswith(_ENDS):
+        texts[-1] = end
+    return texts
 
 
 def _by_trajectory(rows: Iterable[_Row]) -> Iterator[list[_Row]]:

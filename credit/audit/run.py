@@ -23,11 +23,9 @@ from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.judge import evidence
 from graphcredit.store.errors import InputError, interrupts
-from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import AnyStore, Store, open_store
-from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.progress import OnProgress, silent
-from graphcredit.store.sql.catalog import connect, readable_files
+from graphcredit.store.sql.catalog import Connection, with_views
 from graphcredit.store.text_table import Report, Rows
 
 CHECKS: tuple[Check, ...] = (
@@ -41,8 +39,6 @@ CHECKS: tuple[Check, ...] = (
 """All checks, in the order in which findings of one severity are reported."""
 
 SHOWN_PLACES = 5
-MEMORY_LIMIT = "2GiB"
-"""Of DuckDB; what does not fit goes to temporary files."""
 
 _SEVERITIES = list(AuditSeverity)
 
@@ -87,7 +83,6 @@ class AuditReport(Report):
         }
 
 
-@readable_files()
 def audit(
     store: AnyStore,
     *,
@@ -112,35 +107,34 @@ def audit(
         OptionError: A threshold is out of its range.
         SchemaError: A shard cannot be read.
     """
-    store = open_store(store)
+    opened = open_store(store)
     limits = thresholds or AuditThresholds()
-    if not store.shards(run_id, iteration):
-        runs = ", ".join(store.runs()) or "none"
-        wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
-        raise InputError(
-            f"{store.root} must have step shards: found none for {wanted} (runs: {runs})"
-        )
+
+    def ask(views: Connection) -> AuditReport:
+        return audit_in(views, opened, run_id, iteration, limits, on_progress)
+
     with interrupts():
-        return unchanged(
-            store,
-            lambda: _audit(store, run_id, iteration, limits, on_progress),
-            run_id=run_id,
-            iteration=iteration,
-        )
+        return with_views(opened, ask, run_id=run_id, iteration=iteration)
 
 
-def _audit(
+def audit_in(
+    views: Connection,
     store: Store,
     run_id: str | None,
     iteration: int | None,
     limits: AuditThresholds,
     on_progress: OnProgress,
 ) -> AuditReport:
-    views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
-    with views as connection, ScratchFolder() as spill:
-        connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-        connection.execute("SET temp_directory = ?", [str(spill)])
+    """Return the same of the views of a store; its tables are gone afterwards."""
+    if not store.shards(run_id, iteration):
+        runs = ", ".join(store.runs()) or "none"
+        wanted = f"run {run_id or 'any'}, iteration {'any' if iteration is None else iteration}"
+        raise InputError(
+            f"{store.root} must have step shards: found none for {wanted} (runs: {runs})"
+        )
+    with views.cursor() as connection:
         scope = prepare(connection, store, run_id, iteration, limits)
+        connection.execute(copies.TABLE)
         report = _report(scope, limits, on_progress)
     told = _told_by_states(store, run_id, iteration)
     return replace(report, numbers=report.numbers | ({"states as logged": told} if told else {}))

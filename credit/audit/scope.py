@@ -93,7 +93,7 @@ _TABLES = f"""
 """
 
 _CREDITED = """
-    CREATE TEMP VIEW credited AS
+    CREATE TEMP TABLE credited AS
     SELECT credit.* REPLACE ({finite}), rollouts.task_id, rollouts.success AS won,
         {is_finite} AS is_finite
     FROM credit JOIN rollouts USING (run_id, iteration, trajectory_id)

@@ -2,12 +2,27 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.store.layout import LOGGED_STATE
+
+
+class Restate(Protocol):
+    """Returns the steps of whole groups with other texts as `state` and `next_state`."""
+
+    def __call__(self, steps: pa.Table, /, *, read: Any) -> pa.Table:
+        """Return the steps; `read` is what the definition's `read` made of them."""
+        ...
+
+
+def as_they_are(steps: pa.Table, /, *, read: Any) -> pa.Table:
+    """Return the steps with their own texts."""
+    del read
+    return steps
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,8 +35,10 @@ class Definition:
     merge: MergeSettings = field(default_factory=MergeSettings)
     columns: tuple[str, ...] = ()
     """Step columns that its texts are made of, besides those of every credit run."""
-    restate: Callable[[pa.Table], pa.Table] = lambda table: table
-    """Returns the steps of whole groups with its texts as `state` and `next_state`."""
+    read: Callable[[pa.Table], Any] = bool
+    """What it makes of the steps first; done once for all definitions that have the same."""
+    restate: Restate = as_they_are
+    """Gives the steps of whole groups its texts."""
     is_default: bool = False
     """Whether it is taken where the log does not tell."""
     omit_alike: bool = False
@@ -34,7 +51,7 @@ class Definition:
 class LearnedParts:
     """Parts of a state, of which those stay that tell something."""
 
-    of: Callable[[pa.Table], Mapping[str, Ints]]
+    of: Callable[..., Mapping[str, Ints]]
     """Returns [num_rows] each part of the steps of whole groups."""
     name: Callable[[Sequence[str]], str]
     """Returns the name of the definition with some of the parts."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.evidence.visits import Rollouts, rollouts_of
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.steps.arrays import Ints
-from graphcredit.credit.steps.batches import BATCH_ROWS, Plan, plan_batches, read_batches
+from graphcredit.credit.steps.batches import BATCH_ROWS, plan_batches, read_batches
 from graphcredit.credit.steps.complete import COLUMNS, complete_trajectories
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Shard, open_store
@@ -72,36 +72,36 @@ def evidence_in(
         is_whole: Whether there are no more steps.
     """
 
-    def source(definition: Definition) -> Iterator[_Iteration]:
-        for table in iterations:
-            yield _Iteration(tables=[definition.restate(table)], is_whole=is_whole)
+    def source(_: Sequence[Definition]) -> Iterator[_Iteration]:
+        yield from (_Iteration(tables=[table], is_whole=is_whole) for table in iterations)
 
     return _judged(source, definitions, silent)
 
 
 def count_mixed(iterations: Sequence[pa.Table]) -> int:
     """Return the number of groups whose rollouts end differently: the others teach nothing."""
-    source = (_Iteration(tables=[table], is_whole=True) for table in iterations)
-    return len(np.unique(_gather(source, Definition(name="")).rollouts.group))
+    logged = _Gathering(Definition(name=""))
+    for table in iterations:
+        logged.add(_Iteration(tables=[table], is_whole=True), lambda *_: None)
+    return len(np.unique(logged.whole().rollouts.group))
 
 
 def _judged(
-    source: Callable[[Definition], "Iterator[_Iteration]"],
+    source: Callable[[Sequence[Definition]], "Iterator[_Iteration]"],
     definitions: Sequence[Definition],
     on_progress: OnProgress,
 ) -> EvidenceReport | None:
-    first, knowledge = None, dict[str, Knowledge]()
+    gathered = _gather(source, definitions)
+    first, knowledge = gathered[definitions[0].name], dict[str, Knowledge]()
+    if not first.num_groups:
+        return None
     for done, definition in enumerate(definitions):
         on_progress("evidence", done, len(definitions))
-        gathered = _gather(source(definition), definition)
-        first = first or gathered
-        if not first.num_groups:
-            return None
-        if definition.omit_alike and _are_alike(gathered.node, first.node):
+        its = gathered[definition.name]
+        if definition.omit_alike and _are_alike(its.node, first.node):
             continue
-        name, known = _known(definition, gathered)
+        name, known = _known(definition, its)
         knowledge.setdefault(name, known)
-    assert first is not None, "there is a definition"
     order = sorted(knowledge, key=lambda name: -knowledge[name].evidence().value)
     return EvidenceReport(
         num_groups=first.num_groups,
@@ -143,7 +143,7 @@ class _Gathered:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Iteration:
-    """Steps of one iteration, in a definition's words."""
+    """Steps of one iteration."""
 
     tables: list[pa.Table]
     """Whole groups."""
@@ -152,69 +152,93 @@ class _Iteration:
 
 
 def _iterations(
-    iterations: Sequence[Sequence[Shard]], most_steps: int, definition: Definition
+    iterations: Sequence[Sequence[Shard]], most_steps: int, definitions: Sequence[Definition]
 ) -> Iterator[_Iteration]:
-    """Yield the first iterations of a store, up to about `most_steps` steps."""
+    """Yield the first iterations of a store, up to about `most_steps` steps.
+
+    The definitions are of the same states; all columns that one of them needs are read.
+    """
+    more = (name for each in definitions for name in (*each.merge.columns, *each.columns))
+    columns = tuple(dict.fromkeys((*COLUMNS, *more)))
     num_steps = 0
     for logged in iterations:
         if num_steps >= most_steps:
             yield _Iteration(tables=[], is_whole=False)
             return
-        shards = [shard.with_state(definition.state) for shard in logged]
+        shards = [shard.with_state(definitions[0].state) for shard in logged]
         plan = plan_batches(shards, min(BATCH_ROWS, most_steps))
-        tables = list(_tables(shards, plan, definition, most_steps - num_steps))
-        read = sum(table.num_rows for table in tables)
-        num_steps += read
-        yield _Iteration(tables=tables, is_whole=read == sum(plan.num_rows))
+        tables: list[pa.Table] = []
+        for pieces in read_batches(shards, plan, columns):
+            tables.append(pa.concat_tables([piece.steps for piece in pieces]))
+            num_steps += tables[-1].num_rows
+            if num_steps >= most_steps:
+                break
+        num_read = sum(table.num_rows for table in tables)
+        yield _Iteration(tables=tables, is_whole=num_read == sum(plan.num_rows))
 
 
-def _gather(iterations: Iterator[_Iteration], definition: Definition) -> _Gathered:
-    """Return the nodes of a definition in some iterations."""
-    gathered: list[tuple[Rollouts, Ints]] = []
-    parts: defaultdict[str, list[Ints]] = defaultdict(list)
-    num_nodes = num_mixed = num_groups = 0
-    is_whole = True
-    for iteration in iterations:
-        is_whole &= iteration.is_whole
-        tables = iteration.tables
-        read = sum(table.num_rows for table in tables)
-        merger = open_merger(definition.merge).learn(tables, read)
-        for table in tables:
+def _gather(
+    source: Callable[[Sequence[Definition]], Iterator[_Iteration]],
+    definitions: Sequence[Definition],
+) -> dict[str, _Gathered]:
+    """Return the nodes of each definition; steps are read once for those of the same states."""
+    gatherings = [_Gathering(each) for each in definitions]
+    for state in dict.fromkeys(each.state for each in definitions):
+        of_state = [each for each in gatherings if each.definition.state == state]
+        for iteration in source([each.definition for each in of_state]):
+            read = cache(lambda make, number, tables=iteration.tables: make(tables[number]))
+            for each in of_state:
+                each.add(iteration, read)
+    return {each.definition.name: each.whole() for each in gatherings}
+
+
+class _Gathering:
+    """Gathers the nodes of a definition, iteration by iteration."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self._gathered: list[tuple[Rollouts, Ints]] = []
+        self._parts: defaultdict[str, list[Ints]] = defaultdict(list)
+        self._num_nodes = self._num_mixed = self._num_groups = 0
+        self._is_whole = True
+
+    def add(self, iteration: _Iteration, read: Callable[[Any, int], Any]) -> None:
+        """Take an iteration; `read` returns what a function makes of one of its tables."""
+        definition = self.definition
+        made = [read(definition.read, number) for number in range(len(iteration.tables))]
+        tables = [
+            definition.restate(table, read=its)
+            for table, its in zip(iteration.tables, made, strict=True)
+        ]
+        merger = open_merger(definition.merge).learn(tables, sum(each.num_rows for each in tables))
+        for table, its in zip(tables, made, strict=True):
             steps, _ = complete_trajectories(table)
             merged = merger.nodes(steps, table)
             rollouts, is_kept = rollouts_of(merged.steps, merged.nodes.group_of_step)
-            node = merged.nodes.state_of_step[is_kept] + num_nodes
-            gathered.append((replace(rollouts, group=rollouts.group + num_mixed), node))
-            for name, part in definition.parts.of(table).items() if definition.parts else ():
-                parts[name].append(part[merged.steps.row[is_kept]])
-            num_nodes += len(merged.nodes.text_of_node)
-            num_mixed += int(rollouts.group.max(initial=-1)) + 1
-            num_groups += len(merged.nodes.goal_of_group)
-    return _Gathered(
-        rollouts=Rollouts(
-            group=_joined([part.group for part, _ in gathered]),
-            length=_joined([part.length for part, _ in gathered]),
-            outcome=_joined([part.outcome for part, _ in gathered]),
-        ),
-        node=_joined([node for _, node in gathered]),
-        parts={name: _joined(of_part) for name, of_part in parts.items()},
-        num_groups=num_groups,
-        is_whole=is_whole,
-    )
+            node = merged.nodes.state_of_step[is_kept] + self._num_nodes
+            of_all = replace(rollouts, group=rollouts.group + self._num_mixed)
+            self._gathered.append((of_all, node))
+            parts = definition.parts.of(table, read=its) if definition.parts else {}
+            for name, part in parts.items():
+                self._parts[name].append(part[merged.steps.row[is_kept]])
+            self._num_nodes += len(merged.nodes.text_of_node)
+            self._num_mixed += int(rollouts.group.max(initial=-1)) + 1
+            self._num_groups += len(merged.nodes.goal_of_group)
+        self._is_whole &= iteration.is_whole
 
-
-def _tables(
-    shards: Sequence[Shard], plan: Plan, definition: Definition, most: int
-) -> Iterator[pa.Table]:
-    """Yield the steps of the first batches of whole groups, in the definition's words."""
-    columns = dict.fromkeys((*COLUMNS, *definition.merge.columns, *definition.columns))
-    num_steps = 0
-    for pieces in read_batches(shards, plan, tuple(columns)):
-        table = pa.concat_tables([piece.steps for piece in pieces])
-        yield definition.restate(table)
-        num_steps += table.num_rows
-        if num_steps >= most:
-            return
+    def whole(self) -> _Gathered:
+        """Return the nodes of all iterations."""
+        return _Gathered(
+            rollouts=Rollouts(
+                group=_joined([part.group for part, _ in self._gathered]),
+                length=_joined([part.length for part, _ in self._gathered]),
+                outcome=_joined([part.outcome for part, _ in self._gathered]),
+            ),
+            node=_joined([node for _, node in self._gathered]),
+            parts={name: _joined(of_part) for name, of_part in self._parts.items()},
+            num_groups=self._num_groups,
+            is_whole=self._is_whole,
+        )
 
 
 def _joined(parts: Sequence[Any]) -> Any:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
-from graphcredit.credit.why.log import ShownStep, with_views
+from graphcredit.credit.why.log import ShownStep
 from graphcredit.credit.why.within import LEVEL, false_discovery, p_values
 from graphcredit.store.errors import InputError
-from graphcredit.store.layout import AnyStore, Store, open_store
+from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.parquet.numbers import numpy_of
-from graphcredit.store.sql.catalog import Connection
+from graphcredit.store.sql.catalog import Connection, with_views
 
 _OF_ONE_GROUP = 3
 """Most decisions of one group, so that others have a place; more where there are few groups."""
@@ -214,18 +214,18 @@ def ranked(
         InputError: There is no such trajectory.
         SchemaError: A file cannot be read.
     """
-    opened = open_store(store)
-
-    def ask(connection: Connection) -> Ranked:
-        if trajectory_id is not None:
-            _refuse_unknown(opened, connection, trajectory_id)
-        return ranked_in(connection, trajectory_id=trajectory_id, most=most)
-
-    return with_views(opened, ask, run_id, iteration)
+    return with_views(
+        open_store(store),
+        lambda views: ranked_in(views, trajectory_id=trajectory_id, most=most),
+        run_id=run_id,
+        iteration=iteration,
+    )
 
 
 def ranked_in(connection: Connection, *, trajectory_id: str | None = None, most: int) -> Ranked:
     """Return the same of the views of a store."""
+    if trajectory_id is not None:
+        _refuse_unknown(connection, trajectory_id)
     _compare(connection, "true" if trajectory_id is None else _GROUPS, trajectory_id)
     table = connection.sql(
         """
@@ -294,11 +294,11 @@ def _not_too_many(order: Ints, group: Ints, most: int) -> Iterator[int]:
             yield int(each)
 
 
-def _refuse_unknown(store: Store, connection: Connection, trajectory_id: str) -> None:
+def _refuse_unknown(connection: Connection, trajectory_id: str) -> None:
     where = "SELECT 1 FROM trajectories WHERE trajectory_id = $1 LIMIT 1"
     if connection.execute(where, [trajectory_id]).fetchone() is None:
         raise InputError(
-            f"{store.root} has no trajectory {trajectory_id!r}. `graphcredit sql {store.root} "
+            f"the store has no trajectory {trajectory_id!r}. `graphcredit sql STORE "
             '"SELECT trajectory_id FROM trajectories WHERE NOT success"` lists failures'
         )
 
@@ -318,7 +318,7 @@ def decision_of(
         _compare(connection, _TASK, task_id)
         return _rows(connection, _OF_A_STEP, [trajectory_id, step_index])
 
-    return next(iter(with_views(open_store(store), ask, run_id, iteration)), None)
+    return next(iter(with_views(open_store(store), ask, run_id=run_id, iteration=iteration)), None)
 
 
 def decisions_of_task(
@@ -330,7 +330,7 @@ def decisions_of_task(
         _compare(connection, _TASK, task_id)
         return _rows(connection, _OF_ALL, [])
 
-    return with_views(open_store(store), ask, run_id, iteration)
+    return with_views(open_store(store), ask, run_id=run_id, iteration=iteration)
 
 
 def _compare(connection: Connection, wanted: str, asked: str | None) -> None:

@@ -1,8 +1,7 @@
 """The complete rollouts of a store as arrays: what they did, were told, and how they ended."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +9,7 @@ import pyarrow as pa
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.numbers import numpy_of
-from graphcredit.store.parquet.snapshot import unchanged
-from graphcredit.store.sql.catalog import Connection, connect
-
-_Answer = TypeVar("_Answer")
+from graphcredit.store.sql.catalog import Connection, with_views
 
 _LONGEST_ANSWER = 80
 """Characters of a result that is an answer by itself; of a longer one only an error is read."""
@@ -124,20 +120,7 @@ def read_log(store: Store, *, run_id: str | None = None, iteration: int | None =
     Raises:
         SchemaError: A file cannot be read.
     """
-    return with_views(store, log_in, run_id, iteration)
-
-
-def with_views(
-    store: Store, ask: Callable[[Connection], _Answer], run_id: str | None, iteration: int | None
-) -> _Answer:
-    """Return the answer to a question that is put to the views of a store, whole and verified."""
-
-    def answer() -> _Answer:
-        views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
-        with views as connection:
-            return ask(connection)
-
-    return unchanged(store, answer, run_id=run_id, iteration=iteration)
+    return with_views(store, log_in, run_id=run_id, iteration=iteration)
 
 
 def log_in(connection: Connection) -> Log:

@@ -6,9 +6,10 @@ import numpy as np
 
 from graphcredit.credit.why.decisions import Ranked, ranked_in
 from graphcredit.credit.why.findings import Findings, findings_of
-from graphcredit.credit.why.log import Log, log_in, with_views
+from graphcredit.credit.why.log import Log, log_in
 from graphcredit.credit.why.pooled import PooledDecision, pooled_decisions
 from graphcredit.store.layout import AnyStore, open_store
+from graphcredit.store.sql.catalog import Connection, with_views
 
 _SURE, _AT_LEAST = 10, 3
 """Decisions that are shown unless another number is asked for: so many that are beyond chance, and
@@ -46,13 +47,17 @@ def why_report(
     Raises:
         SchemaError: A file cannot be read.
     """
-    opened = open_store(store)
-    log, single = with_views(
-        opened,
-        lambda views: (log_in(views), ranked_in(views, most=most or _SURE)),
-        run_id,
-        iteration,
+    return with_views(
+        open_store(store),
+        lambda views: why_in(views, most=most),
+        run_id=run_id,
+        iteration=iteration,
     )
+
+
+def why_in(views: Connection, *, most: int | None = None) -> WhyReport:
+    """Return the same of the views of a store."""
+    log, single = log_in(views), ranked_in(views, most=most or _SURE)
     found = findings_of(log)
     if most is None:
         single = single.first(max(single.num_sure, _AT_LEAST))

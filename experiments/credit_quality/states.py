@@ -200,7 +200,7 @@ def _codes(visits: pl.DataFrame, *names: str) -> Ints:
 def _knowledge(steps: pa.Table, stated: dict[str, pa.Table]) -> dict[str, Knowledge]:
     """Return what each definition tells, by the log alone."""
     every = [
-        Definition(name=name, restate=lambda _, table=table: table)
+        Definition(name=name, restate=lambda _, *, read, table=table: table)
         for name, table in stated.items()
     ]
     report = evidence_in([steps], every)

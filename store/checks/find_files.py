@@ -59,7 +59,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/\.lock", None),
     (rf"(credit|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
-    (r"images/.*", None),
+    (r"images/.*|imports/[0-9a-f]+\.json", None),
     (rf"spool/{NAME}\.lock", None),
     (rf"spool/{NAME}\.(jsonl|closing)", "left_over_spool"),
     (rf"spool/{NAME}\.arrows", "old_spool"),

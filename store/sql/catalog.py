@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +17,7 @@ from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
 from graphcredit.store.parquet.numbers import table_of
 from graphcredit.store.parquet.shards import open_parquet
-from graphcredit.store.parquet.snapshot import read_once
+from graphcredit.store.parquet.snapshot import read_once, unchanged
 from graphcredit.store.provenance.freshness import (
     FRESHNESS_SCHEMA,
     CreditFreshness,
@@ -43,6 +43,10 @@ from graphcredit.store.sql.views import (
 Connection = duckdb.DuckDBPyConnection
 """For annotations in modules that may not import duckdb."""
 
+_Answer = TypeVar("_Answer")
+
+_MEMORY = "2GiB"
+"""Of a question; what does not fit goes to temporary files."""
 
 _REPLACED = (
     "files of the store were replaced while the query ran: unless the query did so itself, its "
@@ -89,6 +93,30 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def with_views(
+    store: Store,
+    ask: Callable[[Connection], _Answer],
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+) -> _Answer:
+    """Return the answer to a question that is put to the views of a store, verified and unchanged.
+
+    Raises:
+        ReplacedError: Files were replaced at every attempt.
+        SchemaError: A file cannot be read.
+    """
+
+    def answer() -> _Answer:
+        views = connect(store, run_id=run_id, iteration=iteration, is_verified=True)
+        with views as connection, ScratchFolder() as spill, readable_files():
+            connection.execute(f"SET memory_limit = '{_MEMORY}'")
+            connection.execute("SET temp_directory = ?", [str(spill)])
+            return ask(connection)
+
+    return unchanged(store, answer, run_id=run_id, iteration=iteration)
 
 
 def run_trusted_query(

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from enum import Enum
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -56,7 +57,7 @@ class Tokenizer:
 def check_record(name: str, batch: Mapping[str, Any]) -> None:
     """Fail unless a batch of a framework's types is as its record: names, dtypes, shapes, values.
 
-    Rounded, so that the last digits of a machine do not matter.
+    Rounded, so that the last digits of a machine do not matter; times are all one.
     """
     found = json.loads(json.dumps(_plain(batch)))
     path = RECORDS / f"{name}.json"
@@ -79,13 +80,16 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(each) for key, each in value.items()}  # pyright: ignore
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]  # pyright: ignore
+    if isinstance(value, datetime) or (isinstance(value, float) and value > 1e9):
+        return "a time"
     if isinstance(value, float):
         return round(value, 6)
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Enum):
         return value.value
-    return {"type": type(value).__name__, **_plain(vars(value))}
+    fields = {name: each for name, each in vars(value).items() if not name.startswith("_")}
+    return {"type": type(value).__name__, **_plain(fields)}
 
 
 def _typed(value: Any) -> Any:
@@ -99,7 +103,21 @@ def _typed(value: Any) -> Any:
         return value
     fields: dict[str, Any] = value  # pyright: ignore
     made = {key: _typed(each) for key, each in fields.items() if key != "type"}
-    return SimpleNamespace(**made) if "type" in fields else made
+    return Recorded(**made) if "type" in fields else made
+
+
+class Recorded(SimpleNamespace):
+    """An object of a record."""
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return the fields, as pydantic's models do."""
+        return {name: _dumped(value) for name, value in vars(self).items()}
+
+
+def _dumped(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_dumped(each) for each in value]  # pyright: ignore
+    return value.model_dump() if isinstance(value, Recorded) else value
 
 
 @contextmanager

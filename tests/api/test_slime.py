@@ -84,7 +84,7 @@ def of_words(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def framework() -> Iterator[None]:
-    pytest.importorskip("slime.utils.types", reason="slime is not installed")
+    pytest.importorskip("slime", reason="slime is not installed")
     with stand_ins("megatron", "sglang"):
         yield
 

@@ -25,7 +25,7 @@ EAST, TAKE, WEST = 2 * HALF, HALF, -2 * HALF
 def rollouts() -> ModuleType:
     """Import verifiers where these tests run only: it takes seven seconds of every process."""
     pytest.importorskip(
-        "verifiers.v1", reason="verifiers is not installed: pip install 'graphcredit[integrations]'"
+        "verifiers", reason="verifiers is not installed: pip install 'graphcredit[integrations]'"
     )
     return import_module("tests.api.verifiers_rollouts")
 

@@ -78,7 +78,7 @@ def played() -> list[Any]:
 
 def episodes(*traces: Any) -> list[Any]:
     """Return a group as prime-rl's `score_group` gets it."""
-    return [vf.Episode(task=t.task, group=GROUP, ok=True, traces=[t]) for t in traces]
+    return [vf.Episode(id=t.id, task=t.task, group=GROUP, ok=True, traces=[t]) for t in traces]
 
 
 def branch_off(trace: Any) -> None:

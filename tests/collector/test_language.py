@@ -205,7 +205,7 @@ def test_what_is_sampled_depends_on_the_trajectorys_chance_and_not_on_the_batch(
 
 def test_the_logged_logprobs_are_those_of_the_whole_distribution_at_the_temperature(model: str):
     policy = parse_policy(f"hf:{model}", LanguageOptions(template="tiny", temperature=0.7))
-    engine: Any = language._loaded(policy)  # pyright: ignore
+    engine: Any = language.load(policy)
     requests = [Request(prompt_ids=(5,) * n, seed=n) for n in (1, 4, 9)]
     responses = engine.generate(requests, Sampling(temperature=0.7, max_new_tokens=5))
     for request, response in zip(requests, responses, strict=True):
@@ -218,7 +218,7 @@ def test_the_logged_logprobs_are_those_of_the_whole_distribution_at_the_temperat
 
 def test_at_temperature_0_the_most_probable_token_comes_whatever_the_seed(model: str):
     greedy = parse_policy(f"hf:{model}", LanguageOptions(template="tiny", temperature=0.0))
-    engine = language._loaded(greedy)  # pyright: ignore
+    engine = language.load(greedy)
     requests = [Request(prompt_ids=(5, 6), seed=seed) for seed in range(3)]
     answers = engine.generate(requests, Sampling(temperature=0.0, max_new_tokens=4))
     assert answers[0] == answers[1] == answers[2]
@@ -227,7 +227,7 @@ def test_at_temperature_0_the_most_probable_token_comes_whatever_the_seed(model:
 
 def test_an_answer_ends_with_its_end_token_or_at_the_limit(model: str):
     policy = parse_policy(f"hf:{model}", PLAIN)
-    engine: Any = language._loaded(policy)  # pyright: ignore
+    engine: Any = language.load(policy)
     engine.end_ids = frozenset(range(150))
     requests = [Request(prompt_ids=(200, seed), seed=seed) for seed in range(40)]
     answers = engine.generate(requests, Sampling(temperature=1.0, max_new_tokens=4))
@@ -254,7 +254,7 @@ def test_draws_are_as_frequent_as_they_are_probable_and_the_impossible_never_com
 def test_an_answer_is_cut_off_where_the_models_room_ends(tmp_path: Path):
     short = save_talker(tmp_path / "short", max_position_embeddings=20)
     policy = parse_policy(f"hf:{short}", PLAIN)
-    engine: Any = language._loaded(policy)  # pyright: ignore
+    engine: Any = language.load(policy)
     engine.end_ids = frozenset()
     requests = [Request(prompt_ids=(5,) * n, seed=n) for n in (19, 15, 12, 3)]
     answers = engine.generate(requests, Sampling(temperature=1.0, max_new_tokens=8))

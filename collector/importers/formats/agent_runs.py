@@ -1,4 +1,4 @@
-"""Runs of agents that log their own objects: smolagents, trae-agent, browser-use.
+"""Runs of agents that log their own objects: smolagents, browser-use.
 
 Each is translated to a row with messages, which `chat_rows` reads.
 """
@@ -35,11 +35,6 @@ SMOLAGENTS_ASIDE = (
 )
 """Copies of what the steps have."""
 
-TRAE_ASIDE = (
-    *("agent_steps", "final_result", "provider", "llm_interactions.*.provider"),
-    *("llm_interactions.*.tools_available", "llm_interactions.*.input_messages.*.tool_call"),
-)
-"""Copies of the interactions, and settings."""
 
 BROWSER_USE_ASIDE = (
     *("history.*.state.screenshot", "history.*.state.screenshot_path"),
@@ -78,40 +73,13 @@ def _smolagents_messages(step: Mapping[str, Any], *, is_first: bool) -> Iterator
             yield {"role": role, "content": step[name]}
     if "step_number" not in step:
         return
-    output = step.get("model_output")
-    yield {"role": "assistant", "content": output, "tool_calls": step.get("tool_calls") or None}
+    answer = fields_of(step.get("model_output_message"))  # it alone has calls that failed
+    calls = step.get("tool_calls") or answer.get("tool_calls") or None
+    yield {"role": "assistant", "content": step.get("model_output"), "tool_calls": calls}
     failure = fields_of(step.get("error")).get("message") or step.get("error")
     for text in (step.get("observations"), failure):
         if text is not None:
             yield {"role": "tool", "content": text}
-
-
-def read_trae(record: Record) -> Rollouts:
-    """Yield the rollout of a trajectory: what each call was given, and its answer."""
-    run = as_mapping(record.value, "a trajectory")
-    messages: list[Raw] = []
-    given: list[Mapping[str, Any]] = []
-    for call in as_objects(run["llm_interactions"], "llm_interactions", "an interaction"):
-        before, given = given, as_objects(call.get("input_messages"), "input_messages", "a message")
-        is_whole = bool(before) and given[:1] == before[:1]  # not only what is new
-        messages += map(_trae_message, given[len(before) + 1 :] if is_whole else given)
-        messages.append({"role": "assistant", **as_mapping(call.get("response"), "response")})
-    results = field_at(run, f"agent_steps.{len(run['agent_steps']) - 1}.tool_results")
-    messages += [_trae_result(each) for each in as_objects(results, "tool_results", "a result")]
-    row = {**without(run, ("llm_interactions", "agent_steps")), "messages": messages}
-    yield from _rollout(record, row, _CLAIMED)
-
-
-def _trae_message(message: Mapping[str, Any]) -> Raw:
-    if isinstance(message.get("tool_result"), Mapping):
-        return _trae_result(message["tool_result"])
-    # What the agent reflects on its results is given to the model, and no answer of it.
-    return {**message, "tool_call": None, "loss": False}
-
-
-def _trae_result(result: Mapping[str, Any]) -> Raw:
-    texts = (result.get("result"), result.get("error"))
-    return {"role": "tool", "content": "\n".join(str(text) for text in texts if text)}
 
 
 def is_browser_use(value: object, path: Path) -> bool:

@@ -1,35 +1,25 @@
-"""Dumps of verl and AReaL: a row a rollout, with the texts of prompt and answer.
-
-verl's are `{step}.jsonl`, AReaL's `{version}/{task_id}.jsonl`.
-"""
+"""Dumps of verl, `{step}.jsonl`: a row a rollout, with the texts of prompt and answer."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import answer
-from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     TOOL,
     USER,
     LoggedRollout,
-    LoggedSampling,
     Message,
     Rollouts,
 )
 from graphcredit.collector.importers.messages.values import (
-    RecordError,
     as_integer,
     as_mapping,
     as_number,
-    as_objects,
     as_text,
     fields_of,
     numbers_of,
-    short,
-    version_of,
     without,
 )
 
@@ -76,33 +66,3 @@ def _turns(text: str) -> Iterator[Message]:
         start = match.end()
     if text[start:].strip() or not start:
         yield answer(text[start:], {"output": text[start:]})
-
-
-def read_areal(record: Record) -> Rollouts:
-    """Yield the rollout of a row; newer versions have its turns as segments."""
-    row = as_mapping(record.value, "a row")
-    version = version_of(row.get("head_version"), row["tail_version"])
-    task = as_text(row["task_id"])
-    yield LoggedRollout(
-        messages=tuple(_segments(row, LoggedSampling(policy_version=version))),
-        record=row,
-        label=f"{task}:{row['sample_idx']}",
-        task=task,
-        iteration=as_integer(row["tail_version"]),
-        reward=as_number(row.get("reward"), "reward"),
-        info=without(row, ("prompt", "completion", "segments")),
-    )
-
-
-def _segments(row: Mapping[str, Any], sampling: LoggedSampling) -> Iterator[Message]:
-    whole = (("prompt", row["prompt"]), ("gen", row["completion"]))
-    segments = as_objects(row.get("segments"), "segments", "a segment")
-    for kind, content in [(part.get("role"), part.get("text")) for part in segments] or whole:
-        text = text_of_content(content)
-        source = {"role": kind, "text": text}
-        if kind == "gen":
-            yield answer(text, source, sampling=sampling)
-        elif kind in ("prompt", "context"):
-            yield Message(role=USER, text=text, source=source)
-        else:
-            raise RecordError(f"a segment's role must be prompt, gen or context: got {short(kind)}")

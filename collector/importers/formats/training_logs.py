@@ -1,7 +1,6 @@
-"""Logs of trainers: rLLM's episodes, ART's Parquet, TitanRL's samples."""
+"""Logs of trainers: rLLM's episodes, ART's Parquet."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
@@ -28,18 +27,12 @@ from graphcredit.collector.importers.messages.values import (
     as_verdict,
     fields_of,
     is_limit,
-    items_of,
     joined,
     no_verdict,
     numbers_of,
     parse_json,
     version_of,
     without,
-)
-
-FILTERED = (
-    "TitanRL keeps the best and the worst rollout of a group by default: then rates of success "
-    "and advantages of groups are wrong. Turn its filter off before you trust them"
 )
 
 RLLM_ASIDE = (
@@ -139,50 +132,3 @@ def _art_message(value: object, number: int) -> Message:
     raw = as_mapping(value, f"messages[{number}]")
     is_context = raw.get("trainable") is False
     return chat_message(raw, f"messages[{number}]", is_context=is_context)
-
-
-def read_titan(record: Record) -> Rollouts:
-    """Yield the rollout of a sample: the prompt of its first turn, then answers and results."""
-    row = as_mapping(record.value, "a sample")
-    if row.get("is_validation") is True:
-        yield Omission(reason="sample of validation")
-        return
-    messages: list[Message] = []
-    for number, item in enumerate(as_list(row["turns"], "turns")):
-        turn = as_mapping(item, "a turn")
-        if not number:
-            prompt = turn.get("prompt_messages") or []
-            messages += chat_messages(prompt, "prompt_messages", is_context=True)
-        messages.append(_titan_answer(turn))
-        messages += chat_messages(turn.get("env_messages") or [], "env_messages")
-    yield LoggedRollout(
-        messages=tuple(messages),
-        record=row,
-        label=as_text(row["rollout_id"]) or "",
-        group=as_text(row["group_id"]),
-        reward=as_number(row.get("reward"), "reward"),
-        rewards=numbers_of(row.get("reward_breakdown")),
-        truncated=is_limit(as_text(row.get("status"))),
-        info=without(row, ("turns",)),
-        notes=(FILTERED,),
-    )
-
-
-def _titan_answer(turn: Mapping[str, Any]) -> Message:
-    message = chat_message(turn.get("completion_message"), "completion_message")
-    rewards = turn.get("env_rewards")
-    if isinstance(rewards, list | Mapping):
-        each = (*items_of(rewards), *fields_of(rewards).values())
-        rewards = sum(as_number(value, "env_rewards") or 0.0 for value in each)
-    return replace(
-        message,
-        reward=as_number(rewards, "env_rewards"),
-        sampling=LoggedSampling(
-            prompt_ids=turn.get("prompt_token_ids"),
-            response_ids=turn.get("completion_token_ids"),
-            response_logprobs=turn.get("completion_logprobs"),
-            policy_version=version_of(
-                turn.get("min_policy_version"), turn.get("max_policy_version")
-            ),
-        ),
-    )

@@ -1,17 +1,16 @@
-"""verl-agent's dumps of rollouts: a row for each step, shuffled, without the trajectory's id.
+"""verl-agent's dumps of rollouts: a row for each step, shuffled.
 
-The prompt of a row has the number of the step, the last steps before it, and what the agent sees.
-By that the rows are joined to trajectories; see `verl_chains`.
+The prompt of a row has the number of the step and what the agent sees. Rows are of one trajectory
+if they have one `traj_uid`, which verl-agent knows, and writes where its trainer is told to.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from graphcredit.collector.importers.formats.text_dumps import is_verl
-from graphcredit.collector.importers.formats.verl_chains import PastStep, StepRow, joined_rows
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
 from graphcredit.collector.importers.messages.plain import split_thinking
@@ -20,16 +19,15 @@ from graphcredit.collector.importers.messages.rollout import (
     USER,
     LoggedRollout,
     Message,
-    Omission,
     Rollouts,
 )
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_integer,
     as_number,
+    as_objects,
     as_text,
     fields_of,
-    short,
     without,
 )
 
@@ -39,74 +37,63 @@ _NOW = re.compile(
     re.DOTALL,
 )
 _NUMBER = re.compile(r"already taken (\d+) step|has completed (\d+) step")
-_PAST = re.compile(
-    r"\[Observation (?P<number>\d+): '(?P<observation>.*?)', "
-    r"Action (?P=number): '(?P<action>.*?)'\](?=\n|$)",
-    re.DOTALL,
-)
 _QUESTION = re.compile(r"Your question: (?P<question>.*?)\n\n", re.DOTALL)
-_SEARCH = re.compile(
-    r"(?P<action><search>.*?</search>)\s*(?P<result><information>.*?</information>)", re.DOTALL
-)
+_RESULT = re.compile(r"<information>.*?</information>", re.DOTALL)
 _ACTION = re.compile(r"<action>(.*?)</action>", re.DOTALL | re.IGNORECASE)
 _CALL = re.compile(r"<search>.*?</search>|<answer>.*?</answer>", re.DOTALL)
 
-NO_HISTORY = (
-    "prompts must have the steps before (env.history_length > 0), or rows a traj_uid: these have "
-    "neither, so nobody can tell which rows are one trajectory"
+ASIDE = ("rows.*.input",)
+"""Prompts, which have the steps before, and the words of a template around what is seen."""
+
+NO_ID = (
+    "rows of verl-agent must have a traj_uid: nothing else tells surely which rows are one "
+    "trajectory. Before its trainer calls _dump_generations, add "
+    'reward_extra_infos_dict["traj_uid"] = list(batch.non_tensor_batch["traj_uid"])'
 )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    """What a row says of its step."""
+
+    observation: str
+    accepted: tuple[str, ...] | None
+    """The actions that the environment accepts."""
+    action: str | None
+    """None if the answer has none."""
 
 
 def is_row(value: object, path: Path) -> bool:
     """Return whether a record is a row of a step, with a prompt of verl-agent."""
-    return is_verl(value, path) and _parsed(fields_of(value)) is not None
+    return is_verl(value, path) and _step_of(fields_of(value)) is not None
 
 
 def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
-    """Yield a record for each trajectory of a file, then what was not joined.
-
-    Rows of two trajectories, or of two tasks, are never joined, where the log names these.
-    """
-    groups, has_history = RecordGroups(limit), False
+    """Yield a record for each trajectory of a file: its rows in order."""
+    groups = RecordGroups(limit)
     for record in records:
-        row = _parsed(record.value) if is_verl(record.value, record.path) else None
-        if row is None:
-            yield record
+        if is_row(record.value, record.path):
+            groups.add(as_text(record.value.get("traj_uid")), record)
         else:
-            has_history |= bool(row.past or row.trajectory)
-            groups.add((row.trajectory, as_text(record.value.get("uid"))), record)
-    first = next(iter(groups), None)
+            yield record
 
     def made(name: object, of_one: list[Record]) -> Iterator[Record]:
-        values = _values(of_one) if has_history else [RowError(NO_HISTORY)] * (name == first)
-        yield from (replace(of_one[0], place="", value=value, share=1.0) for value in values)
+        rows = sorted((record.value for record in of_one), key=_number)
+        value = RowError(NO_ID) if name is None else {"rows": rows}
+        yield replace(of_one[0], place="", value=value, share=1.0)
 
     yield from groups.made(made)
 
 
-def _values(records: Sequence[Record]) -> Iterator[object]:
-    """Yield the trajectories of rows, and what was left out."""
-    rows = [row for record in records if (row := _parsed(record.value)) is not None]
-    chains, left_out = joined_rows(rows)
-    yield from chains
-    yield from (Omission(reason=reason, count=count) for reason, count in left_out.items())
-
-
 def read(record: Record) -> Rollouts:
-    """Yield the rollout of joined rows; its reward is that of the last row."""
-    if isinstance(record.value, Omission):
-        yield record.value
-        return
-    if not isinstance(record.value, tuple):
-        raise RecordError(
-            "a row must have input (a prompt of verl-agent), output, a number as score, and step: "
-            f"got {short(record.value)}"
-        )
-    rows = cast("tuple[StepRow, ...]", record.value)
-    last = rows[-1].source
+    """Yield the rollout of the rows of a trajectory; its reward is that of the last row."""
+    rows = as_objects(fields_of(record.value).get("rows"), "rows", "a row")
+    if not rows:
+        raise RecordError(NO_ID)
+    last = rows[-1]
     yield LoggedRollout(
         messages=tuple(_messages(rows)),
-        record={"rows": [row.source for row in rows]},
+        record=record.value,
         label=f"step-{last['step']}",
         group=as_text(last.get("uid")),
         iteration=as_integer(last["step"]),
@@ -117,82 +104,57 @@ def read(record: Record) -> Rollouts:
     )
 
 
-def _messages(rows: tuple[StepRow, ...]) -> Iterator[Message]:
+def _messages(rows: list[Mapping[str, Any]]) -> Iterator[Message]:
     is_refused = False
     for row in rows:
+        step = _step_of(row)
+        if step is None:
+            raise RecordError("each row of a trajectory must have a prompt of verl-agent as input")
         yield Message(
             role=USER,
-            text=row.observation,
+            text=step.observation,
             is_refused=is_refused,
-            admissible_actions=row.admissible_actions,
-            source={"input": row.source["input"]},
+            admissible_actions=step.accepted,
+            source={"input": row["input"]},
         )
-        answer = row.source["output"]
-        thought, spoken = split_thinking(answer)
+        thought, spoken = split_thinking(row["output"])
         yield Message(
             role=ASSISTANT,
-            text=spoken if row.action is None else "",
+            text=spoken if step.action is None else "",
             thought=thought,
-            action=row.action,
-            said=answer,
-            source={"output": answer},
+            action=step.action,
+            said=row["output"],
+            source={"output": row["output"]},
         )
-        is_refused = row.action is None
+        is_refused = step.action is None
 
 
-def _parsed(row: Mapping[str, Any]) -> StepRow | None:
-    """Return what the prompt of a row says; None if it is not of verl-agent."""
+def _step_of(row: Mapping[str, Any]) -> _Step | None:
+    """Return what a row says; None if its prompt is not of verl-agent."""
     prompt: str = row["input"]
     if not isinstance(row["score"], int | float):
         return None
     now, question = _NOW.search(prompt), _QUESTION.search(prompt)
     if now is not None:
-        past = tuple(
-            PastStep(number=int(m["number"]), observation=m["observation"], action=m["action"])
-            for m in _PAST.finditer(prompt[: now.start()])
-        )
-        actions = tuple(re.split(r"[\s,]*\n[\s,]*|,\s*(?=['\"])", now["actions"].strip()))
-        return _row(row, past, now["observation"], tuple(a.strip(" '\",") for a in actions))
+        actions = re.split(r"[\s,]*\n[\s,]*|,\s*(?=['\"])", now["actions"].strip())
+        accepted = tuple(action.strip(" '\",") for action in actions)
+        return _Step(observation=now["observation"], accepted=accepted, action=_action(row))
     if question is not None and "<search>" in prompt:
-        return _searching(row, question["question"], prompt[question.end() :])
+        # It sees the question, then the result of its last search.
+        history = prompt[question.end() :].partition("History:")[2]
+        results = _RESULT.findall(history.partition("\n\nNow it's your turn")[0])
+        seen = results[-1] if results else question["question"] if not _number(row) else ""
+        return _Step(observation=seen, accepted=None, action=_action(row))
     return None
 
 
-def _searching(row: Mapping[str, Any], question: str, rest: str) -> StepRow | None:
-    """Return a row of a search; it sees the question, then the result of its last search."""
-    history = rest.partition("History:")[2].partition("\n\nNow it's your turn")[0]
-    searches = list(_SEARCH.finditer(history))
-    count = _count(row["input"])
-    first = count - len(searches) + 1
-    seen = [question if first == 1 else "", *(match["result"] for match in searches)]
-    past = tuple(
-        PastStep(number=first + index, observation=seen[index], action=match["action"])
-        for index, match in enumerate(searches)
-    )
-    return _row(row, past, seen[-1], None)
-
-
-def _count(prompt: str) -> int:
-    match = _NUMBER.search(prompt)
+def _number(row: Mapping[str, Any]) -> int:
+    """Return how many steps were before that of a row."""
+    match = _NUMBER.search(row["input"])
     return int(match[1] or match[2]) if match is not None else 0
 
 
-def _row(
-    row: Mapping[str, Any],
-    past: tuple[PastStep, ...],
-    observation: str,
-    admissible_actions: tuple[str, ...] | None,
-) -> StepRow:
-    answer = row["output"]
-    match = _ACTION.search(answer)
-    call = _CALL.search(answer) if match is None else None
-    return StepRow(
-        number=_count(row["input"]) + 1,
-        past=past,
-        observation=observation,
-        admissible_actions=admissible_actions,
-        action=match[1].strip() if match else call[0] if call else None,
-        score=float(row["score"]),
-        trajectory=as_text(row.get("traj_uid")),
-        source=row,
-    )
+def _action(row: Mapping[str, Any]) -> str | None:
+    match = _ACTION.search(row["output"])
+    call = _CALL.search(row["output"]) if match is None else None
+    return match[1].strip() if match else call[0] if call else None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from graphcredit.collector.importers.logs.archives import samples_of
+from graphcredit.collector.importers.logs.arrays import ARRAYS, records_of_arrays
 from graphcredit.collector.importers.logs.csv_rows import CSV, csv_rows
 from graphcredit.collector.importers.logs.files import (
     LINES,
@@ -23,7 +24,6 @@ from graphcredit.collector.importers.logs.files import (
 )
 from graphcredit.collector.importers.logs.json_list import list_items, values
 from graphcredit.collector.importers.logs.jsonl import BEFORE_JSON, is_indented, is_lines, lines_of
-from graphcredit.collector.importers.logs.marked_lines import has_marks, marked_episodes
 from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
 from graphcredit.collector.importers.logs.plain import plain
 from graphcredit.store.errors import InputError, PathError
@@ -41,9 +41,8 @@ _PICKLE = (
 _BINARY = {
     b"SQLite format 3": "a database of SQLite. `sqlite3 -json FILE 'select * from TABLE'` writes "
     "its rows",
-    b"\x93NUMPY": "an array of NumPy: write a row for each step, with state, action and reward",
-    b"PK\x03\x04": "an archive, as NumPy's .npz: unpack it, or write a row for each step",
-    b"\x89HDF": "a file of HDF5: write a row for each step, with state, action and reward",
+    b"\x93NUMPY": "one array of NumPy: numpy.savez writes states, actions and rewards together",
+    b"PK\x03\x04": "an archive: unpack it",
 }
 """How files begin that are not read, and what they are."""
 
@@ -93,6 +92,8 @@ def _records(path: Path, limit: int) -> Iterator[Record]:
         yield from rows_of(path, limit)
     elif kind in CSV:
         yield from csv_rows(path, limit)
+    elif kind in ARRAYS:
+        yield from records_of_arrays(path, limit)
     elif kind == ".eval":
         yield from samples_of(path, limit)
     elif kind in LINES and not is_indented(path):
@@ -126,8 +127,6 @@ def _document(path: Path, limit: int) -> Iterator[Record]:
             yield Record(path=path, place="", value=value, share=1.0)
         elif is_lines(begin):
             yield from lines_of(path, limit)
-        elif is_short and has_marks(lines := text.decode(errors="replace")):
-            yield from marked_episodes(path, lines)
         elif begin.startswith(b"["):
             items = list_items(reader.read, limit)
             yield from _each(path, raw, items, "item", limit, lambda: reader.num_bytes)

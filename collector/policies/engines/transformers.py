@@ -1,10 +1,9 @@
 """The sampling engine with transformers, which needs no library beyond those of training.
 
-The distinct prompts of a batch are prefilled, padded on the left. Then one token is sampled for
-every row at a time; rows that have ended leave the batch, and their part of the KV cache with them.
-Each row has its own seed and samples by inverting the distribution function. So its tokens do not
-depend on the other rows, apart from rounding. `generate` of transformers does none of this: it
-keeps ended rows, prefills every copy of a prompt, and samples all rows from one generator.
+Rows that have ended leave the batch. Each row has its own seed and samples by inverting the
+distribution function, so its tokens do not depend on the other rows, apart from rounding.
+`generate` of transformers does none of this: it keeps ended rows, reads every copy of a prompt, and
+samples all rows from one generator.
 """
 
 import random
@@ -13,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, DynamicCache
+from transformers import AutoModelForCausalLM
 from transformers.utils.logging import disable_progress_bar
 
 from graphcredit.collector.policies.engines.base import (
@@ -24,6 +23,7 @@ from graphcredit.collector.policies.engines.base import (
     arithmetic,
     max_answer,
 )
+from graphcredit.collector.policies.engines.decoding import Decoder
 from graphcredit.collector.policies.model_files import require_safetensors
 from graphcredit.collector.policies.tokens import end_ids_of, load_tokenizer
 from graphcredit.store.errors import InputError, library_errors
@@ -35,6 +35,7 @@ class TransformersEngine:
     def __init__(self) -> None:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._model: Any = None
+        self._decoder: Any = None
         self.tokenizer: Any = None
         self.end_ids: frozenset[int] = frozenset()
 
@@ -54,13 +55,15 @@ class TransformersEngine:
 
     def load(self, path: str, dtype: Dtype = "auto") -> None:
         """Load a model, in place of the current one."""
-        self._model = None  # free the memory first: two models may not fit
+        self._model = self._decoder = None  # free the memory first: two models may not fit
         self.tokenizer = load_tokenizer(path)
         self._model = load_model(path, self._device, dtype)
+        self._decoder = Decoder(self._model)
         self.end_ids = end_ids_of(self.tokenizer, self._model.generation_config.eos_token_id)
 
     def forget(self) -> None:
-        """Do nothing: no batch leaves anything behind."""
+        """Forget what earlier prompts began with."""
+        self._decoder.forget()
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         """Sample an answer to each request."""
@@ -69,8 +72,7 @@ class TransformersEngine:
         chances = [random.Random(request.seed) for request in requests]
         rows = list(range(len(requests)))
         with torch.inference_mode():
-            prompts = [request.prompt_ids for request in requests]
-            batch = _Batch(self._model, prompts)
+            batch = self._decoder.begin([request.prompt_ids for request in requests])
             while rows:
                 uniforms = [chances[row].random() for row in rows]
                 ids, logprobs = draw(batch.logits, uniforms, sampling.temperature)
@@ -83,58 +85,9 @@ class TransformersEngine:
                     if token_id not in self.end_ids and not is_full:
                         kept.append(place)
                 rows = [rows[place] for place in kept]
-                batch.go_on(kept, ids)
+                if kept:
+                    batch.go_on(kept, ids)
         return responses
-
-
-class _Batch:
-    """The rows that have not ended: their KV cache, and the logits of their next tokens."""
-
-    logits: Tensor
-    """[rows, vocabulary] logits of the next tokens."""
-
-    def __init__(self, model: Any, prompts: Sequence[tuple[int, ...]]) -> None:
-        """Prefill the distinct prompts, left-padded, then give each row its copy."""
-        self._model = model
-        self._cache = DynamicCache(config=model.config)
-        distinct = list(dict.fromkeys(prompts))
-        longest = max(map(len, distinct))
-        pads = [longest - len(prompt) for prompt in distinct]
-        self._mask = self._put([[0] * pad + [1] * (longest - pad) for pad in pads])
-        ids = [[0] * pad + list(prompt) for pad, prompt in zip(pads, distinct, strict=True)]
-        self._forward(self._put(ids), (self._mask.cumsum(-1) - 1).clamp(min=0))
-        row_of = {prompt: row for row, prompt in enumerate(distinct)}
-        self._select([row_of[prompt] for prompt in prompts])
-
-    def go_on(self, kept: Sequence[int], ids: Tensor) -> None:
-        """Keep these rows, append the sampled tokens, and compute the logits of the next ones."""
-        if not kept:
-            return
-        if len(kept) < len(ids):
-            self._select(kept)
-            ids = ids[self._put(kept)]
-        self._mask = torch.cat([self._mask, self._mask.new_ones(len(kept), 1)], dim=1)
-        self._forward(ids[:, None], self._mask.sum(-1, keepdim=True) - 1)
-
-    def _forward(self, ids: Tensor, positions: Tensor) -> None:
-        out = self._model(
-            input_ids=ids,
-            attention_mask=self._mask,
-            position_ids=positions,
-            past_key_values=self._cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
-        self.logits = out.logits[:, -1]
-
-    def _select(self, rows: Sequence[int]) -> None:
-        chosen = self._put(rows)
-        self._cache.batch_select_indices(chosen)
-        self._mask = self._mask[chosen]
-        self.logits = self.logits[chosen]
-
-    def _put(self, numbers: Any) -> Tensor:
-        return torch.as_tensor(numbers, device=self._model.device)
 
 
 def draw(logits: Tensor, uniforms: Sequence[float], temperature: float) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """The policy of a language model: it writes a prompt, samples an answer, and parses the action.
 
-The policy object is only a description, which is sent to workers. The process that plays loads the
-model at the first request, and keeps it in memory until another one is needed.
+The policy object is only a description. The process that answers loads the model at the first
+request, and keeps it in memory until another one is needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +29,9 @@ from graphcredit.collector.policies.language.prompts import Template, render
 from graphcredit.collector.policies.model_files import ModelFiles, digest_weights, digest_words
 from graphcredit.collector.policies.tokens import decode_answer, encode_prompt
 from graphcredit.store.errors import InputError
+
+Question = tuple[PolicyView, Sequence[int]]
+"""What a policy sees, and the seed of each decision to make."""
 
 CONCURRENCY = 64
 """Default number of trajectories to play at a time; their requests form one batch."""
@@ -76,19 +79,30 @@ class LanguagePolicy(Policy):
         Raises:
             InputError: A prompt leaves no room for an answer, even without history.
         """
-        engine = _loaded(self)
-        prompts = [self._prompt(engine, question.view) for question in questions]
+        return self.answer(
+            [
+                (each.view, [each.rng.getrandbits(63) for _ in range(each.count)])
+                for each in questions
+            ]
+        )
+
+    def answer(self, questions: Sequence[Question]) -> list[list[Decision]]:
+        """Return a decision for each seed of each question, sampled as one batch."""
+        if not questions:
+            return []
+        engine = load(self)
+        prompts = [self._prompt(engine, view) for view, _ in questions]
         requests = [
-            Request(prompt_ids=prompt, seed=question.rng.getrandbits(63))
-            for question, prompt in zip(questions, prompts, strict=True)
-            for _ in range(question.count)
+            Request(prompt_ids=prompt, seed=seed)
+            for (_, seeds), prompt in zip(questions, prompts, strict=True)
+            for seed in seeds
         ]
         responses = engine.generate(requests, self.sampling)
         decisions = (
             self._decision(engine, request, response)
             for request, response in zip(requests, responses, strict=True)
         )
-        return [[next(decisions) for _ in range(question.count)] for question in questions]
+        return [[next(decisions) for _ in seeds] for _, seeds in questions]
 
     def _prompt(self, engine: SamplingEngine, view: PolicyView) -> tuple[int, ...]:
         """Return the prompt; the oldest history is dropped if the answer would not fit."""
@@ -137,23 +151,18 @@ def forget() -> None:
         engine.forget()
 
 
-def prepare(policy: object) -> None:
-    """Give a server the weights of the policy that it samples for, before anybody plays.
+def load(policy: LanguagePolicy, *, anew: bool = False) -> SamplingEngine:
+    """Return an engine with a policy's model; load the model unless the engine has it already.
 
-    Processes that play find them there, so none of them replaces weights while another one
-    samples. A server that was started again since gets them again. Other policies need nothing.
+    Args:
+        policy: The policy.
+        anew: Load it in any case: a server may have been started again since.
     """
-    if isinstance(policy, LanguagePolicy) and ENGINES[policy.kind].is_served:
-        _engines.pop((policy.kind, policy.server), None)
-        _loaded(policy)
-
-
-def _loaded(policy: LanguagePolicy) -> SamplingEngine:
-    """Return an engine with a policy's model; load the model unless the engine has it already."""
     key = (policy.kind, policy.server)
     wanted = (policy.model, policy.dtype)
     found, engine = _engines.pop(key, (None, None))
-    engine = engine or ENGINES[policy.kind].open(policy.server)
+    if engine is None or anew:
+        found, engine = None, ENGINES[policy.kind].open(policy.server)
     if found != wanted:
         engine.load(policy.model.path, policy.dtype)
     _engines[key] = (wanted, engine)

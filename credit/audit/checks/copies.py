@@ -14,7 +14,8 @@ nothing. Among trajectories with equal states, actions and rewards,
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, TRAJECTORY
 
-_EQUAL = f"""
+TABLE = f"""
+    CREATE TEMP TABLE alike AS
     WITH candidates AS (
         SELECT *, bool_or(is_alike) OVER (PARTITION BY run_id, iteration) AS is_needed FROM (
             SELECT *, count(*) OVER (PARTITION BY run_id, iteration, path, num_steps) > 1
@@ -45,11 +46,11 @@ _EQUAL = f"""
             ) AS is_copy
         FROM candidates JOIN clocks USING (run_id, iteration) JOIN sampled USING ({TRAJECTORY})
         WHERE is_alike
-    ), equal AS (
-        SELECT *, count(*) OVER (PARTITION BY {GROUP}, path) > 1 AS is_equal
-        FROM judged WHERE NOT is_copy
     )
+    SELECT *, NOT is_copy AND count(*) OVER (PARTITION BY {GROUP}, path, is_copy) > 1 AS is_equal
+    FROM judged
 """
+"""Makes the table that the checks of this file read: rollouts that are like others."""
 
 _SET = """
     min(task_id) AS task_id, count(*) AS number, count(*) * any_value(num_steps) AS badness,
@@ -57,12 +58,11 @@ _SET = """
 """
 
 _COPIES = f"""
-    {_EQUAL} SELECT run_id, iteration, {_SET} FROM judged WHERE is_copy
-    GROUP BY run_id, iteration, path
+    SELECT run_id, iteration, {_SET} FROM alike WHERE is_copy GROUP BY run_id, iteration, path
 """
 
 _MERELY_EQUAL = f"""
-    {_EQUAL} SELECT run_id, iteration, {_SET} FROM equal
+    SELECT run_id, iteration, {_SET} FROM alike
     WHERE is_equal AND (num_steps >= getvariable('min_equal_steps') AND NOT is_likely) = {{long}}
     GROUP BY {GROUP}, path
 """

@@ -81,20 +81,6 @@ def tau2_results(*simulations: object) -> dict[str, Any]:
     return {"timestamp": "2026", "info": info, "tasks": [], "simulations": list(simulations)}
 
 
-def nemo_rl_row(reward: float = 1.0, **more: Any) -> dict[str, Any]:
-    """Return a sample of two answers, as a batch of one, with one token of padding."""
-    return {
-        "content": [["question", "search", "result", "answer"]],
-        "rewards": [reward],
-        "input_lengths": [7],
-        "token_ids": [[1, 2, 3, 4, 5, 6, 7, 0]],
-        "token_loss_mask": [[0, 0, 1, 1, 0, 1, 1, 0]],
-        "generation_logprobs": [[0.0, 0.0, -0.1, -0.2, 0.0, -0.3, -0.4, 0.0]],
-        "idx": 0,
-        **more,
-    }
-
-
 def verl_row(output: str = "six", score: float = 1.0, **more: Any) -> dict[str, Any]:
     return {"input": "user\n3+3?\nassistant\n", "output": output, "score": score, "step": 4, **more}
 
@@ -123,28 +109,6 @@ def verl_agent_row(
     return {"input": prompt, "output": output, "score": score, "step": 7, **more}
 
 
-def areal_row(**more: Any) -> dict[str, Any]:
-    segments = [
-        {"role": "prompt", "len": 1, "text": "question"},
-        {"role": "gen", "len": 1, "text": "search"},
-        {"role": "context", "len": 1, "text": "result"},
-        {"role": "gen", "len": 1, "text": "answer"},
-    ]
-    return {
-        "task_id": 42,
-        "sample_idx": 1,
-        "seqlen": 4,
-        "prompt_len": 1,
-        "head_version": 2,
-        "tail_version": 3,
-        "reward": 1.0,
-        "prompt": "question",
-        "completion": "search result answer",
-        "segments": segments,
-        **more,
-    }
-
-
 ROWS: dict[str, tuple[object, str]] = {
     "verifiers": (episode(), "traces.jsonl"),
     "verifiers-results": (
@@ -155,7 +119,6 @@ ROWS: dict[str, tuple[object, str]] = {
     "atif": (atif(), "trajectory.json"),
     "harbor": ({"id": "1", "trial_name": "a__1", "task_name": "a"}, "result.json"),
     "nemo-gym": (gym_row(), "rollouts.jsonl"),
-    "nemo-rl": (nemo_rl_row(), "train_data_step3.jsonl"),
     "inspect": (inspect_log(inspect_sample()), "log.json"),
     "swe-agent": (SWE_TRAJ, "django-1.traj"),
     "mini-swe-agent": (mini_swe_agent(), "django-1.traj.json"),
@@ -184,7 +147,6 @@ ROWS: dict[str, tuple[object, str]] = {
         {"step_number": 1, "model_output": "I look.", "observations": "a.py"},
         "steps.json",
     ),
-    "trae-agent": ({"task": "Fix it.", "llm_interactions": [], "agent_steps": []}, "t.json"),
     "browser-use": (
         {"history": [{"model_output": None, "result": [], "state": {"url": "about:blank"}}]},
         "history.json",
@@ -192,14 +154,12 @@ ROWS: dict[str, tuple[object, str]] = {
     "tau2": (tau2_results(tau2_simulation()), "results.json"),
     "rllm": ({"episode_id": "h:0", "task": {}, "trajectories": []}, "episode_hashh_id0.json"),
     "art": ({"group_index": 0, "reward": 1.0, "messages": [said("user", "q")]}, "0007.parquet"),
-    "titan-rl": ({"group_id": "g", "rollout_id": "g-0", "turns": []}, "rollout_samples.jsonl"),
     "trl": (
         {"step": 4, "prompt": "q", "completion": "a", "advantage": 0.5},
         "completions_00004.parquet",
     ),
     "verl-agent": (verl_agent_row(now="hall", action="east"), "7.jsonl"),
     "verl": (verl_row(), "4.jsonl"),
-    "areal": (areal_row(), "42.jsonl"),
     "traces": ({"name": "llm", "context": {"trace_id": "1", "span_id": "2"}}, "spans.json"),
     "calls": (
         {"request": {"messages": [said("user", "q")]}, "response": said("assistant", "a")},

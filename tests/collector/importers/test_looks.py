@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,11 @@ STEPS = [("where?", 'look({"at": 1})'), ("a hall", "left")]
             {"question": "q", "thoughts": ["a"]},
             r"thoughts \(list of text\).* lacks an answer \(com",
         ),
-        ({"a": {"b-c": [{"messages": [ASKED, LEFT]}]}}, r"`jq -c '\.a\.\"b-c\"\[\]' FILE"),
+        (  # nothing that is tried has an outcome
+            {"w": {"x": [{"messages": [ASKED, LOOKED, SAW, LEFT]}]}},
+            r"w \(object\)\. It has no messages",
+        ),
+        ({"w": {"properties": {"state": {"type": "x"}, "action": {}}}, "reward": 1}, "no messages"),
         ({"trajectory": [["go east", "a hall"]]}, r"its first item is \['go east', 'a hall'\]"),
         (
             {"task": "t", "days": [{"n": 1, "act": "go"}], "tags": ["a"]},
@@ -54,6 +59,48 @@ def test_a_file_that_is_no_log_is_described(row: dict[str, Any], sentence: str, 
         imported(path, tmp_path / "store")
     with pytest.raises(InputError, match=rf"none of its 1 files is one. In {path} the first.*"):
         imported(tmp_path, tmp_path / "store")
+
+
+def test_the_command_that_takes_a_log_out_was_tried(tmp_path: Path):
+    chat = [ASKED, LOOKED, SAW, LEFT]
+    inner = {"n": 1, "x": {"b-c": [{"messages": chat}]}}
+    rows = [{"a": inner, "task": "t", "reward": reward} for reward in (0, 1)]
+    path = write_lines(tmp_path / "x.jsonl", *rows)
+    with pytest.raises(InputError) as refused:
+        imported(path, tmp_path / "store")
+    found = re.search(r"`jq -c '(.*)' FILE > records\.jsonl` takes it out", str(refused.value))
+    assert found is not None
+    assert found[1] == 'del(.a) + (.a.x."b-c"[])'
+    made = [{"messages": chat, "task": "t", "reward": reward} for reward in (0, 1)]
+    report = imported(write_lines(tmp_path / "made.jsonl", *made), tmp_path / "store")
+    assert (report.num_steps, report.num_groups, report.num_success) == (4, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [
+        ({"metrics": {"judge_score": 1}}, {"reward": "judge_score"}),
+        ({"info": {"is_result_ok": True}}, {"success": "info.is_result_ok"}),
+    ],
+)
+def test_an_option_that_would_give_verdicts_gives_them(
+    more: dict[str, Any], option: dict[str, str], tmp_path: Path
+):
+    other = json.loads(json.dumps(more).replace("1", "0").replace("true", "false"))
+    chat = [ASKED, LOOKED, SAW, LEFT]
+    rows = [{"task": "t", "messages": chat, **each} for each in (more, other)]
+    log = write_lines(tmp_path / "x.jsonl", *rows)
+    [note] = [n for n in imported(log, tmp_path / "none").notes if "without a verdict" in n]
+    ((name, value),) = option.items()
+    assert note.endswith(f". --{name} {value} takes one that all of them have")
+    report = imported(log, tmp_path / "store", **option)
+    assert (report.num_success, report.num_failed) == (1, 1)
+    # One that is the same in all records, or is not in all, gives nothing to compare.
+    same = write_lines(tmp_path / "y.jsonl", rows[0], rows[0])
+    lacks = write_lines(tmp_path / "z.jsonl", *rows, {"task": "t", "messages": chat})
+    for log in (same, lacks):
+        [note] = [n for n in imported(log, tmp_path / log.stem).notes if "without a verdict" in n]
+        assert "takes one" not in note
 
 
 def test_a_folder_without_files_says_which_it_looks_for(tmp_path: Path):

@@ -274,16 +274,6 @@ BLIND: dict[str, str] = {
         json.dumps({"steps": [{"action": a, "reward": r} for _, a, r in episode]})
         for episode in (X, Y)
     ),
-    "run.log": """INFO begins
-[START] task=exit env=maze model=m
-[STEP] step=1 action=north reward=0.00 done=false error=null
-[STEP] step=2 action=take reward=1.00 done=true error=null
-[END] success=true steps=2 score=1.00 rewards=0.00,1.00
-[START] task=exit env=maze model=m
-[STEP] {"step": 1, "action": "south", "reward": 0.0, "done": false}
-[STEP] step=2 action=wait reward=0.00 done=true error=null
-[END] success=false steps=2 score=0.00 rewards=0.00,0.00
-""",
 }
 
 

@@ -1,4 +1,4 @@
-"""Rollouts that trainers log: rLLM, ART, TitanRL."""
+"""Rollouts that trainers log: rLLM, ART."""
 
 import json
 from pathlib import Path
@@ -114,39 +114,3 @@ def test_art_groups_by_index_and_keeps_context(tmp_path: Path):
         (7, "train:0007:0", "hi\n\nan example\n\ngo", "look({})", "[end: failure]", 0.0),
     ]
     assert brief(tmp_path / "store", "policy_version") == [("7",), ("7-8",)]
-
-
-def test_titan_rl_has_tokens_and_a_warning(tmp_path: Path):
-    def turn(number: int, answer: str, seen: str) -> dict[str, Any]:
-        return {
-            "turn_id": number,
-            "min_policy_version": 1,
-            "max_policy_version": number + 1,
-            "prompt_messages": [said("user", "hall")],
-            "completion_message": said("assistant", answer),
-            "env_messages": [said("user", seen)],
-            "env_rewards": {"env": 0.5},
-            "prompt_token_ids": [1],
-            "completion_token_ids": [2, 3],
-            "completion_logprobs": [-0.1, -0.2],
-        }
-
-    row = {
-        "is_validation": False,
-        "group_id": "g",
-        "rollout_id": "g-0",
-        "status": "completed",
-        "reward": 1.0,
-        "turns": [turn(0, "east", "kitchen"), turn(1, "out", "outside")],
-    }
-    log = write_lines(tmp_path / "rollout_samples.jsonl", row, {**row, "is_validation": True})
-    report = imported(log, tmp_path / "store", reward="turns")
-    assert report.left_out == {"sample of validation": 1}
-    assert any("TitanRL keeps the best and the worst" in note for note in report.notes)
-    assert report.num_with_tokens == 2
-    assert brief(tmp_path / "store", *STEP, "response_ids", "policy_version") == [
-        ("g", "hall", "east", "kitchen", 0.5, [2, 3], "1"),
-        ("g", "kitchen", "out", "[end: success]", 0.5, [2, 3], "1-2"),
-    ]
-    logprobs = steps_of(tmp_path / "store")[0]["response_logprobs"]
-    assert logprobs == pytest.approx([-0.1, -0.2])

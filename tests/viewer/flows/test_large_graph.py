@@ -134,6 +134,14 @@ def test_the_first_view_has_credit_and_the_goal_or_its_sign_and_words_that_can_b
     expect(sign).to_be_hidden()
 
 
+def test_in_a_narrow_window_states_have_words_that_can_be_read(page: Page):
+    page.set_viewport_size({"width": 400, "height": 800})
+    open_page(page, "graph", **{**_HERE, "view": "matters"})
+    in_graph(page, _KEYS)
+    letters = "cy => cy.nodes('[?box]').map(n => n.numericStyle('font-size') * cy.zoom())"
+    assert min(in_graph(page, letters)) >= 9
+
+
 def test_a_saved_picture_has_room_for_its_title_and_legend(page: Page, tmp_path: Path):
     open_page(page, "graph", **_HERE)
     in_graph(page, _KEYS)

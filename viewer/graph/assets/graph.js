@@ -65,6 +65,8 @@ function build(root, data) {
     hideEdgesOnViewport: many,
     pixelRatio: many ? 1 : "auto",
   });
+  const shorten = () => cy.$("node[?box]").toggleClass("far", cy.zoom() * LETTERS < LEAST_LETTERS);
+  cy.on("zoom", shorten);
   const showMap = minimap(root, cy);
   pointAtGoal(root, cy);
   let inView = null;
@@ -103,6 +105,7 @@ function build(root, data) {
   const all = [...data.nodes, ...data.edges];
   addInSlices(cy, all, data.nodes.length, (there) => {
     if (there === data.nodes.length) {
+      shorten();
       root.dataset.picture = "";
       markPaint("graphcredit-picture");
     }

@@ -5,7 +5,10 @@ const SHEET = { edge: 24, title: 30, line: 26, bar: 120, least: 900, notes: 4 };
 async function savePicture(root, cy, legend) {
   const [ink, paper] = inks(root);
   const drawn = new Image();
+  // It is drawn from near, wherever one looks from.
+  cy.nodes().removeClass("far");
   drawn.src = cy.png({ full: true, scale: 2, maxWidth: 8000, maxHeight: 8000, bg: paper });
+  cy.emit("zoom");
   await drawn.decode();
   const sheet = document.createElement("canvas");
   const pen = sheet.getContext("2d");

@@ -46,6 +46,16 @@ function styles(root) {
       },
     },
     { selector: "node[?box][ink]", style: { color: "data(ink)" } },
+    // From afar, as in a narrow window, a box has room for the start of its first line.
+    {
+      selector: "node.far",
+      style: {
+        label: (node) => node.data("label").split("\n")[0],
+        "text-wrap": "ellipsis",
+        "text-max-width": 200,
+        "font-size": 2 * LETTERS,
+      },
+    },
     { selector: "node[kind='start']", style: { shape: "round-rectangle", "border-width": 3 } },
     {
       selector: "node[kind='goal'][!box]",

@@ -12,13 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import one_batch
-from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
-from graphcredit.collector.importers.helpers.learn import with_effects
-from graphcredit.collector.importers.helpers.read import (
-    refuse_unmatched_verdicts,
-    with_success_rule,
-)
+from graphcredit.collector.importers.helpers.learn import to_read
+from graphcredit.collector.importers.helpers.read import refuse_unmatched_verdicts
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.options import ImportOptions
@@ -75,8 +71,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int) -> Prev
         OptionError: An option is not right.
         InputError: The source is no log of a known format.
     """
-    log = with_effects(with_success_rule(with_verdicts(log_at(Path(source), options))))
-    tally = Tally(options=log.options, beside=log.beside)
+    log, tally = to_read(log_at(Path(source), options))
     visitors: dict[tuple[str, str], set[str]] = defaultdict(set)
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     trajectories = _trajectories(log, tally)

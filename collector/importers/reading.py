@@ -12,6 +12,7 @@ from graphcredit.collector.importers.images.neighbour_files import ImageFolder
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.jsonl import text_of_lines
 from graphcredit.collector.importers.logs.names import named, names_in_path
+from graphcredit.collector.importers.logs.places import row_of
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
 from graphcredit.collector.importers.messages.agreement import without_agreement
@@ -152,7 +153,7 @@ def rollouts_of_record(
                 tally.leave_out(item)
             else:
                 item = without_agreement(in_trial(item, file.path, file.root))
-                rollouts.append(_in_file(item, file, rules))
+                rollouts.append(_in_file(item, record, file, rules))
     if rollouts:
         tally.cover(row, record.value, rollouts)
     is_one = len(rollouts) == 1
@@ -181,7 +182,7 @@ def trajectory_of_rollout(
         yield made
 
 
-def _in_file(rollout: LoggedRollout, file: LogFile, rules: Rules) -> LoggedRollout:
+def _in_file(rollout: LoggedRollout, record: Record, file: LogFile, rules: Rules) -> LoggedRollout:
     """Return a rollout with its place, and what `--columns` calls parts of its path."""
     parts = names_in_path(rules.options.names, file.place.path) if rules.options.columns else {}
     task, trajectory = parts.get("task_id"), parts.get("trajectory_id")
@@ -189,7 +190,9 @@ def _in_file(rollout: LoggedRollout, file: LogFile, rules: Rules) -> LoggedRollo
         rollout = replace(rollout, task=task, group=task)
     if trajectory is not None:
         rollout = replace(rollout, label=joined(task, trajectory))
-    return replace(rollout, place=file.place)
+    number = None if file.rows_before is None else row_of(record.where)
+    row = "" if number is None else str(number - (file.rows_before or 0))
+    return replace(rollout, place=replace(file.place, row=row) if row else file.place)
 
 
 def with_own_names(rollout: LoggedRollout, *, is_one: bool) -> LoggedRollout:

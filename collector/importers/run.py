@@ -7,15 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
-from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
-from graphcredit.collector.importers.helpers.learn import with_effects
+from graphcredit.collector.importers.helpers.learn import to_read
 from graphcredit.collector.importers.helpers.pieces import without_cycles
 from graphcredit.collector.importers.helpers.read import (
     num_workers_for,
     read_batches,
     refuse_unmatched_verdicts,
-    with_success_rule,
 )
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
@@ -81,8 +79,7 @@ def import_log(
     remembered = Remembered(log.source, root, options)
     if (known := remembered.report()) is not None:
         return known
-    log = with_effects(with_success_rule(with_verdicts(log)))
-    tally = Tally(options=log.options, beside=log.beside)
+    log, tally = to_read(log)
     copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)
     writer: ImportWriter | None = None

@@ -41,6 +41,8 @@ class LogFile:
     num_bytes_before: int
     """Bytes of the files before."""
     place: Place = NOWHERE
+    rows_before: int | None = None
+    """What verdicts take from the number of a row, where they name rows."""
 
     def num_bytes_read(self, share: float) -> float:
         """Return the bytes of the log up to a share of this file."""

@@ -1,11 +1,12 @@
-"""Read a log for what its rule of states must learn from it."""
+"""Read a log for what must be known before it is read: by what it is judged, what is a state."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 
-from graphcredit.collector.importers.helpers.read import read_batches
+from graphcredit.collector.importers.beside import with_verdicts
+from graphcredit.collector.importers.helpers.read import read_batches, with_rows, with_success_rule
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.collector.importers.trajectory import Partition
@@ -40,3 +41,12 @@ def _trajectories(log: LogSource) -> Iterator[tuple[Partition, str, Sequence[Vis
                 present = [name for name in COLUMNS if name in table.column_names]
                 rows = table.select(present).to_pylist()
                 yield key, made.task_id, visits_of(moves_of_rows(rows))
+
+
+def to_read(log: LogSource) -> tuple[LogSource, Tally]:
+    """Return a log with all that must be known before it is read, and the tally of its reading."""
+    log = with_effects(with_success_rule(with_rows(with_verdicts(log))))
+    tally = Tally(options=log.options, beside=log.beside)
+    if any(file.rows_before is not None for file in log.files):
+        tally.notes["verdicts by numbers of rows: the log has nothing else that they name"] = None
+    return log, tally

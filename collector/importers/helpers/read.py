@@ -11,6 +11,7 @@ from graphcredit.collector.importers.helpers.pieces import LogPiece, read_pieces
 from graphcredit.collector.importers.logs.files import LINES
 from graphcredit.collector.importers.logs.jsonl import blocks_of, is_indented
 from graphcredit.collector.importers.logs.names import named
+from graphcredit.collector.importers.logs.places import row_of
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     format_to_read,
@@ -21,6 +22,7 @@ from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.judged import refuse_unmatched
 from graphcredit.collector.importers.rules.outcomes import RETURN, rules_of
+from graphcredit.collector.importers.rules.verdicts import verdicts_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import OptionError
@@ -64,6 +66,27 @@ def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory
 
     if log.options.verdicts is not None:
         refuse_unmatched(log.options.verdicts, first, has_others)
+
+
+def with_rows(log: LogSource) -> LogSource:
+    """Return a log of one file whose rollouts are named by their rows, if verdicts are.
+
+    They are if they name nothing else of the log, which is read for it, and have just its rows.
+    """
+    path = log.options.verdicts
+    if path is None or len(log.files) != 1 or not (numbers := verdicts_of(path).rows):
+        return log
+    rows: set[int] = set()
+    with closing(read_batches(log, Tally(options=log.options))) as batches:
+        for made in (made for batch in batches for made in batch.entries):
+            number = row_of(made.origin.where)
+            if made.verdict.judged_as or number is None:
+                return log
+            rows.add(number)
+    before = min(rows, default=0) - min(numbers)
+    if {row - before for row in rows} != numbers:
+        return log
+    return replace(log, files=tuple(replace(file, rows_before=before) for file in log.files))
 
 
 _Kind = tuple[LogFile, Recognised | None, bool]

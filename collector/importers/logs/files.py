@@ -18,7 +18,7 @@ COMPRESSIONS = (".gz", ".zst")
 
 SUFFIXES = (
     *(".jsonl", ".ndjson", ".json", ".traj", ".eval", ".parquet", ".arrow", ".feather", ".ipc"),
-    *(".csv", ".tsv"),
+    *(".csv", ".tsv", ".npz", ".hdf5", ".h5"),
 )
 """Files that a folder is searched for, with or without a suffix of `COMPRESSIONS`."""
 

@@ -39,6 +39,8 @@ class Place:
     """What the names of folders or files say that the task is, where tries are told apart so."""
     task_by: str = ""
     """The term that gives it, such as `path:-2`."""
+    row: str = ""
+    """What a file of verdicts calls its row, where it names nothing else of the log."""
 
     @property
     def tries(self) -> list[str]:
@@ -48,6 +50,12 @@ class Place:
 
 
 NOWHERE = Place()
+
+
+def row_of(where: str) -> int | None:
+    """Return the number that the place of a record ends in."""
+    number = where.rpartition(" ")[2]
+    return int(number) if number.isdecimal() else None
 
 
 def is_path_term(text: str) -> bool:

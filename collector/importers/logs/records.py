@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from graphcredit.collector.importers.logs.archives import samples_of
+from graphcredit.collector.importers.logs.arrays import ARRAYS, records_of_arrays
 from graphcredit.collector.importers.logs.csv_rows import CSV, csv_rows
 from graphcredit.collector.importers.logs.files import (
     LINES,
@@ -40,9 +41,8 @@ _PICKLE = (
 _BINARY = {
     b"SQLite format 3": "a database of SQLite. `sqlite3 -json FILE 'select * from TABLE'` writes "
     "its rows",
-    b"\x93NUMPY": "an array of NumPy: write a row for each step, with state, action and reward",
-    b"PK\x03\x04": "an archive, as NumPy's .npz: unpack it, or write a row for each step",
-    b"\x89HDF": "a file of HDF5: write a row for each step, with state, action and reward",
+    b"\x93NUMPY": "one array of NumPy: numpy.savez writes states, actions and rewards together",
+    b"PK\x03\x04": "an archive: unpack it",
 }
 """How files begin that are not read, and what they are."""
 
@@ -92,6 +92,8 @@ def _records(path: Path, limit: int) -> Iterator[Record]:
         yield from rows_of(path, limit)
     elif kind in CSV:
         yield from csv_rows(path, limit)
+    elif kind in ARRAYS:
+        yield from records_of_arrays(path, limit)
     elif kind == ".eval":
         yield from samples_of(path, limit)
     elif kind in LINES and not is_indented(path):

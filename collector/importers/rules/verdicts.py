@@ -54,6 +54,9 @@ SCORES = (
 NAME = "verdict"
 """The score under which rules of success and rewards know the number of a verdict."""
 
+ROWS = ("row", "index", "idx", "row_index", "row_number", "line", "line_number")
+"""Fields that number the rows of the log, where nothing else says what a verdict is about."""
+
 KEYS = "the keys of an object"
 """Stands for the field of the ids, where an object has ids as keys."""
 
@@ -109,6 +112,16 @@ class Verdicts:
                     return with_verdict(rollout, verdicts[name]), (ids, name)
         return rollout, None
 
+    @property
+    def rows(self) -> set[int]:
+        """The ids, where they are the numbers of rows, from 0 or 1 on; else none."""
+        for ids in self.by_field.values():
+            numbers = {int(name) for name in ids if name.isdecimal()}
+            first = min(numbers, default=2)
+            if first < 2 and numbers == {*range(first, first + len(ids))}:
+                return numbers
+        return set()
+
     def sentence(self, *fields: str) -> str:
         """Return which fields were taken for ids, all by default, and which for verdicts."""
         quoted = [name if " " in name else f"`{name}`" for name in fields or self.by_field]
@@ -125,6 +138,9 @@ def with_verdict(rollout: LoggedRollout, verdict: Verdict) -> LoggedRollout:
 
 def _names(rollout: LoggedRollout) -> Iterator[str]:
     """Yield the names of a rollout, the most particular first."""
+    if rollout.place.row:
+        yield rollout.place.row
+        return
     if rollout.trajectory_id:
         yield rollout.trajectory_id
     found: dict[int, list[str]] = {}
@@ -291,7 +307,9 @@ def _of_value(value: object, path: Path, root: Path) -> Iterator[_Found]:
     place = path.parent.relative_to(root) / stem_of(path)
     ids = {_ALONE: path.parent.absolute().as_posix(), "the file": place.as_posix()}
     folder = place.parent.as_posix()
-    yield ids | ({"the folder's name": folder} if folder != "." else {}), score, verdict
+    ids |= {"the folder's name": folder} if folder != "." else {}
+    numbers = {name: str(number) for name, number in row.items() if snake_case(name) in ROWS}
+    yield ids | numbers, score, verdict
 
 
 def _named(value: object) -> Iterator[_Found]:

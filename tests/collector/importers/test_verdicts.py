@@ -121,3 +121,40 @@ def test_a_hostile_file_of_verdicts_is_named(
     with pytest.raises(InputError, match=re.escape(reason)):
         imported(log, tmp_path / "store", verdicts=write(tmp_path / "v.json", content))
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("log_name", ["log.jsonl", "log.json", "log.csv"])
+@pytest.mark.parametrize(
+    ("name", "verdicts"),
+    [
+        ("map.json", {"0": True, "1": False, "2": False}),
+        ("list.json", [{"index": n, "passed": n == 1} for n in (3, 2, 1)]),
+        ("table.csv", "row,score,note\n0,1,a\n1,0,b\n2,0,c\n"),
+    ],
+)
+def test_numbers_of_rows_judge_rows_where_the_log_has_nothing_else(
+    name: str, verdicts: Any, log_name: str, tmp_path: Path
+):
+    rows = [{"messages": row["messages"]} for row in LOG]
+    if log_name == "log.csv":
+        cells = [json.dumps(row["messages"]).replace('"', '""') for row in rows]
+        written = "\n".join(["messages", *(f'"{cell}"' for cell in cells)])
+    else:
+        written = rows if log_name == "log.json" else "\n".join(map(json.dumps, rows))
+    log, judged = write(tmp_path / log_name, written), write(tmp_path / name, verdicts)
+    report = imported(log, tmp_path / "store", verdicts=judged)
+    won = [action for action, success in brief(tmp_path / "store", "action", "success") if success]
+    assert (report.num_failed, won) == (2, ["patch 0"])
+    assert any(note.startswith("verdicts by numbers of rows") for note in report.notes)
+
+
+def test_numbers_are_no_rows_where_lines_are_empty_or_the_log_has_them_as_ids(tmp_path: Path):
+    judged = write(tmp_path / "map.json", {"0": True, "1": False, "2": False})
+    lines = [json.dumps({"messages": row["messages"]}) for row in LOG]
+    log = write(tmp_path / "log.jsonl", "\n".join([lines[0], "", *lines[1:]]))
+    with pytest.raises(InputError, match=r"none of .* is of a trajectory"):
+        imported(log, tmp_path / "store", verdicts=judged)
+    rows = [{**row, "instance_id": name} for row, name in zip(LOG, "10x", strict=True)]
+    report = imported(write_lines(tmp_path / "ids.jsonl", *rows), tmp_path / "s", verdicts=judged)
+    won = [action for action, success in brief(tmp_path / "s", "action", "success") if success]
+    assert (won, report.num_failed, report.num_unjudged) == (["patch 1"], 1, 1)

@@ -21,7 +21,7 @@ def _counts(finding: Finding) -> str:
     if finding.is_graded:
         return (
             f"{among}{counted(finding.num_with, 'rollout')} {finding.words} and earned "
-            f"{finding.mean_with:.3g} on average; {finding.num_without} did not do so and earned "
+            f"{finding.mean_with:.3g} on average; {finding.num_without:,} did not do so and earned "
             f"{finding.mean_without:.3g}."
         )
     won_with = round(finding.num_with * finding.mean_with)
@@ -34,7 +34,8 @@ def _counts(finding: Finding) -> str:
 
 
 def _of(number: int, total: int) -> str:
-    return f"all {total}" if number == total else f"{number or 'none'} of {total}"
+    some = f"{number:,}" if number else "none"
+    return f"all {total:,}" if number == total else f"{some} of {total:,}"
 
 
 def _effect(finding: Finding) -> str:

@@ -458,6 +458,13 @@ SOUND: dict[str, tuple[str, Callable[[Path], Store]]] = {
             settings=("grpo.stat_over=steps", "gigpo.stat_over=steps"),
         ),
     ),
+    "late credit of a rollout that is alone": (
+        "late_credit",
+        lambda root: change_credit(
+            credited(root, win("a", " ".join(f"S{n} up" for n in range(40)) + " G")),
+            lambda row: {"grpo_advantage": float(row["step_index"] > 30)},
+        ),
+    ),
     "a mean that is less than float32 has near 0": (
         "unbalanced_advantages",
         _changed(lambda row: {"grpo_advantage": 1e-45 * (row["action"] == "jump")}),

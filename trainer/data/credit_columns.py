@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.provenance.freshness import freshness_of
 from graphcredit.store.provenance.sources import Sources
@@ -65,8 +66,8 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
     with open_parquet(path) as file:
         present = [c.name for c in wanted if c.name in file.schema_arrow.names]
         table = conform(file.read(columns=present), wanted, where=str(path))
-    values = pc.fill_null(table[column], float("nan")).to_numpy()
-    is_faulty = ~np.isfinite(values) & table[column].is_valid().to_numpy()
+    values = numpy_of(table[column], float("nan"))
+    is_faulty = ~np.isfinite(values) & numpy_of(table[column].is_valid())
     if is_faulty.any():
         row = int(is_faulty.argmax())
         raise InputError(
@@ -153,5 +154,5 @@ def _column_names(path: Path) -> list[str]:
 def _first_difference(credit: pa.Table, steps: pa.Table) -> int:
     differs = np.zeros(steps.num_rows, bool)
     for key in CREDIT_KEY_COLUMNS:
-        differs |= ~pc.fill_null(pc.equal(credit[key.name], steps[key.name]), False).to_numpy()
+        differs |= ~numpy_of(pc.equal(credit[key.name], steps[key.name]))
     return int(differs.argmax())

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import InputError, NothingToTrainError
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.trainer.data.credit_columns import read_credit
 from graphcredit.trainer.data.ragged import Bools, Floats, Ints
 from graphcredit.trainer.data.step_columns import (
@@ -170,7 +171,7 @@ def _scan_rows(
     kept = np.flatnonzero(outcome == KEPT)
     num_images, pictures = digests(tokens.images, kept, root, columns.path, columns.first_row)
     largest_token_id, where = _largest_token_id(columns, outcome == KEPT)
-    keys = columns.keys.take(kept)
+    keys = columns.keys.take(arrow_of(kept))
     values = {
         "shard": np.full(len(kept), shard),
         "row": columns.first_row + kept,
@@ -187,7 +188,9 @@ def _scan_rows(
         **{name: keys[name].dictionary_encode() for name in ("trajectory_id", "task_id")},
     }
     return ScannedRows(
-        kept=pa.table(values),
+        kept=pa.table(
+            {n: arrow_of(v) if isinstance(v, np.ndarray) else v for n, v in values.items()}
+        ),
         outcomes=np.bincount(outcome, minlength=KEPT + 1),
         largest_token_id=largest_token_id,
         largest_token_id_at=where,

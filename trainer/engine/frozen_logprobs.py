@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.tables import write_table
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
@@ -125,22 +126,23 @@ def _score(
             logprobs = engine.score(batch).logprob.cpu().numpy()
             if not micro_batches[number].is_dummy:
                 counts = np.bincount(batch.segment, minlength=len(batch.steps))
-                offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-                lists.append(pa.ListArray.from_arrays(offsets, pa.array(logprobs)))
+                offsets = arrow_of(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+                lists.append(pa.ListArray.from_arrays(offsets, arrow_of(logprobs)))
                 steps.append(batch.steps)
             on_progress((number + 1) / len(micro_batches))
     if not steps:
         return _SCHEMA.empty_table()
     chunks = pa.chunked_array(lists, _SCHEMA.field("logprobs").type)
-    return pa.table([pa.array(np.concatenate(steps)), chunks], schema=_SCHEMA)
+    return pa.table([arrow_of(np.concatenate(steps)), chunks], schema=_SCHEMA)
 
 
 def _load(directory: Path, plan: TrainingPlan) -> FrozenLogprobs:
     complete = parse_json((directory / _COMPLETE).read_text(encoding="utf-8"))
-    parts = [pq.read_table(directory / name) for name in complete["parts"]]
-    table = pa.concat_tables(parts).sort_by("step")
+    files = [pq.ParquetFile(directory / name) for name in complete["parts"]]
+    table = pa.concat_tables(file.read() for file in files).sort_by("step")
     lengths = np.zeros_like(plan.index.response_length)  # of steps beyond --max-steps
-    lengths[table["step"].to_numpy()] = plan.index.response_length[table["step"].to_numpy()]
-    values = table["logprobs"].combine_chunks().flatten().to_numpy()
+    steps = numpy_of(table["step"])
+    lengths[steps] = plan.index.response_length[steps]
+    values = numpy_of(table["logprobs"].combine_chunks().flatten(), float("nan"))
     start = np.concatenate([[0], np.cumsum(lengths)])
     return FrozenLogprobs(start=start, values=values)

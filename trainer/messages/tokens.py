@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.images import image_bytes
@@ -159,8 +159,8 @@ def _made(
 ) -> tuple[dict[Path, ShardTokens], Counter[str]]:
     """Return the tokens of each shard, and why steps have none."""
     counts: Counter[str] = Counter()
-    names = (_rows(shard.path, ["trajectory_id"]) for shard in shards)
-    total = sum(len({row["trajectory_id"] for row in rows}) for rows in names)
+    names = (_read(shard.path, ["trajectory_id"])["trajectory_id"] for shard in shards)
+    total = sum(len(each.unique()) for each in names)
     done = iter(range(1, total + 1))
 
     def tell() -> None:
@@ -176,7 +176,7 @@ def _num_steps(made: Mapping[Path, ShardTokens]) -> int:
 def _shard_tokens(
     shard: Shard, template: ChatTemplate, counts: Counter[str], tell: Callable[[], None]
 ) -> ShardTokens:
-    rows = _rows(shard.path)
+    rows = _read(shard.path).to_pylist()
     of_trajectory: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
         of_trajectory.setdefault(row["trajectory_id"], []).append(number)
@@ -211,14 +211,13 @@ def _shard_tokens(
     )
 
 
-def _rows(path: Path, columns: Sequence[str] = COLUMNS) -> list[dict[str, Any]]:
+def _read(path: Path, columns: Sequence[str] = COLUMNS) -> pa.Table:
     with open_parquet(path) as file:
         present = [name for name in columns if name in file.schema_arrow.names]
-        table = conform(file.read(columns=present), step_columns(columns), where=str(path))
-    return table.to_pylist()
+        return conform(file.read(columns=present), step_columns(columns), where=str(path))
 
 
 def _day(path: Path) -> date:
     """Return the day on which the first step of a shard was logged."""
-    rows = _rows(path, ["logged_at"])
-    return rows[0]["logged_at"].date() if rows else date(1970, 1, 1)
+    days = _read(path, ["logged_at"])["logged_at"].cast(pa.date32())
+    return days[0].as_py() if len(days) else date(1970, 1, 1)

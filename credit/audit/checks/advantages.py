@@ -144,7 +144,7 @@ def _late(scope: Scope) -> str:
                 SELECT *, 1 + max(step_index) OVER (PARTITION BY {TRAJECTORY}) AS length,
                     getvariable('min_long_steps') AS least
                 FROM credited WHERE is_finite
-            ) WHERE length >= least GROUP BY {GROUP}
+            ) WHERE length >= least AND group_size > 1 GROUP BY {GROUP}
         ) WHERE early < getvariable('min_early_credit') * whole
         """
         for name in scope.advantages

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.errors import PathError, QueryRefusedError, StoreFormatError
+from graphcredit.store.errors import PathError, QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
-from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.views import VIEW_NAMES, duckdb_type
 from tests.examples import examples
@@ -100,6 +100,19 @@ def test_text_that_a_writer_left_as_bytes_is_text(tmp_path: Path):
     assert run_query(store, sql).table.to_pylist() == expected
     assert next(iter(read_steps(store))).select(["state"]).to_pylist() == [{"state": text}]
     assert check_store(store).errors == ()
+
+
+def test_a_connection_for_a_statement_has_the_views_that_it_names(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    for shard in store.shards():
+        shard.credit_path.write_bytes(b"damaged")
+    for sql, views in (("FROM trajectories", ["steps", "trajectories"]), ("FROM Notes", ["notes"])):
+        with connect(store, sql=sql) as connection:
+            shown = connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")
+            assert sorted(name for (name,) in shown.fetchall()) == views
+            assert connection.sql(sql).to_arrow_table().num_rows > 0
+    with pytest.raises(SchemaError):
+        connect(store, sql="FROM enriched")
 
 
 def test_enriched_keeps_steps_without_credit(tmp_path: Path):

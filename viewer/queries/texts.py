@@ -53,7 +53,7 @@ def found_texts(
     """
 
     def read() -> list[dict[str, Any]]:
-        with connect(store, run_id=run_id, iteration=iteration) as views:
+        with connect(store, run_id=run_id, iteration=iteration, sql=sql) as views:
             return views.sql(sql, params=[words, success]).to_arrow_table().to_pylist()
 
     rows = unchanged(store, read, run_id=run_id, iteration=iteration)

@@ -113,7 +113,7 @@ def states_of_task(
     """
 
     def read() -> list[tuple[Any, ...]]:
-        with connect(store, run_id=run_id, iteration=iteration) as connection:
+        with connect(store, run_id=run_id, iteration=iteration, sql=_TEXTS) as connection:
             return connection.execute(_TEXTS, {"task": task_id}).fetchall()
 
     rows = unchanged(store, read, run_id=run_id, iteration=iteration)

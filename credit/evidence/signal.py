@@ -54,7 +54,7 @@ def signals(
 
 
 def _signals(store: Store, run_id: str | None, iteration: int | None) -> list[Signal]:
-    with connect(store, run_id=run_id, iteration=iteration) as connection:
+    with connect(store, run_id=run_id, iteration=iteration, sql="FROM credit") as connection:
         names = _estimators(connection)
         if not names:
             return []

@@ -126,11 +126,12 @@ def decision_picture(store: Store, decision: ComparedDecision) -> str:
 
 def _ways(store: Store, decision: ComparedDecision) -> tuple[list[str], list[str]]:
     """Return the last actions before the step, and those of the best other one after the state."""
-    place = [decision.run_id, decision.iteration, decision.task_id]
+    place = decision.run_id, decision.iteration, decision.task_id
 
     def read() -> list[Any]:
-        with connect(store, run_id=decision.run_id, iteration=decision.iteration) as connection:
-            asked = [*place, decision.state, decision.is_graded]
+        run_id, iteration, _ = place
+        asked = [*place, decision.state, decision.is_graded]
+        with connect(store, run_id=run_id, iteration=iteration, sql=_WAYS) as connection:
             return connection.execute(_WAYS, asked).fetchall()
 
     rows = unchanged(store, read, run_id=decision.run_id, iteration=decision.iteration)

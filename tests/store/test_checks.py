@@ -191,7 +191,6 @@ NOTICES: list[tuple[str, str, Fault]] = [
     ("old_spool", "spool/w3.arrows", add_file("spool/w3.arrows")),
     ("left_over_temporary", f"{STEPS}.0a1b2c3d.tmp", add_file(f"{STEPS}.0a1b2c3d.tmp")),
     ("unknown_file", "notes.txt", add_file("notes.txt")),
-    ("ended_with_outcome", STEPS, set_value(STEPS, 5, "success", None)),
     ("ended_with_outcome", STEPS, set_value(STEPS, 9, "success", True)),
     ("finite_logprobs", STEPS, edit(STEPS, _log_nan_probability)),
     ("same_start", STEPS, set_value(STEPS, 4, "state", "B")),

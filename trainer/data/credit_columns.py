@@ -121,7 +121,10 @@ def _refuse_missing(shards: Sequence[Shard], column: str, again: str) -> None:
             f"every step shard must have a credit shard: {without[0].credit_path} is missing, so "
             f"the credit is older than the steps. {again} again"
         )
-    names = [_column_names(shard.credit_path) for shard in shards]
+    names: list[list[str]] = []
+    for shard in shards:
+        with open_parquet(shard.credit_path) as file:
+            names.append(file.schema_arrow.names)
     if not all(column in there for there in names):
         raise InputError(
             f"every credit shard must have the column {column}: found {_listed(names)}. {again}, "
@@ -144,11 +147,6 @@ def _listed(names: Sequence[Sequence[str]]) -> str:
 def _num_rows(path: Path) -> int:
     with open_parquet(path) as file:
         return file.metadata.num_rows
-
-
-def _column_names(path: Path) -> list[str]:
-    with open_parquet(path) as file:
-        return file.schema_arrow.names
 
 
 def _first_difference(credit: pa.Table, steps: pa.Table) -> int:

@@ -164,7 +164,8 @@ def _scan_rows(
     newest: str | None,
 ) -> ScannedRows:
     refuse_faults(columns, takes_sampler_ratios=filters.is_corrected)
-    staleness = _staleness(columns.version, newest)
+    age = UNKNOWN if newest is None else version_number(newest) - columns.version
+    staleness = np.where(columns.version == UNKNOWN, UNKNOWN, age)
     tokens = columns.tokens
     num_scored = tokens.logprob.count(np.isfinite(tokens.logprob.values))
     outcome = filters.outcome(columns, advantage, num_scored, staleness)
@@ -196,13 +197,6 @@ def _scan_rows(
         largest_token_id_at=where,
         credit=hashlib.sha256(advantage.tobytes()).digest(),
     )
-
-
-def _staleness(version: Ints, newest: str | None) -> Ints:
-    """Return [n] by how many versions each step is older than the newest; `UNKNOWN` otherwise."""
-    if newest is None:
-        return np.full_like(version, UNKNOWN)
-    return np.where(version == UNKNOWN, UNKNOWN, version_number(newest) - version)
 
 
 def _largest_token_id(columns: StepColumns, is_kept: Bools) -> tuple[int, str]:

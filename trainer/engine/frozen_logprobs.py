@@ -6,7 +6,7 @@ that in exact arithmetic the first ratio is 1. Then every rank reads the results
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,17 +76,12 @@ def frozen_logprobs(
         write_table(table, directory / _parts(process.world_size)[process.rank])
         process.barrier()
         if process.rank == 0:
-            _complete(directory, process.world_size, identity.as_json())
+            parts = {name: describe(directory / name) for name in _parts(process.world_size)}
+            with atomic_path(directory / _COMPLETE) as temporary:
+                text = json.dumps({"identity": identity.as_json(), "parts": parts}, indent=2)
+                temporary.write_text(text + "\n", encoding="utf-8")
         process.barrier()
     return _load(directory, plan), [fault] if fault else []
-
-
-def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> None:
-    """Write that all parts are complete, with their hashes and the fingerprint."""
-    parts = {name: describe(directory / name) for name in _parts(num_parts)}
-    with atomic_path(directory / _COMPLETE) as temporary:
-        text = json.dumps({"identity": identity, "parts": parts}, indent=2)
-        temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def _parts(count: int) -> list[str]:

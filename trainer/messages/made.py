@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.files.tables import write_table
-from graphcredit.store.parquet.numbers import arrow_of, numpy_of
+from graphcredit.store.parquet.numbers import array_of, arrow_of, numpy_of
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.trainer.data.ragged import Ints, Ragged
 from graphcredit.trainer.data.step_columns import TokenColumns
@@ -128,11 +128,8 @@ def _write(path: Path, key: str, shards: Sequence[ShardTokens], made: MessageTok
 
 
 def _table(shard: ShardTokens) -> pa.Table:
-    is_null = np.arange(len(shard.sequence)) >= len(shard.sequences)
-    empty = [np.empty(0, np.int32)] * int(is_null.sum())
-    ids = _ragged([*shard.sequences, *empty], is_null)
-    offsets, mask = arrow_of(ids.starts, pa.int32()), arrow_of(ids.is_null)
-    lists = pa.ListArray.from_arrays(offsets, arrow_of(ids.values), mask=mask)
+    ids, num_more = _SCHEMA.field("ids").type, len(shard.sequence) - len(shard.sequences)
+    lists = pa.concat_arrays([array_of(shard.sequences, ids), pa.nulls(num_more, ids)])
     places = [arrow_of(each) for each in (shard.sequence, shard.start, shard.end)]
     return pa.table([*places, lists], schema=_SCHEMA)
 

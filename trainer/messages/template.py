@@ -348,7 +348,8 @@ class ChatTemplate:
         )
         if one == other:  # the text is left out: no answer passes then
             return
-        constant = one[len(prompt) : _num_common(one, other)]
+        differs = (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+        constant = one[len(prompt) : next(differs, len(one))]
         is_prompted = prompt != self._render(messages, tools)[0]
         is_said = is_prompted or bool(_THINKING.fullmatch(constant))
         if one.startswith(prompt) and not is_said:
@@ -358,9 +359,3 @@ class ChatTemplate:
                 f"message of {role}, {constant!r}. {self.remedy}"
             )
         self._probed.add(role)
-
-
-def _num_common(one: str, other: str) -> int:
-    """Return how many first characters two texts have in common."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -177,7 +177,7 @@ def test_a_step_beyond_the_end_is_the_last_one(shared: Shared, monkeypatch: pyte
 def test_distances_and_tokens_are_drawn_where_they_were_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    logged = {"oracle_distance": 2.0, "next_oracle_distance": 1.0}
+    logged: dict[str, Any] = {"oracle_distance": 2.0, "next_oracle_distance": 1.0}
     steps = trajectory("x", "A a B b won", success=True, **logged)
     app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory")
     _, distances, _ = charts(app)

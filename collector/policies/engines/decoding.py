@@ -9,6 +9,7 @@ Models that forget what is far behind, by sliding windows or a state, have cache
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -247,10 +248,17 @@ class _FixedCache:
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             self._forward()  # what libraries set up at their first call cannot be captured
-        torch.cuda.current_stream().wait_stream(aside)
-        with torch.cuda.graph(graph):
-            self._forward()
-        self._graph = graph
+        here = torch.cuda.current_stream()
+        here.wait_stream(aside)
+        try:
+            # A capture that fails leaves its stream in force, unless one around it ends.
+            with torch.cuda.stream(here), torch.cuda.graph(graph):
+                self._forward()
+        except RuntimeError as error:
+            text = f"without a CUDA graph, a token takes longer: its capture failed ({error})"
+            warnings.warn(text, stacklevel=2)
+        else:
+            self._graph = graph
 
 
 def _common(prompts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -13,8 +13,7 @@ from graphcredit.credit.why.sentences import doubt
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.log_text import in_html, named, one_line
-from graphcredit.store.parquet.snapshot import unchanged
-from graphcredit.store.sql.catalog import connect
+from graphcredit.store.sql.catalog import with_views
 
 _BLUE, _ORANGE, _INK, _PALE = "#1f66b0", "#c04f15", "#212529", "#5c636a"
 _WIDTH, _HEIGHT, _MIDDLE = 1120, 520, 215
@@ -128,12 +127,13 @@ def _ways(store: Store, decision: ComparedDecision) -> tuple[list[str], list[str
     """Return the last actions before the step, and those of the best other one after the state."""
     place = [decision.run_id, decision.iteration, decision.task_id]
 
-    def read() -> list[Any]:
-        with connect(store, run_id=decision.run_id, iteration=decision.iteration) as connection:
-            asked = [*place, decision.state, decision.is_graded]
-            return connection.execute(_WAYS, asked).fetchall()
-
-    rows = unchanged(store, read, run_id=decision.run_id, iteration=decision.iteration)
+    asked = [*place, decision.state, decision.is_graded]
+    rows: list[Any] = with_views(
+        store,
+        lambda views: views.execute(_WAYS, asked).fetchall(),
+        run_id=decision.run_id,
+        iteration=decision.iteration,
+    )
     before = [
         action
         for name, index, action, _, _ in rows

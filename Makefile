@@ -10,16 +10,18 @@ PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip instal
 NAMES := | sed -un 's/^Collecting \([^ ]*\).*/  \1/p'
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type d -not -name __pycache__)
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -q
+# One worker more than there are cores: some tests wait, for a process or for a browser.
+PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4))) \
+	--dist loadfile --no-loadscope-reorder -q
 # Hundreds of processes load the same files: none may be told to compile them anew.
 export PYTHONDONTWRITEBYTECODE :=
-# Two workers fill two cores: a second thread of torch would wait for a core, and burn it meanwhile.
-test test-slow test-nightly test-experiments: export OMP_NUM_THREADS := 1
+# The workers fill the cores: a second thread of torch would wait for a core, and burn it meanwhile.
+test test-slow test-ci test-nightly test-experiments: export OMP_NUM_THREADS := 1
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
 EXTRAS := play,er,ray,train,vision,view,integrations,docs,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
-.PHONY: demo test test-slow test-nightly test-experiments gpu check format docs clean
+.PHONY: demo test test-slow test-ci test-nightly test-experiments gpu check format docs clean
 .DELETE_ON_ERROR:
 
 # The whole job on the example log: why, a store, credit, a table, SQL, a picture. Text games are `graphcredit demo`.
@@ -30,15 +32,19 @@ demo: .venv/usable
 	@echo "demo/why.svg is the picture; $(BIN)/graphcredit view demo/orders shows the rest"
 
 test: .venv/installed
-	$(PYTEST) -m "not slow and not nightly" --hypothesis-profile=fast
+	$(PYTEST) -m "not slow and not nightly"
 
 test-slow: .venv/installed
-	$(PYTEST) -m "slow and not nightly" --no-loadscope-reorder
+	$(PYTEST) -m "slow and not nightly"
+
+# Both at once: each worker collects them once.
+test-ci: .venv/installed
+	$(PYTEST) -m "not nightly"
 
 # Every property on many more examples than `make test` draws, long series of kills, and the
 # experiments. Not for CI: a night is.
 test-nightly: .venv/installed
-	$(PYTEST) -m "hypothesis or nightly" --hypothesis-profile=thorough --no-loadscope-reorder
+	$(PYTEST) -m "hypothesis or nightly" --hypothesis-profile=thorough
 
 # For who changes an experiment: CI runs one smoke test of them.
 test-experiments: .venv/installed

@@ -121,7 +121,7 @@ def _query(store: Store, view: str, run_id: str | None, iteration: int | None) -
     """Return a LazyFrame that asks DuckDB when it is collected."""
 
     def read(columns: str) -> pa.Table:
-        with connect(store, run_id=run_id, iteration=iteration) as connection:
+        with connect(store, run_id=run_id, iteration=iteration, sql=view) as connection:
             return connection.sql(f"SELECT {columns} FROM {view}").to_arrow_table()
 
     def source(
@@ -137,7 +137,7 @@ def _query(store: Store, view: str, run_id: str | None, iteration: int | None) -
             frame = frame.filter(predicate)
         yield frame if n_rows is None else frame.head(n_rows)
 
-    with connect(store, run_id=run_id, iteration=iteration) as connection:
+    with connect(store, run_id=run_id, iteration=iteration, sql=view) as connection:
         empty = connection.sql(f"FROM {view} LIMIT 0").to_arrow_table()
     return register_io_source(source, schema=_polars_schema(empty.schema))
 

@@ -29,7 +29,7 @@ from graphcredit.store.log_text import in_terminal
 
 app = typer.Typer(
     name="graphcredit",
-    help="Which steps of an agent's trajectories deserve the credit?",
+    help="Which steps of an agent's rollouts deserve the credit?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -55,7 +55,7 @@ def _graphcredit(
         ),
     ] = False,
 ) -> None:
-    """Which steps of an agent's trajectories deserve the credit?"""
+    """Which steps of an agent's rollouts deserve the credit?"""
 
 
 def main() -> None:

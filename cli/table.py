@@ -14,8 +14,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Ask": {
         "why": "Say what failures do that wins do not, which decisions mattered, what to distrust.",
         "import": "Make a store of the log of another program.",
-        "credit": "Assign credit to every step of the complete trajectories and write it beside "
-        "them.",
+        "credit": "Assign credit to every step of the complete rollouts and write it beside them.",
         "evidence": "Say which definition of a state tells how rollouts end, by the log alone.",
         "audit": "Check the groups and the credit of a store.",
         "sql": "Query a store's views with SQL.",
@@ -26,7 +25,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Train": {
         "train": "Improve a policy on the steps of an iteration, weighed by one advantage column.",
         "loop": "Improve a policy: play, assign credit, train, and again with the better policy.",
-        "collect": "Play groups of trajectories and record them in a store.",
+        "collect": "Play groups of rollouts and record them in a store.",
         "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
     },
     "Keep": {

@@ -31,19 +31,19 @@ class PlayOptions(CollectorOptions):
     """How tasks are played."""
 
     group_size: AtLeastOne = 8
-    """Trajectories of each task."""
+    """Rollouts of each task."""
     max_steps: AtLeastOne = 30
-    """Steps after which a trajectory is truncated."""
+    """Steps after which a rollout is truncated."""
     seed: Count = 0
     """Decides all chance: actions, and the games where `games` leaves them open."""
     workers: Count = 2
     """Processes that step environments; a language model stays in this one. 0 starts none."""
     concurrency: AtLeastOne | None = None
-    """Trajectories that a process plays at a time, or all of them with one model; decides the speed
+    """Rollouts that a process plays at a time, or all of them with one model; decides the speed
     alone. By default what suits the policy: 64 with a language model."""
     allocation: Literal["spo3"] | None = None
     """spo3 plays a tree for each group: it branches where history/ says that a state is unresolved.
-    By default each trajectory is played for itself."""
+    By default each rollout is played for itself."""
     oracle: bool = False
     """Record the true remaining plan length, at half the speed."""
     record_admissible: bool = True
@@ -68,7 +68,7 @@ class LanguageOptions(CollectorOptions):
 
 
 class RecordOptions(CollectorOptions):
-    """Who plays, and what the trajectories are recorded as."""
+    """Who plays, and what the rollouts are recorded as."""
 
     policy: str
     """Who plays: random, oracle:EPSILON, or a language model: hf:PATH, vllm:PATH, or

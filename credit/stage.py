@@ -304,7 +304,7 @@ def _refuse_nothing(store: Store, reports: Mapping[tuple[str, int], CreditReport
         f"{store.root} must have a complete trajectory to credit: found "
         f"{counted(total.num_incomplete, 'incomplete trajectory')} "
         f"({counted(total.num_rows, 'step')}). No file was changed. "
-        "A trajectory is complete if its last step says `success`: `graphcredit import --success`, "
+        "A trajectory is complete if its last step has an end: `graphcredit import --success`, "
         f"or the recorder's `end`. `graphcredit check {store.root}` says more\n{listed}".rstrip()
     )
 

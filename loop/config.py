@@ -89,7 +89,7 @@ class EvaluateTable(Options):
     greedy: bool = True
     """Play each task once, always the most probable token."""
     samples: Count = 4
-    """Trajectories of each task at temperature 1; 0 for none."""
+    """Rollouts of each task at temperature 1; 0 for none."""
 
 
 class LoopConfig(Options):

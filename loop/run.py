@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphcredit.collector.environments.base import Task
     from graphcredit.collector.environments.prefix_cache import Environments
     from graphcredit.credit.iteration.report import CreditReport
+    from graphcredit.trainer.engine.kept import KeptEngines
 
 Line = dict[str, Any]
 """The results of one iteration. Keys that end in `_seconds` are wall-clock times of its stages;
@@ -73,14 +74,23 @@ def run_loop(
         MissingDependencyError: A required library is not installed.
     """
     from graphcredit.collector.environments.prefix_cache import Environments
+    from graphcredit.trainer.engine.kept import KeptEngines
 
     path = config.out / "loop.jsonl"
-    with open_loop(config) as loop, closing(Environments()) as environments:
+    with (
+        open_loop(config) as loop,
+        closing(Environments()) as environments,
+        closing(KeptEngines()) as engines,
+    ):
         lines = _read_lines(path, loop.num_updates)
         yield from lines
         num_lines = loop.num_updates + loop.is_evaluated(loop.num_updates)
         stages = _Stages(
-            loop=loop, environments=environments, on_progress=on_progress, on_notice=on_notice
+            loop=loop,
+            environments=environments,
+            engines=engines,
+            on_progress=on_progress,
+            on_notice=on_notice,
         )
         if len(lines) < num_lines:
             _check_policy(loop, len(lines))
@@ -160,6 +170,8 @@ class _Stages:
     loop: Loop
     environments: "Environments"
     """Shared by all iterations, with their cache of observations, if this process plays."""
+    engines: "KeptEngines"
+    """Of the trainings, from one iteration to the next."""
     on_progress: OnProgress
     on_notice: OnNotice
     told: set[str] = field(default_factory=set[str])
@@ -252,6 +264,7 @@ class _Stages:
                 self.loop.train_config(iteration),
                 on_progress=self.on_progress,
                 on_notice=lambda notice: self._tell("train", iteration, [notice]),
+                kept=self.engines,
             )
         except NothingToTrainError as error:
             # Link to the directory itself, not to a link: a system follows at most some 40 links.

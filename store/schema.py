@@ -220,7 +220,7 @@ NODE_COLUMNS: tuple[Column, ...] = (
     _column("is_goal", _BOOL, "the node that successful last steps lead to"),
     _column("visits", _INT, "how often the group's trajectories were here"),
     _column("num_trajectories", _INT, "how many different trajectories were here"),
-    _column("success_rate", _FLOAT, "share of those that succeeded"),
+    _nullable("success_rate", _FLOAT, "share of those that succeeded"),
     _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
     _nullable("rewardflow_value", _FLOAT, "RewardFlow's potential, where it was computed"),
     _nullable("reach_expected", _FLOAT, "still earned from here, by the group's own steps"),

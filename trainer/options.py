@@ -122,7 +122,7 @@ class DataOptions(TrainOptions):
     """An estimator, or a whole column such as graphgpo_step_advantage."""
     truncated: Literal["keep", "mask", "drop"] = "keep"
     """Answers that a limit cut. Keep: what was said is trained on, and no end, since none was
-    sampled. Mask: they are left out of the loss. Drop: so are all steps of their trajectories."""
+    sampled. Mask: they are left out of the loss. Drop: so are all steps of their rollouts."""
     max_staleness: Count = 4
     """Leave out steps that are more than this many versions older than the newest in the log."""
     filter: str | None = None
@@ -155,7 +155,7 @@ class BatchOptions(TrainOptions):
     """Tokens of a micro-batch, at most; longer steps are left out, and steps that are longer than
     the model has positions are refused."""
     one_sequence: bool | None = None
-    """Train all turns of a trajectory in one optimizer step, as one sequence where each turn
+    """Train all turns of a rollout in one optimizer step, as one sequence where each turn
     continues the one before: its tokens go through the model once, and each answer has the
     advantage of its turn. Prefixes are shared then, too. By default for messages whose turns
     continue each other, without images."""

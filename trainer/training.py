@@ -22,12 +22,9 @@ from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from graphcredit.trainer.data.token_source import TokenSource
 from graphcredit.trainer.data.validation import signal_notices
-from graphcredit.trainer.engine.distributed import (
-    choose_device,
-    destroy_process_group,
-    is_first_rank,
-)
-from graphcredit.trainer.engine.opening import compute_dtype, open_engine
+from graphcredit.trainer.engine.distributed import choose_device, is_first_rank
+from graphcredit.trainer.engine.kept import KeptEngines
+from graphcredit.trainer.engine.opening import compute_dtype
 from graphcredit.trainer.fingerprint import Identity, hash_model
 from graphcredit.trainer.loss.registry import configure_objective, objective_named
 from graphcredit.trainer.messages.tokens import open_tokens
@@ -53,8 +50,16 @@ def train(
     *,
     on_progress: OnProgress = silent,
     on_notice: Callable[[str], None] = _unheard,
+    kept: KeptEngines | None = None,
 ) -> dict[str, Any] | None:
     """Train a policy, or resume a training that was killed.
+
+    Args:
+        config: What to train, and how.
+        on_progress: Called with what is done.
+        on_notice: Called with oddities that do not stop it.
+        kept: Engines of earlier trainings with the same options, in this process; by default the
+            model is loaded, and nothing is kept.
 
     Returns:
         The summary that `result.json` holds; None on every rank but the first.
@@ -66,7 +71,7 @@ def train(
             are damaged.
         MissingDependencyError: TensorBoard is not installed.
     """
-    is_first = is_first_rank()
+    is_first, engines = is_first_rank(), kept or KeptEngines(most=0)
     on_progress = on_progress if is_first else silent
     on_progress("read the steps")
     output = Output(config.out)
@@ -81,18 +86,22 @@ def train(
         else:
             report = heed_signal(config, plan, report)
             on_progress("load the model")
+            engine, has_optimizer = engines.policy(config)
             training = TrainingRun(
                 config=config,
                 output=output,
-                engine=open_engine(config.model, config),
+                engines=engines,
+                engine=engine,
+                has_optimizer=has_optimizer,
                 plan=plan,
                 report=report,
                 identity=identity,
                 tell=on_notice,
             )
             result = training.run(on_progress)
-    # Not after an error: the other processes may never get here.
-    destroy_process_group()
+            engines.keep(engine, config.out)
+    if kept is None:  # not after an error: the other processes may never get here
+        engines.close()
     return result if is_first else None
 
 
@@ -120,7 +129,9 @@ def plan_training(
         config = _without_sampler(config)
     filters = replace(
         _filters(config),
-        cut=_of_parts(parts, lambda part: cut_steps(_paths(part), config.truncated)),
+        cut=_of_parts(
+            parts, lambda part: cut_steps([each.path for each in part.shards()], config.truncated)
+        ),
         unmet=_of_parts(parts, lambda part: unmet(part, config.filter)),
     )
     index, report = read_index(parts, column=config.column, filters=filters, source=source)
@@ -162,10 +173,6 @@ def _tokens(
         keep_in=kept,
         writes=is_first_rank(),
     )
-
-
-def _paths(part: RunIteration) -> list[Path]:
-    return [shard.path for shard in part.shards()]
 
 
 def _of_parts(

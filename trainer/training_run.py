@@ -15,7 +15,7 @@ from graphcredit.trainer.config import TrainConfig, imitating
 from graphcredit.trainer.data.step_index import IndexReport
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
-from graphcredit.trainer.engine.opening import open_engine
+from graphcredit.trainer.engine.kept import KeptEngines
 from graphcredit.trainer.engine.optimizer_step import FrozenPolicies, Unchanged, Updater
 from graphcredit.trainer.engine.sampler_check import check_agreement
 from graphcredit.trainer.fingerprint import Identity
@@ -49,7 +49,10 @@ class TrainingRun:
 
     config: TrainConfig
     output: Output
+    engines: KeptEngines
     engine: TrainingEngine
+    has_optimizer: bool
+    """Whether the engine has the optimizer that an earlier training ended with."""
     plan: TrainingPlan
     report: IndexReport
     identity: Identity
@@ -64,7 +67,8 @@ class TrainingRun:
         num_done = checkpoint.progress.update if checkpoint else 0
         engine.check_lengths(self.plan.index)
         engine.check_token_id(self.report.largest_token_id, self.report.largest_token_id_at)
-        if checkpoint is None and config.continue_from is not None:
+        is_new = checkpoint is None and not self.has_optimizer
+        if is_new and config.continue_from is not None:
             self._take_over_optimizer(Output(config.continue_from))
         reader = BatchReader(self.plan.index, images=load_image_reader(config.model))
         with closing(self._open_log(num_done)) as log:
@@ -169,7 +173,7 @@ class TrainingRun:
         start = self._start(plan, reader, of, on_progress) if config.compares_with_start else None
         other = None
         if (name := config.reference) is not None:
-            opened = partial(self._open_reference, name)
+            opened = partial(self.engines.reference, name, config)
             other = self._score(f"{of}reference", opened, plan, reader, on_progress)
             # Its modules refer to each other, and would keep its shards.
             gc.collect()
@@ -177,9 +181,6 @@ class TrainingRun:
             old=None if config.bypasses else start,
             reference=(other or start) if config.kl_coefficient > 0 else None,
         )
-
-    def _open_reference(self, name: str) -> TrainingEngine:
-        return open_engine(name, self.config, frozen=True)
 
     def _start(
         self, plan: TrainingPlan, reader: BatchReader, of: str, on_progress: OnProgress

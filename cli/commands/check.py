@@ -27,7 +27,7 @@ def check(
 
     Errors name the file, the rows, and the command that takes the file out of the store where
     nothing else mends it. The exit code is 1 if there is an error. Notices are oddities that may
-    stay. Trajectories that never ended are counted; they are not errors.
+    stay. Rollouts that never ended are counted; they are not errors.
 
     Example: graphcredit check STORE --recover
     """

@@ -37,7 +37,7 @@ def collect(
     as_json: AsJson = False,
     **flags: Any,
 ) -> None:
-    """Play groups of trajectories and record them in a store.
+    """Play groups of rollouts and record them in a store.
 
     The same command again plays only what is missing, so it may be interrupted. Example:
 

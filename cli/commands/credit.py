@@ -51,7 +51,7 @@ def credit(
     as_json: AsJson = False,
     **flags: Any,
 ) -> None:
-    """Assign credit to every step of the complete trajectories and write it beside them.
+    """Assign credit to every step of the complete rollouts and write it beside them.
 
     Columns of estimators that are not named stay as they are. Example:
 

@@ -27,6 +27,7 @@ def show_reports(
     say(f"{total.headline()}, {counted(len(reports), 'iteration')}")
     for row in rows:
         say(f"{row.name} is made of {row.matter}")
+    is_by_return = total.num_by_return == total.num_trajectories
     returns = (
         (total.num_return_pairs, "pairs of rollouts of a group whose returns differ"),
         (total.num_return_pairs_alike, "of them both won or both lost: wins do not tell"),
@@ -44,7 +45,7 @@ def show_reports(
         (total.num_invalid_steps, "invalid steps"),
         (total.num_singleton_groups, "groups of one trajectory: nothing to compare it with"),
         (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
-        *(returns if total.num_return_pairs_alike else ()),
+        *(returns if total.num_return_pairs_alike and not is_by_return else ()),
         (total.num_groups_without_success, "groups without a success"),
         (total.num_groups_without_goal, "groups without a known goal: most graphs are silent"),
         (

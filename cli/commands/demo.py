@@ -1,7 +1,9 @@
 """`graphcredit demo`: play real games, assign credit, and show the result."""
 
+import io
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -9,8 +11,9 @@ from rich.text import Text
 
 from graphcredit.cli.commands import demo_report as showcase
 from graphcredit.cli.commands.collect import show_report
+from graphcredit.cli.options import AsJson
 from graphcredit.cli.output.catalog import rebuild
-from graphcredit.cli.output.console import interruptible, progress, say
+from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
@@ -26,11 +29,10 @@ NUM_GAMES, GROUP_SIZE, MAX_STEPS = 16, 8, 30
 
 
 def demo(
-    store: Annotated[Path, typer.Option(help="Where to keep the trajectories.")] = Path(
-        "demo-store"
-    ),
+    store: Annotated[Path, typer.Option(help="Where to keep the rollouts.")] = Path("demo-store"),
     games: Annotated[int, typer.Option(help="Games to play.", min=1)] = NUM_GAMES,
     workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
+    as_json: AsJson = False,
 ) -> None:
     """Play TextWorld games, credit every step, and show which steps deserved it.
 
@@ -39,6 +41,14 @@ def demo(
 
         graphcredit demo --store my-store --games 8
     """
+    with redirect_stdout(io.StringIO()) if as_json else nullcontext():
+        told = _show(store, games, workers)
+    if as_json:
+        print_json(told)
+
+
+def _show(store: Path, games: int, workers: int) -> dict[str, Any]:
+    """Show all parts, and return what they say as JSON values."""
     _title("1. Play", f"{GROUP_SIZE} rollouts of each game; 85 % of the actions are random")
     opened = _play(store, games, workers)
     with catalog.connect(opened) as connection:
@@ -60,15 +70,14 @@ def demo(
         showcase.show_trajectory(connection, ESTIMATORS)
 
         picture = showcase.draw_a_game(connection, opened)
+        groups = connection.sql("FROM groups ORDER BY task_id").to_arrow_table().to_pylist()
 
-    _title("5. Ask in SQL", "each of these is `graphcredit sql`")
-    for query in showcase.QUERIES:
-        showcase.show_query(opened, query)
-
-    _title("6. Go on", "with this store, or with your own")
+    _title("5. Go on", "with this store, or with your own")
     say(f"  {picture} shows one game: blue steps deserve credit, orange ones blame")
     for line in showcase.next_commands(store):
         say(f"  {line}")
+    credit = [{"run_id": r, "iteration": i, **v.as_json()} for (r, i), v in reports.items()]
+    return {"store": str(store), "picture": str(picture), "groups": groups, "credit": credit}
 
 
 def _play(path: Path, games: int, workers: int) -> Store:

@@ -12,28 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from graphcredit.cli.output.console import say
-from graphcredit.cli.output.tables import print_table
 from graphcredit.credit.audit.agreement import PROGRESS, mean_agreement
 from graphcredit.credit.iteration.report import CreditReport, merge_reports
 from graphcredit.store import Store
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.log_text import in_terminal
 from graphcredit.store.sql.catalog import Connection
-from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import read_task_graph
-
-QUERIES = (
-    """SELECT action, count(*) AS taken, round(avg(graphgpo_step_advantage), 2) AS mean_step_credit
-FROM enriched JOIN trajectories USING (run_id, iteration, trajectory_id)
-WHERE NOT trajectories.success AND next_goal_distance < goal_distance
-GROUP BY action ORDER BY taken DESC LIMIT 5""",
-    """SELECT task_id, count(*) AS steps,
-       round(avg((sign(grpo_advantage) * sign(graphgpo_advantage) < 0)::INT), 2) AS sign_flips
-FROM enriched GROUP BY task_id ORDER BY sign_flips DESC LIMIT 5""",
-)
-"""The actions of failed trajectories that led nearer to the goal; and the tasks in which GRPO and
-GraphGPO disagree most about signs."""
 
 _PIPE_WIDTH = 200
 _PICTURED_STATES = 14
@@ -87,7 +73,6 @@ def show_shares(connection: Connection) -> None:
         f"{idle or 0:.1%} of the {num_won:,} steps of successful ones did not "
         "(the papers: 65.3 %); steps that lost a game are not counted."
     )
-    say("Credit for whole trajectories cannot tell these steps from the others.")
 
 
 def show_correlations(connection: Connection, estimators: Sequence[str]) -> None:
@@ -127,14 +112,6 @@ def show_trajectory(connection: Connection, estimators: Sequence[str]) -> None:
             "to go: actions to the goal before and after, bold where fewer. "
             "≠: the estimators disagree about the sign."
         )
-
-
-def show_query(store: Store, query: str) -> None:
-    """Print a query and its result, which comes from the sandbox of `graphcredit sql`."""
-    for line in query.split("\n"):
-        say(line)
-    print_table(sys.stdout, run_query(store, query).table)
-    say()
 
 
 def draw_a_game(connection: Connection, store: Store) -> Path:

@@ -27,7 +27,7 @@ def evidence(
     tell the outcome? Guidance: does a step to another state tell that things got better? Both are
     correlations; ± are two standard errors. Evidence is information and twice the guidance; it
     ranks the definitions. Where there is credit, a second table says how much of it is about steps:
-    what is over the mean of the trajectory.
+    what is over the mean of the rollout.
 
     Example: graphcredit evidence STORE --run games
     """

@@ -53,7 +53,7 @@ def import_(
 
     The format is recognised. The same command again adds only what is new, so it may be
     interrupted. The exit code is 1 if a row or an image could not be read, if the store has a
-    trajectory with other values, or if there is no trajectory.
+    rollout with other values, or if there is no rollout.
 
     Example:
         graphcredit import outputs/traces.jsonl STORE --state window:2
@@ -181,10 +181,11 @@ def _show_counts(report: "ImportReport") -> None:
     if report.num_images:
         say(f"{counted(report.num_images, 'image')} in their messages")
     unjudged = f", {report.num_unjudged:,} without a verdict" * bool(report.num_unjudged)
-    ended = f"{report.num_success:,} succeeded, {report.num_failed:,} failed"
-    if report.are_returns:
-        ended = f"{report.num_success + report.num_failed:,} compared by their returns"
-    say(f"{ended}, {report.num_truncated:,} truncated{unjudged}")
+    by_return = f"{report.num_by_return:,} compared by their returns" * bool(report.num_by_return)
+    judged = report.num_success + report.num_failed + report.num_truncated
+    ended = f"{report.num_success:,} succeeded, {report.num_failed:,} failed, "
+    ended += f"{report.num_truncated:,} truncated"
+    say(", ".join(filter(None, (ended * bool(judged or not by_return), by_return))) + unjudged)
     for note in report.notes:
         say(f"note: {note}")
     for reason, number in report.left_out.items():

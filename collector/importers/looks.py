@@ -101,7 +101,7 @@ def _advice(row: Mapping[str, Any]) -> str:
     return (
         "It has no messages, no prompt with its answer, and no state with its action; fields of "
         "these with other names can be named: --columns messages=FIELD, or --columns "
-        f"state=FIELD,action=FIELD,trajectory_id=FIELD. {_FORMATS}"
+        f"state=FIELD,action=FIELD,trajectory_id=FIELD,reward=FIELD. {_FORMATS}"
     )
 
 
@@ -136,14 +136,17 @@ _Path = tuple[tuple[str, bool], ...]
 def _taken_out(row: Mapping[str, Any], records: Sequence[Record]) -> str | None:
     """Return the command that takes a log out of records, which was tried on these."""
     for path in _paths(row, (), _DEPTH):
-        made = [each for record in records for each in _made(record, path)]
+        others = without(row, (path[0][0],))
+        is_with = not all(isinstance(value, list) for value in others.values())
+        made = [each for record in records for each in _made(record, path, is_with=is_with)]
         for known in candidates(made[0].value, made[0].path):
             rollouts = [each for _, read in readings(known, made) for each in read]
             num_steps = sum(message.is_answer for each in rollouts for message in each.messages)
             is_judged = any((each.reward, each.success) != (None, None) for each in rollouts)
             if num_steps > 1 and is_judged and known.name != "message-lines":
                 at = "".join(f".{_quoted(name)}{'[]' * is_each}" for name, is_each in path)
-                command = f"jq -c 'del(.{_quoted(path[0][0])}) + ({at})' FILE > records.jsonl"
+                taken = f"del(.{_quoted(path[0][0])}) + ({at})" if is_with else at
+                command = f"jq -c '{taken}' FILE > records.jsonl"
                 return f"A log is in `{at}`: `{command}` takes it out"
     return None
 
@@ -152,9 +155,9 @@ def _quoted(name: str) -> str:
     return name if name.isidentifier() and name.isascii() else f'"{name}"'
 
 
-def _made(record: Record, path: _Path) -> Iterator[Record]:
-    """Yield the records that the command makes of one."""
-    rest = without(fields_of(record.value), (path[0][0],))
+def _made(record: Record, path: _Path, *, is_with: bool) -> Iterator[Record]:
+    """Yield the records that the command makes of one, with what stands beside them or not."""
+    rest = without(fields_of(record.value), (path[0][0],)) if is_with else {}
     for item in _items(record.value, path):
         yield replace(record, value={**rest, **fields_of(item)})
 

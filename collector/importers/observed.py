@@ -7,7 +7,7 @@ from statistics import mean, median
 
 from graphcredit.collector.importers.messages.rollout import NO_WORDS
 from graphcredit.collector.importers.prompts import Prompts, may_name_tasks
-from graphcredit.collector.importers.rules.outcomes import BY_PROMPT
+from graphcredit.collector.importers.rules.outcomes import BY_PROMPT, RETURN
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
 
@@ -20,10 +20,6 @@ _TASKS = 1_000
 """Tasks whose first states are compared."""
 
 _TASK_WORDS = ("task", "scenario", "problem", "question", "case", "env", "seed", "prompt", "goal")
-_COMPARED = (
-    "compared as they are; where only success counts, a return from 1 on is one, unless "
-    "--success 'reward>=NUMBER' says what is"
-)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -58,9 +54,7 @@ class Observed:
         self._numbers.update(all=1, won=success is True, lost=success is False)
         if made.total is not None:
             self.returns.append(made.total)
-            is_partial = success is False and 0 < made.total < 1
-            self._numbers["partial"] += is_partial and made.verdict.by == "reward>=1"
-            self._numbers["by_reward"] += made.verdict.by == "reward>=1"
+            self._numbers["by_return"] += made.verdict.by == RETURN
         self._grouped_by[made.grouped_by] += 1
         self.prompts.add(made)
         for name, value in made.labels.items():
@@ -165,30 +159,24 @@ class Observed:
                 shared += sum(pairs.values()) > len(pairs)
         return 2 * follow > several and (shared > 0 or several > 2)
 
-    @property
-    def are_returns(self) -> bool:
-        """Whether no verdict is known, and returns are neither shares nor one of two values."""
-        judged = self._numbers["won"] + self._numbers["lost"]
-        is_by_reward = 0 < judged == self._numbers["by_reward"]
-        return is_by_reward and self._are_outside() and len(set(self.returns)) > 2
-
-    def _are_outside(self) -> bool:
-        return bool(self.returns) and (max(self.returns) > 1 or min(self.returns) < 0)
-
     def _of_scores(self) -> Iterator[str]:
         numbers = self._numbers
         judged = numbers["won"] + numbers["lost"]
-        if numbers["by_reward"] and self._are_outside():
-            yield f"returns are not between 0 and 1: {_COMPARED}"
-        elif numbers["partial"]:
-            yield f"{counted(numbers['partial'], 'return')} between 0 and 1: {_COMPARED}"
+        if numbers["by_return"]:
+            yield (
+                f"{counted(numbers['by_return'], 'return')} that say nothing of winning: rollouts "
+                "are compared by them, and `success` is unknown. Estimators that read wins alone "
+                "need --success 'reward>=NUMBER', which says what a win is"
+            )
         if judged > 1 and not (numbers["won"] and numbers["lost"]):
             what = "succeeded" if numbers["won"] else "failed"
             yield (
                 f"all {judged:,} judged trajectories {what}: estimators that read success have "
                 "nothing to compare. --success says what counts"
             )
-        if 0 < judged < numbers["all"] and not (numbers["won"] and numbers["lost"]):
+        if 0 < judged < numbers["all"] - numbers["by_return"] and not (
+            numbers["won"] and numbers["lost"]
+        ):
             yield (
                 "only one outcome has a verdict, and the other trajectories have none: a log that "
                 "judges winners alone is a selection, and no estimator can learn from it"

@@ -33,12 +33,12 @@ class ImportOptions(Options):
     """Round the numbers in states to so many decimals."""
     success: str = "auto"
     """What counts as success: a threshold such as 'reward>=1', or a field such as info.success.
-    median, top:0.25: a reward of at least the log's median, or among its best quarter. auto: what
-    the log itself says, else reward>=1."""
+    auto: what the log itself says, else a reward of 1 where all are 1, 0 or -1; where others are,
+    rewards say nothing of winning. returns: no reward does."""
     verdicts: PathOption | None = None
-    """A file, or a folder of files, that say how trajectories ended: a report of SWE-bench
+    """A file, or a folder of files, that say how rollouts ended: a report of SWE-bench
     (resolved_ids), or ids with verdicts or scores as JSON or CSV. Its ids are those of
-    trajectories, sessions, instances or tasks, or names of files and folders. By default, the
+    rollouts, sessions, instances or tasks, or names of files and folders. By default, the
     verdicts in files beside a log that has none."""
     group: str = "auto"
     """Which rollouts form a group: task, prompt, a field, or a part of the path of their file
@@ -68,7 +68,7 @@ class ImportOptions(Options):
     """Most % of a file's text that may become part of no step; a file with more is refused. The
     report names the fields."""
     try_: AtLeastOne | None = None
-    """Show what the first N trajectories would become, 20 without a number, and write nothing."""
+    """Show what the first N rollouts would become, 20 without a number, and write nothing."""
 
     @property
     def names(self) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from graphcredit.collector.importers.observed import Observed
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.prompts import VERDICTS
 from graphcredit.collector.importers.rules.judged import Judged
+from graphcredit.collector.importers.rules.outcomes import RETURN
 from graphcredit.collector.importers.table import LogFormat
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.plural import counted
@@ -75,8 +76,8 @@ class ImportReport(Report):
     """Trajectories that ended without success, truncated ones not counted."""
     num_truncated: int = 0
     """Unsuccessful trajectories that a limit ended."""
-    are_returns: bool = False
-    """Whether returns are all that is known: `success` is then a threshold, and no win."""
+    num_by_return: int = 0
+    """Trajectories whose return is known, and not whether it is a win."""
     num_unjudged: int = 0
     """Trajectories without reward and success; they are incomplete in the store."""
     num_with_tokens: int = 0
@@ -240,7 +241,7 @@ class Tally:
             num_success=counts["success"],
             num_failed=counts["failed"],
             num_truncated=counts["truncated"],
-            are_returns=self.observed.are_returns,
+            num_by_return=counts["by_return"],
             num_unjudged=counts["unjudged"],
             num_with_tokens=counts["tokens"],
             num_with_logprobs=counts["logprobs"],
@@ -264,7 +265,8 @@ class Tally:
     def _decided(self) -> list[str]:
         if not self.success_by:
             return []
-        judged = [f"{by} ({count:,})" for by, count in self.success_by.items() if by != "nothing"]
+        by = {name: n for name, n in self.success_by.items() if name not in ("nothing", RETURN)}
+        judged = [f"{name} ({count:,})" for name, count in by.items()]
         num_scored = self.counts["scored"]
         scored = f"; {counted(num_scored, 'step')} with a score" if num_scored else ""
         return [

@@ -64,6 +64,10 @@ class LogSource:
     beside: tuple[str, ...] = ()
     """Names of the files beside it that have verdicts."""
 
+    def with_options(self, **values: object) -> "LogSource":
+        """Return the log with other values of some options."""
+        return replace(self, options=self.options.model_copy(update=values))
+
     @property
     def num_bytes(self) -> int:
         """Bytes of all files."""

@@ -68,7 +68,7 @@ def trajectory_of(
         else rules.success(rollout),
         judged_as=judged_as,
     )
-    if judged_as is not None and rules.verdicts is None:
+    if judged_as is not None and rules.verdicts is None and verdict.success is not None:
         verdict = replace(verdict, by=f"{judged_as[0]} beside the log")
     scores = rules.score(rollout, turns)
     for name, values in (("reward", rewards), ("score", scores.of_turns)):
@@ -109,13 +109,13 @@ def trajectory_of(
         content=content,
         num_steps=len(turns.turns),
         verdict=verdict,
-        candidates={} if verdict.success is not None else _candidates(rollout),
-        total=sum(rewards) if verdict.success is not None else rollout.reward,
+        candidates={} if verdict.is_known else _candidates(rollout),
+        total=sum(rewards) if verdict.is_known else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
         begun=_begun(columns, turns, rollout),
         counts={
-            _outcome(verdict.success, is_truncated=rollout.truncated): 1,
+            _outcome(verdict, is_truncated=rollout.truncated): 1,
             "reward_of_success": is_reward_of_success,
             "images": len(images),
             "missed": states.num_missed,
@@ -168,10 +168,10 @@ def digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=8).digest()
 
 
-def _outcome(success: bool | None, *, is_truncated: bool) -> str:
-    if success is None:
-        return "unjudged"
-    return "success" if success else "truncated" if is_truncated else "failed"
+def _outcome(verdict: Verdict, *, is_truncated: bool) -> str:
+    if verdict.success is None:
+        return "by_return" if verdict.is_known else "unjudged"
+    return "success" if verdict.success else "truncated" if is_truncated else "failed"
 
 
 def _counts(
@@ -239,7 +239,7 @@ def _columns(
     results = [turn.seen for turn in turns.turns[1:]] + [turns.after]
     columns: dict[str, list[Any]] = {
         "state": texts,
-        "next_state": [*texts[1:], end_state(verdict.success, truncated=rollout.truncated)],
+        "next_state": [*texts[1:], end_state(verdict, truncated=rollout.truncated)],
         "observation": [
             observation if observation and observation != text else None
             for observation, text in zip(observations, texts, strict=True)
@@ -251,7 +251,7 @@ def _columns(
         "extra": _extras(rollout, turns),
         **_admissible_columns(turns),
     }
-    if verdict.success is not None:
+    if verdict.is_known:
         before = [False] * (len(texts) - 1)
         columns["terminated"] = [*before, not rollout.truncated]
         columns["truncated"] = [*before, rollout.truncated]
@@ -289,14 +289,14 @@ def _final_state(rollout: LoggedRollout, turns: Turns, rules: Rules) -> str | No
     return rules.state((*turns.turns, after)).texts[-1]
 
 
-def end_state(success: bool | None, *, truncated: bool) -> str:
+def end_state(verdict: Verdict, *, truncated: bool) -> str:
     """Return the state after the last step: a marker that differs by outcome.
 
     The log does not say where a last action led. A copy of the state before it would be a loop.
     """
-    if success is None:
-        return "[end: unknown]"
-    if success:
+    if verdict.success is None:
+        return "[end]" if verdict.is_known else "[end: unknown]"
+    if verdict.success:
         return "[end: success]"
     return "[end: truncated]" if truncated else "[end: failure]"
 

@@ -111,7 +111,7 @@ class Journal:
             self._rows += rows
             self._close_shard_if_due()
 
-    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+    def end(self, trajectory_id: str, end: Mapping[str, bool | None]) -> None:
         """Mark the last step of a trajectory as its end."""
         self._write(encode_end(trajectory_id, end))
         self._tails.pop(trajectory_id).update(end)

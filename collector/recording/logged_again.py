@@ -47,7 +47,7 @@ class Again:
         if is_last:
             self._on_same()
 
-    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+    def end(self, trajectory_id: str, end: Mapping[str, bool | None]) -> None:
         """Compare the end with the stored one."""
         num_steps = len(self._known.rows)
         if self._num_steps < num_steps:
@@ -120,7 +120,7 @@ def _problem(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return why a stored trajectory is incomplete; empty if it is complete."""
     if [row["step_index"] for row in rows] != list(range(len(rows))):
         return "and its steps there are not 0 … T-1, each once"
-    if rows[-1]["success"] is None or not (rows[-1]["terminated"] or rows[-1]["truncated"]):
+    if not (rows[-1]["terminated"] or rows[-1]["truncated"]):
         return f"with {counted(len(rows), 'step')} and no end"
     return ""
 

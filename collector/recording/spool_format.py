@@ -98,7 +98,7 @@ def _exact(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, **wide} if wide else row
 
 
-def encode_end(trajectory_id: str, end: Mapping[str, bool]) -> bytes:
+def encode_end(trajectory_id: str, end: Mapping[str, bool | None]) -> bytes:
     """Return the line that ends a trajectory: `terminated`, `truncated` and `success`."""
     return _line({"end": {"trajectory_id": trajectory_id, **end}})
 

@@ -20,7 +20,7 @@ class Sink(Protocol):
         """Add a step. The sink keeps the dict: the caller must not change it."""
         ...
 
-    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+    def end(self, trajectory_id: str, end: Mapping[str, bool | None]) -> None:
         """Mark the last step of a trajectory as its end."""
         ...
 
@@ -102,11 +102,11 @@ class Trajectory:
             if is_last:
                 self._over = "it has ended"
 
-    def end(self, *, success: bool, truncated: bool = False) -> None:
+    def end(self, *, success: bool | None, truncated: bool = False) -> None:
         """End the trajectory with its latest step; once this returns, the end is safe.
 
         Args:
-            success: Whether the task was accomplished.
+            success: Whether the task was accomplished; None where its return is all that is known.
             truncated: Whether a limit ended the trajectory, and not the environment.
 
         Raises:
@@ -117,7 +117,7 @@ class Trajectory:
             end = {
                 "terminated": not check_value("truncated", truncated),
                 "truncated": bool(truncated),
-                "success": check_value("success", success),
+                "success": None if success is None else check_value("success", success),
             }
         except StepRefusedError as error:
             raise self._refused(str(error)) from None
@@ -178,7 +178,7 @@ class Drafts:
         self.rows.append(row)
         self._last[row["trajectory_id"]] = row
 
-    def end(self, trajectory_id: str, end: Mapping[str, bool]) -> None:
+    def end(self, trajectory_id: str, end: Mapping[str, bool | None]) -> None:
         """Mark the last step of a trajectory as its end."""
         self._last[trajectory_id].update(end)
 

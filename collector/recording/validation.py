@@ -56,7 +56,7 @@ def check_step(columns: Mapping[str, Any]) -> dict[str, Any]:
             _refuse_column(name)
         if value is not None or name not in _NULLABLE:
             kept[name] = check_value(name, value)
-    _check_end(kept)
+    _check_end(kept, is_told="success" in columns)
     for rule in _RULES_OF_SEVERAL:
         if kept.get(rule.columns[0]) is not None:
             values = [kept.get(name) for name in rule.columns]
@@ -81,11 +81,12 @@ def check_value(name: str, value: object) -> Any:
     return kept
 
 
-def _check_end(kept: Mapping[str, Any]) -> None:
+def _check_end(kept: Mapping[str, Any], *, is_told: bool) -> None:
     ends = kept.get("terminated", False) or kept.get("truncated", False)
-    if ends and "success" not in kept:
+    if ends and not is_told:
         raise StepRefusedError(
-            "success must be True or False on the step that ends a trajectory: got None"
+            "success must be told on the step that ends a trajectory: True, False, or None where "
+            "its return is all that is known"
         )
     if "success" in kept and not ends:
         raise StepRefusedError(

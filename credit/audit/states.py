@@ -11,7 +11,8 @@ from typing import Any
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.near_names import did_you_mean
-from graphcredit.store.sql.catalog import Connection, with_views
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.sql.catalog import connect
 from graphcredit.store.text_diff import WordDiff, compare
 
 _MOST_COMPARED = 300
@@ -111,15 +112,14 @@ def states_of_task(
         InputError: The task has no credit there.
     """
 
-    def ask(sql: str, *asked: dict[str, str]) -> list[tuple[Any, ...]]:
-        def answer(views: Connection) -> list[tuple[Any, ...]]:
-            return views.execute(sql, *asked).fetchall()
+    def read() -> list[tuple[Any, ...]]:
+        with connect(store, run_id=run_id, iteration=iteration, sql=_TEXTS) as connection:
+            return connection.execute(_TEXTS, {"task": task_id}).fetchall()
 
-        return with_views(store, answer, run_id=run_id, iteration=iteration)
-
-    rows = ask(_TEXTS, {"task": task_id})
+    rows = unchanged(store, read, run_id=run_id, iteration=iteration)
     if not rows:
-        tasks = ask("SELECT DISTINCT task_id FROM nodes")
+        with connect(store, run_id=run_id, iteration=iteration) as connection:
+            tasks = connection.execute("SELECT DISTINCT task_id FROM nodes").fetchall()
         raise InputError(
             f"a task must have credit to show its states: found none of {task_id!r} in run "
             f"{run_id}, iteration {iteration} of {store.root}. `graphcredit credit` assigns it."

@@ -7,9 +7,10 @@ over: its step part. That is the same for all estimators, however they add up th
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphcredit.store.layout import AnyStore, open_store
+from graphcredit.store.layout import AnyStore, Store, open_store
+from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.schema import ROUNDING, split_estimator_column
-from graphcredit.store.sql.catalog import Connection, with_views
+from graphcredit.store.sql.catalog import Connection, connect
 from graphcredit.store.sql.views import identifier
 
 
@@ -46,15 +47,19 @@ def signals(
     Raises:
         SchemaError: A file cannot be read.
     """
-    return with_views(open_store(store), _signals, run_id=run_id, iteration=iteration)
+    opened = open_store(store)
+    return unchanged(
+        opened, lambda: _signals(opened, run_id, iteration), run_id=run_id, iteration=iteration
+    )
 
 
-def _signals(connection: Connection) -> list[Signal]:
-    names = _estimators(connection)
-    if not names:
-        return []
-    connection.execute(f"CREATE TEMP TABLE step_parts AS {_parts(names)}")
-    return [_signal(connection, name, names) for name in names]
+def _signals(store: Store, run_id: str | None, iteration: int | None) -> list[Signal]:
+    with connect(store, run_id=run_id, iteration=iteration, sql="FROM credit") as connection:
+        names = _estimators(connection)
+        if not names:
+            return []
+        connection.execute(f"CREATE TEMP TABLE step_parts AS {_parts(names)}")
+        return [_signal(connection, name, names) for name in names]
 
 
 def _estimators(connection: Connection) -> list[str]:

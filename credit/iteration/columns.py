@@ -12,6 +12,7 @@ from graphcredit.credit.estimators.batch import StepBatch
 from graphcredit.credit.estimators.relative import has_spread
 from graphcredit.credit.estimators.table import Assigner
 from graphcredit.credit.iteration.assemble import Assembly
+from graphcredit.credit.steps.arrays import shares
 from graphcredit.store.errors import InputError
 from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.parquet.shards import conform, open_parquet
@@ -40,14 +41,18 @@ def read_keys(path: Path, *, dictionaries: Sequence[str] = ()) -> pa.Table:
     return conform(table, CREDIT_KEY_COLUMNS, where=str(path), keep_dictionaries=bool(dictionaries))
 
 
-def common_columns(batch: StepBatch) -> dict[str, NDArray[np.generic]]:
+def common_columns(assembly: Assembly) -> dict[str, NDArray[np.generic]]:
     """Return the columns that every credit shard has, but for its two keys. Each [num_steps]."""
+    batch, steps = assembly.batch, assembly.steps
     state, target, group = batch.state_of_step, batch.target_of_step, batch.group_of_step
     distance = np.where(
         np.isfinite(batch.graph.goal_distance), batch.graph.goal_distance, np.nan
     ).astype(np.float32)
     size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
-    successes = np.bincount(batch.group_of_trajectory, batch.is_success, batch.num_groups)
+    successes, judged = (
+        np.bincount(batch.group_of_trajectory, each, batch.num_groups)
+        for each in (batch.is_success, steps.is_judged[steps.trajectory_start[1:] - 1])
+    )
     is_degenerate = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
     first_node = batch.node_start[:-1][group]
     return {
@@ -57,7 +62,7 @@ def common_columns(batch: StepBatch) -> dict[str, NDArray[np.generic]]:
         "next_goal_distance": distance[target],
         "state_group_size": np.bincount(state).astype(np.int32)[state],
         "group_size": size.astype(np.int32)[group],
-        "group_success_rate": (successes / np.maximum(size, 1)).astype(np.float32)[group],
+        "group_success_rate": shares(successes, judged).astype(np.float32)[group],
         "is_degenerate_group": is_degenerate.astype(np.int8)[group],
     }
 

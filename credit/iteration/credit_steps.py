@@ -61,6 +61,6 @@ def credit_steps(
     batch = assembly.batch
     return CreditedSteps(
         assembly=assembly,
-        columns=common_columns(batch) | estimator_columns(batch, settings.estimators),
+        columns=common_columns(assembly) | estimator_columns(batch, settings.estimators),
         report=report_of(assembly),
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphcredit.credit.inputs.run_history.before import count_trajectories
 from graphcredit.credit.iteration.assemble import Assembly
-from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs
+from graphcredit.credit.steps.arrays import Floats, Ints, factorise_pairs, shares
 from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.store.schema import (
     EDGE_COLUMNS,
@@ -34,11 +34,14 @@ def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
     batch, steps = assembly.batch, assembly.steps
     last = batch.trajectory_start[1:] - 1
     node_of_visit = np.concatenate([batch.state_of_step, batch.target_of_step[last]])
-    num_trajectories, num_successes = count_trajectories(
-        trajectory_of_visit=np.append(batch.trajectory_of_step, np.arange(len(last))),
-        node_of_visit=node_of_visit,
-        is_success=batch.is_success,
-        num_nodes=batch.num_nodes,
+    (num_trajectories, num_successes), (_, num_judged) = (
+        count_trajectories(
+            trajectory_of_visit=np.append(batch.trajectory_of_step, np.arange(len(last))),
+            node_of_visit=node_of_visit,
+            is_success=those,
+            num_nodes=batch.num_nodes,
+        )
+        for those in (batch.is_success, steps.is_judged[last])
     )
     group = batch.group_of_node
     is_goal = np.zeros(batch.num_nodes, bool)
@@ -53,7 +56,7 @@ def node_table(assembly: Assembly, values: Mapping[str, Floats]) -> pa.Table:
         "is_goal": arrow_of(is_goal),
         "visits": arrow_of(np.bincount(node_of_visit, minlength=batch.num_nodes)),
         "num_trajectories": arrow_of(num_trajectories),
-        "success_rate": arrow_of(num_successes / np.maximum(num_trajectories, 1)),
+        "success_rate": arrow_of(shares(num_successes, num_judged)),
         "goal_distance": arrow_of(distance),
         "num_merged": arrow_of(num_merged),
     }

@@ -41,6 +41,8 @@ class CreditReport(Report):
     """Complete trajectories."""
     num_successes: int = 0
     """Those that accomplished their task."""
+    num_by_return: int = 0
+    """Those of which the return is known, and not whether they accomplished their task."""
     num_incomplete: int = 0
     """Trajectories without credit, because they are not complete."""
     num_incomplete_steps: int = 0
@@ -110,9 +112,13 @@ class CreditReport(Report):
 
     def headline(self) -> str:
         """Return how much got credit."""
+        ended = [f"{self.num_successes:,} successful"]
+        if self.num_by_return:
+            ended *= self.num_by_return < self.num_trajectories
+            ended.append(f"{self.num_by_return:,} compared by their returns")
         return (
             f"credit for {counted(self.num_steps, 'step')} of "
-            f"{counted(self.num_trajectories, 'trajectory')} ({self.num_successes:,} successful) "
+            f"{counted(self.num_trajectories, 'trajectory')} ({', '.join(ended)}) "
             f"in {counted(self.num_groups, 'group')}"
         )
 
@@ -284,7 +290,11 @@ def report_of(assembly: Assembly) -> CreditReport:
     mentions: Mentions | None = batch.inputs.get("mentions")
     analogies: Analogies | None = batch.inputs.get("analogies")
     size = np.bincount(batch.group_of_trajectory, minlength=batch.num_groups)
-    num_successes = np.bincount(batch.group_of_trajectory, batch.is_success, batch.num_groups)
+    is_judged = assembly.steps.is_judged[batch.trajectory_start[1:] - 1]
+    num_successes, num_judged = (
+        np.bincount(batch.group_of_trajectory, each, batch.num_groups)
+        for each in (batch.is_success, is_judged)
+    )
     is_equal = ~has_spread(batch.episode_return, batch.group_of_trajectory, batch.num_groups)
     node_has_goal = batch.goal_of_group[batch.group_of_node] >= 0
     reasons = dict(zip(REASONS, left_out.num_trajectories.tolist(), strict=True))
@@ -297,6 +307,7 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_invalid_steps=int((~batch.is_valid).sum()),
         num_trajectories=len(batch.is_success),
         num_successes=int(batch.is_success.sum()),
+        num_by_return=int((~is_judged).sum()),
         num_incomplete=int(left_out.num_trajectories.sum()),
         num_incomplete_steps=left_out.num_steps,
         incomplete_reasons={reason: count for reason, count in reasons.items() if count},
@@ -309,7 +320,7 @@ def report_of(assembly: Assembly) -> CreditReport:
         return_difference=pairs.difference,
         return_difference_alike=alike.difference,
         num_groups_of_several_starts=_num_of_several_starts(batch),
-        num_groups_without_success=int((num_successes == 0).sum()),
+        num_groups_without_success=int(((num_successes == 0) & (num_judged > 0)).sum()),
         num_groups_without_goal=int((batch.goal_of_group < 0).sum()),
         num_states=batch.num_nodes,
         num_texts=merged.num_texts,

@@ -47,7 +47,7 @@ def trajectory_rows(assembly: Assembly, table: pa.Table, credit: Columns) -> pa.
         "num_steps": arrow_of(last - first + 1),
         "num_invalid": arrow_of(_sums(~steps.is_action_valid, first)),
         "return": arrow_of(_sums(steps.reward, first)),
-        "success": arrow_of(steps.is_success[last]),
+        "success": arrow_of(steps.is_success[last], is_null=~steps.is_judged[last]),
         "is_complete": arrow_of(np.ones(len(first), bool)),
         "num_alone": arrow_of(_sums(credit["state_group_size"] == 1, first)),
         "num_disagreeing": arrow_of(_sums(_is_disputed(credit, len(steps.row)), first)),

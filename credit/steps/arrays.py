@@ -1,6 +1,6 @@
 """Array types, and sums over segments without a Python loop."""
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,11 @@ from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+
+
+def shares(number: NDArray[Any], of: NDArray[Any]) -> Floats:
+    """Return [n] each number as a share of another one; NaN where that is 0."""
+    return np.divide(number, of, out=np.full(len(of), np.nan), where=of > 0)
 
 
 def starts_of_runs(codes: Ints) -> Ints:

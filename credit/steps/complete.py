@@ -42,7 +42,6 @@ REASONS: tuple[str, ...] = (
     "a next_state is not the following state",
     "a step before the last one has an end or a success",
     "the last step has no end",
-    "the last step has no success value",
 )
 """Why a trajectory gets no credit; the first that applies is counted."""
 
@@ -55,7 +54,6 @@ _REMEDIES: tuple[str, ...] = (
     "terminated, truncated and success belong on the last step: what follows it needs a "
     "trajectory_id of its own",
     "set terminated or truncated there",
-    "set success there to true or false",
 )
 """What to do about each."""
 
@@ -87,6 +85,8 @@ class Steps:
     """[n] as logged."""
     is_success: Bools
     """[n] true on the last step of a successful trajectory."""
+    is_judged: Bools
+    """[n] true on the last step of a trajectory that is known to have succeeded, or not."""
     trajectory_start: Ints
     """[num_trajectories + 1] first step of each trajectory."""
     task_texts: pa.Array
@@ -114,6 +114,7 @@ _PER_STEP = (
     "reward",
     "cost",
     "is_success",
+    "is_judged",
 )
 
 
@@ -155,6 +156,7 @@ def complete_trajectories(table: pa.Table) -> tuple[Steps, LeftOut]:
         reward=_floats(table["reward"])[order],
         cost=_floats(table["cost"])[order],
         is_success=_bools(table["success"])[order],
+        is_judged=_bools(pc.is_valid(table["success"]))[order],
         trajectory_start=starts,
         task_texts=task.texts,
         state_texts=state.texts,
@@ -213,7 +215,6 @@ def _order(task: Ints, trajectory: Ints, index: Ints) -> tuple[Ints, Ints]:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Ends:
     has_end: Bools
-    has_success: Bools
     has_null: Bools
 
     @classmethod
@@ -223,7 +224,6 @@ class _Ends:
         no_nulls = np.zeros(table.num_rows, bool)
         return cls(
             has_end=(_bools(table["terminated"]) | _bools(table["truncated"]))[order],
-            has_success=_bools(pc.is_valid(table["success"]))[order],
             has_null=np.any([no_nulls, *(_bools(pc.is_null(c)) for c in with_nulls)], axis=0)[
                 order
             ],
@@ -249,9 +249,8 @@ def _broken_rules(steps: Steps, index: Ints, ends: _Ends) -> Ints:
         is_repeated,
         index != position,
         ~follows,
-        ~is_last & (ends.has_end | ends.has_success),
+        ~is_last & (ends.has_end | steps.is_judged),
         is_last & ~ends.has_end,
-        is_last & ~ends.has_success,
     )
     return np.select(broken, range(len(REASONS)), len(REASONS))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
-from graphcredit.credit.why.log import ShownStep
+from graphcredit.credit.why.log import IS_GRADED, ShownStep
 from graphcredit.credit.why.within import LEVEL, false_discovery, p_values
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, open_store
@@ -30,9 +30,7 @@ _COMPARED = """
     CREATE TEMP TABLE credited AS
     WITH judged AS (
         SELECT run_id, iteration, task_id, trajectory_id, num_steps, "return", success AS won,
-            count(DISTINCT "return") OVER here > (
-                if(bool_and(success) OVER here = bool_or(success) OVER here, 1, 2)
-            ) AS is_graded
+            {is_graded} AS is_graded
         FROM trajectories WHERE is_complete AND {wanted}
         WINDOW here AS (PARTITION BY run_id, iteration, task_id)
     )
@@ -317,7 +315,7 @@ def decisions_of_task(
 
 def _compare(connection: Connection, wanted: str, asked: str | None) -> None:
     connection.execute("SET VARIABLE asked = $1", [asked])
-    connection.execute(_COMPARED.format(wanted=wanted))
+    connection.execute(_COMPARED.format(wanted=wanted, is_graded=IS_GRADED))
 
 
 def _rows(connection: Connection, sql: str, asked: list[Any]) -> list[ComparedDecision]:

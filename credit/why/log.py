@@ -22,11 +22,16 @@ ERROR = (
 )
 """What a result says of an error, for DuckDB's regular expressions."""
 
-_ROLLOUTS = """
+IS_GRADED = """(
+    count(success) OVER here < count(*) OVER here OR count(DISTINCT "return") OVER here > (
+        if(bool_and(success) OVER here = bool_or(success) OVER here, 1, 2)
+    )
+)"""
+"""Whether outcomes of a task are scores: nobody says who won, or wins tell less than returns."""
+
+_ROLLOUTS = f"""
     CREATE TEMP TABLE rollouts AS
-    SELECT *, count(DISTINCT "return") OVER here > (
-            if(bool_and(success) OVER here = bool_or(success) OVER here, 1, 2)
-        ) AS is_graded
+    SELECT *, {IS_GRADED} AS is_graded
     FROM (
         SELECT run_id, iteration, task_id, trajectory_id, num_steps, success, "return", truncated
         FROM trajectories WHERE is_complete

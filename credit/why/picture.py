@@ -13,7 +13,8 @@ from graphcredit.credit.why.sentences import doubt
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.log_text import in_html, named, one_line
-from graphcredit.store.sql.catalog import with_views
+from graphcredit.store.parquet.snapshot import unchanged
+from graphcredit.store.sql.catalog import connect
 
 _BLUE, _ORANGE, _INK, _PALE = "#1f66b0", "#c04f15", "#212529", "#5c636a"
 _WIDTH, _HEIGHT, _MIDDLE = 1120, 520, 215
@@ -125,15 +126,15 @@ def decision_picture(store: Store, decision: ComparedDecision) -> str:
 
 def _ways(store: Store, decision: ComparedDecision) -> tuple[list[str], list[str]]:
     """Return the last actions before the step, and those of the best other one after the state."""
-    place = [decision.run_id, decision.iteration, decision.task_id]
+    place = decision.run_id, decision.iteration, decision.task_id
 
-    asked = [*place, decision.state, decision.is_graded]
-    rows: list[Any] = with_views(
-        store,
-        lambda views: views.execute(_WAYS, asked).fetchall(),
-        run_id=decision.run_id,
-        iteration=decision.iteration,
-    )
+    def read() -> list[Any]:
+        run_id, iteration, _ = place
+        asked = [*place, decision.state, decision.is_graded]
+        with connect(store, run_id=run_id, iteration=iteration, sql=_WAYS) as connection:
+            return connection.execute(_WAYS, asked).fetchall()
+
+    rows = unchanged(store, read, run_id=decision.run_id, iteration=decision.iteration)
     before = [
         action
         for name, index, action, _, _ in rows

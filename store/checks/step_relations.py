@@ -137,11 +137,10 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
         ),
         notice(
             "ended_with_outcome",
-            "a last step has an end (terminated or truncated) and success, or neither",
-            "next_index IS NOT NULL OR (terminated OR truncated) = (success IS NOT NULL)",
-            "CASE WHEN success IS NULL THEN 'an end without success' "
-            "ELSE 'success without an end' END || ' in ' || trajectory_id",
-            "set both: until then the trajectory counts as incomplete and gets no credit",
+            "a last step that has success has an end (terminated or truncated), too",
+            "next_index IS NOT NULL OR terminated OR truncated OR success IS NULL",
+            "'success without an end in ' || trajectory_id",
+            "set it: until then the trajectory counts as incomplete and gets no credit",
         ),
     ),
     # The first step of each trajectory.

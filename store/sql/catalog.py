@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,9 +31,11 @@ from graphcredit.store.sql.views import (
     BASE_VIEWS,
     CREDIT_STATE,
     DERIVED_VIEWS,
+    VIEW_NAMES,
     BaseView,
     base_view_sql,
     literal_path,
+    named_views,
     parquet_source,
     view_files,
 )
@@ -57,6 +59,7 @@ def connect(
     *,
     run_id: str | None = None,
     iteration: int | None = None,
+    sql: str = "",
     is_verified: bool = False,
 ) -> Connection:
     """Return an in-memory DuckDB connection with the store's views, for trusted SQL.
@@ -69,6 +72,7 @@ def connect(
         store: The store.
         run_id: Restrict the views to this run; files of others are not opened.
         iteration: Restrict the views to this iteration, likewise.
+        sql: Make only the views that this names, and those that they read; by default all.
         is_verified: Whether to read all files once to verify their digests. By default only the
             footers are verified; damage elsewhere is left to the checks.
 
@@ -78,11 +82,13 @@ def connect(
     connection = duckdb.connect(":memory:")
     try:
         connection.execute("SET TimeZone='UTC'")
-        _create_views(connection, store, _files, run_id, iteration, is_verified=is_verified)
-        states = credit_freshness(store, run_id=run_id, iteration=iteration)
-        connection.register("found", table_of(freshness_rows(states), FRESHNESS_SCHEMA))
-        connection.execute(f"CREATE TABLE {CREDIT_STATE} AS FROM found")
-        connection.unregister("found")
+        names = named_views(sql)
+        _create_views(connection, store, _files, names, run_id, iteration, is_verified=is_verified)
+        if CREDIT_STATE in names:
+            states = credit_freshness(store, run_id=run_id, iteration=iteration)
+            connection.register("found", table_of(freshness_rows(states), FRESHNESS_SCHEMA))
+            connection.execute(f"CREATE TABLE {CREDIT_STATE} AS FROM found")
+            connection.unregister("found")
     except BaseException:
         connection.close()
         raise
@@ -207,6 +213,7 @@ def _create_views(
     connection: Connection,
     store: Store,
     list_files: Callable[[Path, BaseView], list[str]],
+    names: Set[str] = frozenset(VIEW_NAMES),
     run_id: str | None = None,
     iteration: int | None = None,
     *,
@@ -217,10 +224,11 @@ def _create_views(
     folders = [ANY_ITERATION]
     if iteration is not None:  # foreign writers may pad with fewer zeros
         shards = store.shards(run_id, iteration)
-        names = {f"iteration={iteration:06d}", *(shard.path.parent.name for shard in shards)}
-        folders = sorted(names)
+        folders = sorted(
+            {f"iteration={iteration:06d}", *(shard.path.parent.name for shard in shards)}
+        )
     try:
-        for view in BASE_VIEWS:
+        for view in (view for view in BASE_VIEWS if view.name in names):
             patterns = dict.fromkeys(
                 view.pattern.replace("run_id=*", run).replace(ANY_ITERATION, folder)
                 for folder in folders
@@ -237,8 +245,8 @@ def _create_views(
             ]
             sql = base_view_sql(view.all_columns(fields), sources)
             connection.execute(f"CREATE VIEW {view.name} AS {sql}")
-        for name, sql in DERIVED_VIEWS.items():
-            connection.execute(f"CREATE VIEW {name} AS {sql}")
+        for name in (name for name in DERIVED_VIEWS if name in names):
+            connection.execute(f"CREATE VIEW {name} AS {DERIVED_VIEWS[name]}")
     except duckdb.Error as error:
         raise _unreadable(f"the views of {store.root}", error) from error
 

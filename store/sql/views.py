@@ -149,11 +149,11 @@ DERIVED_VIEWS: dict[str, str] = {
         FROM enriched JOIN notes USING (run_id, iteration, trajectory_id, step_index)
     """,
     # Complete, as docs/store.md defines it: every step has its values, the steps are 0 … T-1, each
-    # next_state is the following state, and exactly the last step ends the episode and says whether
-    # it succeeded. The chain of states is compared by two XORs of hashes, one over the states that
-    # steps leave and one over those that they enter, so that long texts are neither sorted nor
-    # kept. DuckDB's hash of a pair is the XOR of two hashes, so swapped states would cancel out;
-    # hashing the pair's hash once more prevents that.
+    # next_state is the following state, and exactly the last step ends the episode. That one says
+    # whether it succeeded, unless returns are all that is known. The chain of states is compared by
+    # two XORs of hashes, one over the states that steps leave and one over those that they enter,
+    # so that long texts are neither sorted nor kept. DuckDB's hash of a pair is the XOR of two
+    # hashes, so swapped states would cancel out; hashing the pair's hash once more prevents that.
     "trajectories": f"""
         WITH folded AS (
             SELECT
@@ -186,7 +186,7 @@ DERIVED_VIEWS: dict[str, str] = {
                 AND num_indices = num_steps
                 AND left_at = xor(entered_at, last_entered)
                 AND num_ends = 1 AND (terminated OR truncated)
-                AND num_outcomes = 1 AND success IS NOT NULL AS is_complete,
+                AND num_outcomes = (success IS NOT NULL)::INTEGER AS is_complete,
             terminated, truncated, first_logged_at, last_logged_at
         FROM folded
     """,

@@ -1,5 +1,6 @@
 """The demo on a few games: each of its parts says something true of the store it leaves."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -16,7 +17,7 @@ def test_the_demo_plays_credits_and_shows(tmp_path: Path):
     result = graphcredit("demo", "--store", root, "--games", 2)
     assert result.returncode == 0, result.stderr
     shown = result.stdout
-    for part in ("1. Play", "2. Assign", "3. Judge", "4. A failed", "5. Ask", "6. Go on"):
+    for part in ("1. Play", "2. Assign", "3. Judge", "4. A failed", "5. Go on"):
         assert part in shown
     with catalog.connect(open_store(root)) as connection:
         ((num_steps, num_null),) = connection.sql(
@@ -30,11 +31,14 @@ def test_the_demo_plays_credits_and_shows(tmp_path: Path):
     (picture,) = tmp_path.glob("*.svg")
     assert str(picture) in shown
 
-    again = graphcredit("demo", "--store", root, "--games", 2)
+    again = graphcredit("demo", "--store", root, "--games", 2, "--json")
     assert again.returncode == 0, again.stderr
-    assert "16 were there already" in again.stdout
+    told = json.loads(again.stdout)
+    assert {group["task_id"] for group in told["groups"]} == {task for (task,) in tasks}
+    assert told["picture"] == str(picture)
+    assert sum(each["num_steps"] for each in told["credit"]) == num_steps
 
-    advised = [line.strip() for line in shown.partition("6. Go on")[2].splitlines()[2:]]
+    advised = [line.strip() for line in shown.partition("5. Go on")[2].splitlines()[2:]]
     assert advised[-1].endswith(f"graphcredit view {root}")
     for line in advised[:-1]:
         ended = graphcredit(*shlex.split(line)[1:])

@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from graphcredit.cli.main import app
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import kept
+from graphcredit.trainer.engine.engine import TrainingEngine
+from graphcredit.trainer.engine.opening import open_engine
 from tests.cli.loop_worlds import corridor_loop, register_corridors, run, save_talker
 
 LAST = 2
@@ -36,17 +41,28 @@ def _by_hand(root: Path, number: int) -> None:
     )
 
 
-def test_the_commands_by_hand_make_the_same_bytes(tmp_path: Path):
+def test_the_commands_by_hand_make_the_same_bytes_as_a_loop_that_loads_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     register_corridors()
     model = save_talker(tmp_path / "start")
+    loaded: list[bool] = []
+
+    def count(name: str, config: TrainConfig, *, frozen: bool = False) -> TrainingEngine:
+        loaded.append(frozen)
+        return open_engine(name, config, frozen=frozen)
+
+    monkeypatch.setattr(kept, "open_engine", count)
     run(corridor_loop(tmp_path, "loop", evaluate=None))
+    assert loaded == [False, True], "the model and the reference, once each"
     first = tmp_path / "hand" / "policies" / "policy-000000"
     first.mkdir(parents=True)
     (first / "model").symlink_to(model)
     for number in range(LAST):
         _by_hand(tmp_path, number)
-    files = [
-        tmp_path / way / "policies" / f"policy-{LAST:06d}" / "model" / "model.safetensors"
-        for way in ("loop", "hand")
-    ]
-    assert files[0].read_bytes() == files[1].read_bytes()
+    looped, typed = (
+        {path.name: path.read_bytes() for path in (policies / "model").iterdir()}
+        for policies in (tmp_path / w / "policies" / f"policy-{LAST:06d}" for w in ("loop", "hand"))
+    )
+    assert "model.safetensors" in looped
+    assert looped == typed

@@ -23,7 +23,6 @@ MOMENTS = [
     ("credit", 2),
     ("log-probabilities", 1),
     ("train", 2),
-    ("train", 4),
     ("collect", 4),  # of the second iteration, as the first is done by then
     ("train", 1),
     ("evaluate, sampled", 2),  # of the last policy

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from shutil import copytree
 from tempfile import gettempdir
 
 import pytest
@@ -12,6 +11,14 @@ from graphcredit.store.layout import create_store
 from tests.cli.in_process import Ended, run
 
 LOG = Path("examples/orders.jsonl")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a log of a third of the rollouts."""
+    log = tmp_path_factory.mktemp("small") / "orders.jsonl"
+    log.write_text("\n".join(LOG.read_text(encoding="utf-8").splitlines()[:24]), encoding="utf-8")
+    return log
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +55,9 @@ def test_from_a_log_to_what_lost_and_the_decisions_that_mattered(kept: tuple[Pat
     assert f"evidence {evidence.value:.2f} ± {2 * evidence.error:.2f}" in shown.out
 
 
-def test_of_one_rollout(kept: tuple[Path, Ended]):
-    store, _ = kept
+def test_of_one_rollout(small: Path, tmp_path: Path):
+    store = tmp_path / "store"
+    assert run("why", small, "--keep", store).exit_code == 0
     all_shown = json.loads(run("why", store, "--json", "--most", 1000).out)
     failed = next(each for each in all_shown["decisions"] if not each["won"])
     name, step = failed["trajectory_id"], failed["step_index"]
@@ -68,8 +76,8 @@ def test_of_one_rollout(kept: tuple[Path, Ended]):
     assert "has no trajectory 'nobody'" in unknown.err
 
 
-def test_markdown_names_no_file_of_this_machine(kept: tuple[Path, Ended]):
-    for shown in (kept[1], run("why", LOG, "--markdown", "--most", 1)):
+def test_markdown_names_no_file_of_this_machine(kept: tuple[Path, Ended], small: Path):
+    for shown in (kept[1], run("why", small, "--markdown", "--most", 1)):
         assert shown.exit_code == 0
         assert "--state RULE" not in shown.out
         assert shown.out.startswith("## What failures do that wins do not")
@@ -136,9 +144,8 @@ def test_a_log_without_verdicts_is_told_which_options_give_them(tmp_path: Path):
     assert "--success names a field" in shown.err
 
 
-def test_other_credit_of_a_store_is_left_alone(kept: tuple[Path, Ended], tmp_path: Path):
-    create_store(tmp_path / "store")
-    copytree(kept[0] / "steps", tmp_path / "store" / "steps", dirs_exist_ok=True)
+def test_other_credit_of_a_store_is_left_alone(small: Path, tmp_path: Path):
+    assert run("import", small, tmp_path / "store").exit_code == 0
     run("credit", tmp_path / "store", "-e", "grpo", "--merge", "segments")
     refused = run("why", tmp_path / "store")
     assert refused.exit_code == 2
@@ -176,8 +183,8 @@ def test_states_that_do_not_tell_have_a_remedy(tmp_path: Path):
     assert "`graphcredit why LOG --state RULE` takes it" in shown
 
 
-def test_what_of_the_log_has_no_credit_is_said(tmp_path: Path):
-    lines = LOG.read_text(encoding="utf-8").splitlines()
+def test_what_of_the_log_has_no_credit_is_said(small: Path, tmp_path: Path):
+    lines = small.read_text(encoding="utf-8").splitlines()
     unjudged = json.loads(lines[0]) | {"reward": None, "success": None}
     text = "\n".join([*lines[1:], json.dumps(unjudged), "{"])
     (tmp_path / "log.jsonl").write_text(text, encoding="utf-8")

@@ -50,6 +50,14 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store
 
 
+@pytest.fixture(scope="module")
+def played(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CollectReport]:
+    """Return a store with a second iteration, played by one worker, and what was said of it."""
+    store = tmp_path_factory.mktemp("played") / "store"
+    shutil.copytree(begun, store)
+    return store, _collect(store)
+
+
 @pytest.fixture
 def store(begun: Path, tmp_path: Path) -> Path:
     return shutil.copytree(begun, tmp_path / "store")
@@ -68,8 +76,10 @@ def _trees(store: Path) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
     return trees
 
 
-def test_trees_branch_behind_the_root_and_share_what_is_mastered(store: Path):
-    report = _collect(store)
+def test_trees_branch_behind_the_root_and_share_what_is_mastered(
+    played: tuple[Path, CollectReport],
+):
+    store, report = played
     trees = _trees(store)
     assert report.num_trajectories == len(trees)
     assert report.num_steps == sum(map(len, trees.values()))
@@ -83,17 +93,14 @@ def test_trees_branch_behind_the_root_and_share_what_is_mastered(store: Path):
     assert check_store(open_store(store)).violations == ()
 
 
-def test_trees_are_the_same_whoever_plays_them(store: Path, tmp_path: Path):
-    other = shutil.copytree(store, tmp_path / "other")
-    _collect(store)
-    _collect(other, workers=2)
-    assert _trees(store) == _trees(other)
+def test_trees_are_the_same_whoever_plays_them(store: Path, played: tuple[Path, CollectReport]):
+    _collect(store, workers=2)
+    assert _trees(store) == _trees(played[0])
 
 
-def test_trees_of_a_worker_that_died_are_played_again(store: Path, tmp_path: Path):
-    other = shutil.copytree(store, tmp_path / "other")
-    _collect(other)
-
+def test_trees_of_a_worker_that_died_are_played_again(
+    store: Path, played: tuple[Path, CollectReport]
+):
     def kill(what: str, done: float = 0, total: int = 0, note: str = "") -> None:
         if not killed:
             killed.extend(worker_pids())
@@ -102,7 +109,7 @@ def test_trees_of_a_worker_that_died_are_played_again(store: Path, tmp_path: Pat
     killed: list[int] = []
     _collect(store, on_progress=kill)
     assert len(killed) == 1
-    assert _trees(store) == _trees(other)
+    assert _trees(store) == _trees(played[0])
     assert _collect(store).num_trajectories == 0
 
 
@@ -123,13 +130,15 @@ def test_an_iteration_that_has_credit_already_is_not_played_on_by_its_own_counts
     assert _trees(store) == before
 
 
-def test_credit_takes_a_store_with_trees_as_any_other(store: Path):
-    played = _collect(store)
+def test_credit_takes_a_store_with_trees_as_any_other(
+    played: tuple[Path, CollectReport], tmp_path: Path
+):
+    store = shutil.copytree(played[0], tmp_path / "store")
     reports = assign_credit(
         open_store(store), CreditSettings(estimators=configure(["spo3", "graphgpo"]))
     )
     report = reports["r0", 1]
-    assert (report.num_trajectories, report.num_incomplete) == (played.num_trajectories, 0)
+    assert (report.num_trajectories, report.num_incomplete) == (played[1].num_trajectories, 0)
     assert report.num_groups == 4
 
 

@@ -174,7 +174,7 @@ def test_what_is_left_out_has_the_documented_defaults(tmp_path: Path):
         ({"colour": "red"}, "steps has no column 'colour'; `log` takes state, next_state"),
         ({"step_index": 0}, "step_index is filled by the recorder"),
         ({"success": True}, "success must be set on the last step only"),
-        ({"terminated": True}, "success must be True or False on the step that ends"),
+        ({"terminated": True}, "success must be told on the step that ends a trajectory"),
         ({"truncated": True, "success": "no"}, "success must be True or False: got 'no'"),
     ],
 )

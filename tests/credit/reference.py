@@ -70,7 +70,7 @@ def is_complete(steps: list[Step]) -> bool:
         has_end = step["terminated"] or step["truncated"]
         if step["step_index"] != index or has_end != is_last:
             return False
-        if (step["success"] is not None) != is_last:
+        if step["success"] is not None and not is_last:
             return False
         if not is_last and step["next_state"] != steps[index + 1]["state"]:
             return False

@@ -97,11 +97,10 @@ tasks = "*1"
     ("merge", "rules"),
     [
         nightly(MergeSettings(), ""),
-        (MergeSettings(merge="segments", normalise=("whitespace",), substitute=(r"\d=>",)), ""),
+        (MergeSettings(merge="segments", normalise=("whitespace",), substitute=(r"\d=>",)), RULES),
         (MergeSettings(merge="embedding", threshold=0.9, guard=False), ""),
-        (MergeSettings(merge="segments"), RULES),
     ],
-    ids=("exact", "segments", "embedding", "states.toml"),
+    ids=("exact", "segments", "embedding"),
 )
 def test_a_cluster_writes_the_bytes_that_one_process_writes(
     tmp_path: Path, ray_engine: BatchEngine, merge: MergeSettings, rules: str

@@ -89,7 +89,8 @@ def test_rows_without_credit_are_counted_by_reason(change: dict[str, Any], reaso
 
 
 def test_each_reason_is_counted_over_all_iterations():
-    ends = ({"terminated": False, "truncated": False}, {"success": None}, {"success": None})
+    open_ = {"terminated": False, "truncated": False}
+    ends = (open_, {"next_state": None}, {"next_state": None})
     rows = worked_example()
     for last, change in zip((3, 5, 7), ends, strict=True):
         rows[last] |= change
@@ -98,7 +99,7 @@ def test_each_reason_is_counted_over_all_iterations():
         credit = compute(table, estimators=["grpo"])
     assert credit["grpo_advantage"].null_count == 8
     lines = [" ".join(line.split()) for line in str(said[0].message).splitlines()]
-    assert {"1 the last step has no end", "2 the last step has no success value"} <= set(lines)
+    assert {"1 the last step has no end", "2 a value is null"} <= set(lines)
 
 
 def test_incomplete_trajectories_are_an_error_or_nothing_where_that_is_asked_for():

@@ -13,6 +13,7 @@ from benchmarks.noise.disturb import disturb_steps
 from graphcredit.credit.merging.merger import open_merger
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.complete import complete_trajectories
+from tests.examples import nightly
 from tests.worlds import step_table, trajectory
 
 
@@ -75,8 +76,16 @@ def _merged(rows: list[dict[str, Any]], noise: str) -> list[int]:
     return merger.nodes(steps, table).nodes.state_of_step.tolist()
 
 
-@pytest.mark.parametrize("noise", ["none", "metered", "enveloped", "tagged", "shell"])
-@pytest.mark.parametrize("name", WORLDS)
+_NOISES = ("metered", "enveloped", "tagged", "shell", "none")
+_PAIRS = [
+    (world, noise) if (column - row) % len(_NOISES) == 0 else nightly(world, noise)
+    for row, world in enumerate(WORLDS)
+    for column, noise in enumerate(_NOISES)
+]
+"""Each world with one noise, each noise with one world or two, and at night all of them."""
+
+
+@pytest.mark.parametrize(("name", "noise"), _PAIRS)
 def test_states_that_differ_in_one_word_are_found_exactly(name: str, noise: str):
     rows, states = _walks(WORLDS[name])
     node = _merged(rows, noise)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.errors import PathError, QueryRefusedError, StoreFormatError
+from graphcredit.store.errors import PathError, QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
-from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.views import VIEW_NAMES, duckdb_type
 from tests.examples import examples
@@ -102,6 +102,19 @@ def test_text_that_a_writer_left_as_bytes_is_text(tmp_path: Path):
     assert check_store(store).errors == ()
 
 
+def test_a_connection_for_a_statement_has_the_views_that_it_names(tmp_path: Path):
+    store = whole_store(tmp_path / "store")
+    for shard in store.shards():
+        shard.credit_path.write_bytes(b"damaged")
+    for sql, views in (("FROM trajectories", ["steps", "trajectories"]), ("FROM Notes", ["notes"])):
+        with connect(store, sql=sql) as connection:
+            shown = connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")
+            assert sorted(name for (name,) in shown.fetchall()) == views
+            assert connection.sql(sql).to_arrow_table().num_rows > 0
+    with pytest.raises(SchemaError):
+        connect(store, sql="FROM enriched")
+
+
 def test_enriched_keeps_steps_without_credit(tmp_path: Path):
     store = whole_store(tmp_path / "store")
     change_table(CREDIT, lambda credit: credit.slice(0, 8))(store.root)
@@ -164,7 +177,6 @@ INCOMPLETE = {
     "a broken chain": [*trajectory("x", "A a B b C")[:1], *trajectory("x", "A a Z b C")[1:]],
     "an end too early": [row | {"truncated": True} for row in trajectory("x", "A a B b C")],
     "an outcome too early": [row | {"success": True} for row in trajectory("x", "A a B b C")],
-    "an end without outcome": [row | {"success": None} for row in trajectory("x", "A a B")],
     "an outcome without end": [row | {"truncated": False} for row in trajectory("x", "A a B")],
     "a reward that is no number": trajectory("x", "A a B", rewards=[float("nan")]),
     "an endless reward": trajectory("x", "A a B", rewards=[float("inf")]),
@@ -187,7 +199,7 @@ def _is_complete(rows: list[dict[str, Any]]) -> bool:
         [row["step_index"] for row in rows] == list(range(len(rows)))
         and all(a["next_state"] == b["state"] for a, b in pairwise(rows))
         and [row["terminated"] or row["truncated"] for row in rows] == last
-        and [row["success"] is not None for row in rows] == last
+        and all(row["success"] is None for row in rows[:-1])
     )
 
 

@@ -13,6 +13,7 @@ from torch.distributed.tensor import DTensor
 
 from graphcredit.trainer import training
 from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.engine import kept
 from graphcredit.trainer.engine.distributed import Process, destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
@@ -144,7 +145,7 @@ def trained(*configs: TrainConfig) -> None:
     """Make whole trainings, one after the other, as one of several processes."""
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "destroy_process_group", lambda: None)
+        patch.setattr(kept, "destroy_process_group", lambda: None)
         for config in configs:
             training.train(config)
     destroy_process_group()

@@ -141,6 +141,21 @@ def test_tools_of_every_dialect_are_openais_functions(log: Any):
     assert tools_of(log) == [OPENAI]
 
 
+@pytest.mark.parametrize("lacks", [{}, {"description": None}])
+def test_a_tool_without_a_description_has_an_empty_one_where_the_template_needs_one(
+    tmp_path: Path, lacks: Any
+):
+    """gpt-oss's adds it to a text; others show the tool as the log has it."""
+    tool = {"type": "function", "function": {"name": "f", "parameters": SCHEMA, **lacks}}
+    log = row(0, EAST, HALL, log={"tools": [tool]})
+    needs = "{% for t in tools %}{{ '// ' + t.function.description + '.' }}{% endfor %}"
+    (sequence,), faults = tokenised(tmp_path / "1", needs + CHATML, log)
+    assert not faults
+    assert shown(sequence)[0].startswith("// .<|im_start|>system")
+    (sequence,), _ = tokenised(tmp_path / "2", CHATML, log)
+    assert f"system\n[{json.dumps(tool)}]<|im_end|>" in shown(sequence)[0]
+
+
 MESSAGES = st.one_of(
     st.just(EAST),
     st.just(CALLED),

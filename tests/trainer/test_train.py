@@ -18,6 +18,7 @@ from graphcredit.store import Store
 from graphcredit.store.errors import InputError, NothingToTrainError, TrainingError
 from graphcredit.store.sql.catalog import connect
 from graphcredit.trainer.config import TrainConfig, read_config
+from graphcredit.trainer.engine.kept import KeptEngines
 from graphcredit.trainer.engine.opening import compute_dtype
 from graphcredit.trainer.loss.registry import OBJECTIVES
 from graphcredit.trainer.options import Aggregation
@@ -294,10 +295,10 @@ def test_the_divergence_is_from_the_named_reference_which_is_gone_before_the_fir
     """Modules in shards refer to each other: they live until their circle is looked for."""
     config = _config(tmp_path, store, model, reference=other_model, dtype="bfloat16")
     scorers: list[Any] = []
-    opened = TrainingRun._open_reference
+    opened = KeptEngines.reference
 
-    def open_reference(run: TrainingRun, reference: str) -> Any:
-        engine = opened(run, reference)
+    def open_reference(engines: KeptEngines, reference: str, options: TrainConfig) -> Any:
+        engine = opened(engines, reference, options)
         scorers.append(weakref.ref(engine._scorer))
         return engine
 
@@ -305,7 +306,7 @@ def test_the_divergence_is_from_the_named_reference_which_is_gone_before_the_fir
         if what == "train":
             assert [scorer() for scorer in scorers] == [None]
 
-    monkeypatch.setattr(TrainingRun, "_open_reference", open_reference)
+    monkeypatch.setattr(KeptEngines, "reference", open_reference)
     gc.disable()
     try:
         train(config, on_progress=look)

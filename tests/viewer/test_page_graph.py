@@ -219,7 +219,7 @@ def test_a_damaged_graph_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_graph_without_a_winner_says_so(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "graph", task="t1")
-    assert "no trajectory succeeded" in app.caption[0].value
+    assert "nobody is known to have won" in app.caption[0].value
 
 
 def test_picking_nothing_clears_the_address(monkeypatch: pytest.MonkeyPatch):

@@ -298,7 +298,7 @@ def test_the_truth_is_marked_at_every_step_with_a_sign(
         ((0.4, 0.8, 0.8), (False, False, False), "ended"),
         ((0.0, 0.0, 1.0), (False, False, True), "failed"),
         ((0.0, 0.0, 0.0), (False, False, False), "failed"),
-        ((0.0, 1.0, 0.5), (False, True, None), "failed"),
+        ((0.0, 1.0, 0.5), (False, True, None), "ended"),
     ],
 )
 def test_a_score_is_no_failure(

@@ -86,3 +86,15 @@ def test_what_came_after_the_credit_is_compared(tmp_path: Path):
     shown = {"num_groups": 1, "num_trajectories": 4, "num_credited": 3, "num_incomplete": 1}
     assert_shown(store, shown)
     assert counted_by_credit(store)["num_trajectories"] == 4
+
+
+def test_returns_alone_make_a_whole_group_without_a_rate_of_success(tmp_path: Path):
+    scored = trajectory("scored", "A a B b C", task_id="t1", rewards=[0, 7])
+    rows = [*worked_example(), *(row | {"success": None} for row in scored)]
+    store = write_store(tmp_path / "s", rows)
+    expected = {"num_groups": 2, "num_trajectories": 4, "num_incomplete": 0}
+    for _ in range(2):
+        assert_shown(store, expected)
+        assert counted_by_credit(store) == expected
+    (facts,) = iteration_facts(store, run_id="r0").to_pylist()
+    assert facts["success_rate"] == pytest.approx(1 / 3)

@@ -41,7 +41,7 @@ def test_words_are_found_in_every_run_and_counted(store: Store):
 def test_the_page_marks_them_and_leads_to_their_step(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "search", find="gate 100%")
     assert not app.exception
-    assert "3 steps of 2 rollouts, of which 1 succeeded." in markdown_of(app)
+    assert "3 steps of 2 rollouts, 1 succeeded." in markdown_of(app)
     first, second = component(app, "hits")["hits"]
     assert (first["before"], first["found"], first["after"]) == ("the ", "Gate 100%", "")
     assert first["title"] == "r0/0 · t0 · won · step 0 and 1 more"

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Shard, Store
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet
 from graphcredit.store.provenance.freshness import freshness_of
 from graphcredit.store.provenance.sources import Sources
@@ -65,8 +66,8 @@ def read_credit(shard: Shard, column: str) -> CreditRows:
     with open_parquet(path) as file:
         present = [c.name for c in wanted if c.name in file.schema_arrow.names]
         table = conform(file.read(columns=present), wanted, where=str(path))
-    values = pc.fill_null(table[column], float("nan")).to_numpy()
-    is_faulty = ~np.isfinite(values) & table[column].is_valid().to_numpy()
+    values = numpy_of(table[column], float("nan"))
+    is_faulty = ~np.isfinite(values) & numpy_of(table[column].is_valid())
     if is_faulty.any():
         row = int(is_faulty.argmax())
         raise InputError(
@@ -120,7 +121,10 @@ def _refuse_missing(shards: Sequence[Shard], column: str, again: str) -> None:
             f"every step shard must have a credit shard: {without[0].credit_path} is missing, so "
             f"the credit is older than the steps. {again} again"
         )
-    names = [_column_names(shard.credit_path) for shard in shards]
+    names: list[list[str]] = []
+    for shard in shards:
+        with open_parquet(shard.credit_path) as file:
+            names.append(file.schema_arrow.names)
     if not all(column in there for there in names):
         raise InputError(
             f"every credit shard must have the column {column}: found {_listed(names)}. {again}, "
@@ -145,13 +149,8 @@ def _num_rows(path: Path) -> int:
         return file.metadata.num_rows
 
 
-def _column_names(path: Path) -> list[str]:
-    with open_parquet(path) as file:
-        return file.schema_arrow.names
-
-
 def _first_difference(credit: pa.Table, steps: pa.Table) -> int:
     differs = np.zeros(steps.num_rows, bool)
     for key in CREDIT_KEY_COLUMNS:
-        differs |= ~pc.fill_null(pc.equal(credit[key.name], steps[key.name]), False).to_numpy()
+        differs |= ~numpy_of(pc.equal(credit[key.name], steps[key.name]))
     return int(differs.argmax())

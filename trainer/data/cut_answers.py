@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from graphcredit.store.files.parse import parse_object
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.trainer.data.ragged import Bools
 
@@ -37,7 +38,7 @@ def cut_steps(paths: Sequence[Path], rule: Literal["keep", "mask", "drop"]) -> M
             table = conform(file.read(columns=present), step_columns(_COLUMNS), where=str(path))
         trajectories[path] = table["trajectory_id"].to_pylist()
         # A text that has the words is parsed, to tell its own field from one of a message.
-        may_be = pc.fill_null(pc.match_substring(table["extra"], '"cut":true'), False).to_numpy()
+        may_be = numpy_of(pc.match_substring(table["extra"], '"cut":true'))
         cut[path] = np.array(may_be)
         for row in np.flatnonzero(may_be).tolist():
             cut[path][row] = parse_object(table["extra"][row].as_py()).get("cut") is True

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from graphcredit.store.parquet.numbers import numpy_of
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Singles: TypeAlias = NDArray[np.float32]
@@ -48,9 +50,9 @@ class Ragged:
 
 def ragged(column: pa.ChunkedArray, *, null: float) -> Ragged:
     """Return a list column as flat values."""
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    lengths = numpy_of(pc.list_value_length(column))
     return Ragged(
-        values=pc.fill_null(pc.list_flatten(column), null).to_numpy(),
+        values=numpy_of(pc.list_flatten(column), null),
         starts=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))),
-        is_null=column.is_null().to_numpy(),
+        is_null=numpy_of(column.is_null()),
     )

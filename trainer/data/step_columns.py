@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.trainer.data.ragged import Bools, Floats, Ints, Ragged, Singles, ragged
 
@@ -150,10 +151,10 @@ def _step_columns(path: Path, first_row: int, table: pa.Table) -> StepColumns:
         first_row=first_row,
         keys=table.select(_KEY_COLUMNS),
         tokens=_token_columns(table),
-        top_p=pc.fill_null(table["top_p"], 1.0).to_numpy().astype(np.float64),
-        top_k=pc.fill_null(table["top_k"], 0).to_numpy().astype(np.int64),
-        version=numbers[pc.fill_null(codes.indices, -1).to_numpy()],
-        lacks_temperature=table["temperature"].is_null().to_numpy(),
+        top_p=numpy_of(table["top_p"], 1.0).astype(np.float64),
+        top_k=numpy_of(table["top_k"]).astype(np.int64),
+        version=numbers[numpy_of(codes.indices, -1)],
+        lacks_temperature=numpy_of(table["temperature"].is_null()),
     )
 
 
@@ -162,7 +163,7 @@ def _token_columns(table: pa.Table) -> TokenColumns:
         prompt=ragged(table["prompt_ids"], null=-1),
         response=ragged(table["response_ids"], null=-1),
         logprob=ragged(table["response_logprobs"], null=float("nan")),
-        temperature=pc.fill_null(table["temperature"], 1.0).to_numpy(),
+        temperature=numpy_of(table["temperature"], 1.0),
         images=_images(table["images"]),
     )
 

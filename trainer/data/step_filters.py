@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from graphcredit.store.errors import InputError, NothingToTrainError
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.numbers import arrow_of
 from graphcredit.trainer.data.credit_columns import read_credit
 from graphcredit.trainer.data.ragged import Bools, Floats, Ints
 from graphcredit.trainer.data.step_columns import (
@@ -163,14 +164,15 @@ def _scan_rows(
     newest: str | None,
 ) -> ScannedRows:
     refuse_faults(columns, takes_sampler_ratios=filters.is_corrected)
-    staleness = _staleness(columns.version, newest)
+    age = UNKNOWN if newest is None else version_number(newest) - columns.version
+    staleness = np.where(columns.version == UNKNOWN, UNKNOWN, age)
     tokens = columns.tokens
     num_scored = tokens.logprob.count(np.isfinite(tokens.logprob.values))
     outcome = filters.outcome(columns, advantage, num_scored, staleness)
     kept = np.flatnonzero(outcome == KEPT)
     num_images, pictures = digests(tokens.images, kept, root, columns.path, columns.first_row)
     largest_token_id, where = _largest_token_id(columns, outcome == KEPT)
-    keys = columns.keys.take(kept)
+    keys = columns.keys.take(arrow_of(kept))
     values = {
         "shard": np.full(len(kept), shard),
         "row": columns.first_row + kept,
@@ -187,19 +189,14 @@ def _scan_rows(
         **{name: keys[name].dictionary_encode() for name in ("trajectory_id", "task_id")},
     }
     return ScannedRows(
-        kept=pa.table(values),
+        kept=pa.table(
+            {n: arrow_of(v) if isinstance(v, np.ndarray) else v for n, v in values.items()}
+        ),
         outcomes=np.bincount(outcome, minlength=KEPT + 1),
         largest_token_id=largest_token_id,
         largest_token_id_at=where,
         credit=hashlib.sha256(advantage.tobytes()).digest(),
     )
-
-
-def _staleness(version: Ints, newest: str | None) -> Ints:
-    """Return [n] by how many versions each step is older than the newest; `UNKNOWN` otherwise."""
-    if newest is None:
-        return np.full_like(version, UNKNOWN)
-    return np.where(version == UNKNOWN, UNKNOWN, version_number(newest) - version)
 
 
 def _largest_token_id(columns: StepColumns, is_kept: Bools) -> tuple[int, str]:

@@ -41,15 +41,10 @@ def digests(
     for position, row in enumerate(rows.tolist()):
         contents = images_of(images, row, root, f"{path}, row {first_row + row}")
         counts[position] = len(contents)
-        numbers[position] = _number(contents)
+        if contents:
+            each = b"".join(hashlib.sha256(content).digest() for content in contents)
+            numbers[position] = int.from_bytes(hashlib.sha256(each).digest()[:8])
     return counts, numbers
-
-
-def _number(contents: tuple[bytes, ...]) -> int:
-    if not contents:
-        return 0
-    each = b"".join(hashlib.sha256(content).digest() for content in contents)
-    return int.from_bytes(hashlib.sha256(each).digest()[:8])
 
 
 def sequence_hashes(prompt: Ragged, response: Ragged, rows: Ints) -> NDArray[np.uint64]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Shard
+from graphcredit.store.parquet.numbers import numpy_of
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.trainer.data.credit_columns import check_credit
 from graphcredit.trainer.data.parts import RunIteration
@@ -198,11 +199,11 @@ def _index(
     shards: tuple[Shard, ...], part_of: Ints, kept: pa.Table, manifest: str, source: TokenSource
 ) -> StepIndex:
     """Return the kept steps sorted by task, trajectory and number within each window."""
-    steps = {name: kept[name].to_numpy() for name in KEPT_COLUMNS}
+    steps = {name: numpy_of(kept[name]) for name in KEPT_COLUMNS}
     (names, rank), (tasks, steps["group"]) = map(_ranks, (kept["trajectory_id"], kept["task_id"]))
     steps["trajectory"] = part_of[steps["shard"]] * len(names) + rank
     window = windows(steps["prompt_length"] + steps["response_length"])
-    number = kept["step_index"].to_numpy()
+    number = numpy_of(kept["step_index"])
     order = np.lexsort((number, steps["trajectory"], steps["group"], window))
     steps = {name: values[order] for name, values in steps.items()}
     steps["sequence"] = np.unique(steps["sequence"], return_inverse=True)[1]
@@ -218,8 +219,8 @@ def _ranks(names: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
     """Return the distinct names, sorted, and [n] the rank of each name, from one dictionary."""
     texts = names.chunk(0).dictionary
     order, rank = pc.sort_indices(texts), np.empty(len(texts), np.int64)
-    rank[order.to_numpy()] = np.arange(len(texts))
-    indices = np.concatenate([chunk.indices.to_numpy() for chunk in names.chunks])
+    rank[numpy_of(order)] = np.arange(len(texts))
+    indices = np.concatenate([numpy_of(chunk.indices) for chunk in names.chunks])
     return tuple(texts.take(order).to_pylist()), rank[indices]
 
 
@@ -230,8 +231,8 @@ def _manifest(
     digest = hashlib.sha256(json.dumps([column, names]).encode())
     for rows in scanned:
         digest.update(rows.credit)
-        if source.made is not None or rows.kept["num_images"].to_numpy().any():
-            digest.update(rows.kept["sequence"].to_numpy().tobytes())
+        if source.made is not None or numpy_of(rows.kept["num_images"]).any():
+            digest.update(numpy_of(rows.kept["sequence"]).tobytes())
     return digest.hexdigest()
 
 
@@ -273,7 +274,7 @@ def _version_notices(index: StepIndex, filters: Filters, newest: str | None) -> 
 
 def _sampling_notices(kept: pa.Table) -> Iterator[str]:
     num_without, num_truncated = (
-        int(kept[name].to_numpy().sum()) for name in ("lacks_temperature", "is_truncated")
+        int(numpy_of(kept[name]).sum()) for name in ("lacks_temperature", "is_truncated")
     )
     if num_without:
         yield f"{num_without:,} steps have no temperature: it is taken to be 1"

@@ -21,7 +21,7 @@ from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
 from graphcredit.trainer.model.adapters import dropping
 from graphcredit.trainer.model.export import distinct, save_model
-from graphcredit.trainer.model.layers import model_shape, num_embeddings
+from graphcredit.trainer.model.layers import count_weights, model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
 from graphcredit.trainer.model.source import find_model
 from graphcredit.trainer.options import OptimizerOptions
@@ -126,6 +126,11 @@ class TrainingEngine(Process):
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
         return norm
+
+    @property
+    def num_weights(self) -> int:
+        """How many weights the model has, over all processes."""
+        return count_weights(self._scorer.parameters())
 
     @property
     def has_adapter(self) -> bool:

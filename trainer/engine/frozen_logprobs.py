@@ -6,7 +6,7 @@ that in exact arithmetic the first ratio is 1. Then every rank reads the results
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.tables import write_table
+from graphcredit.store.parquet.numbers import arrow_of, numpy_of
 from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
@@ -75,17 +76,12 @@ def frozen_logprobs(
         write_table(table, directory / _parts(process.world_size)[process.rank])
         process.barrier()
         if process.rank == 0:
-            _complete(directory, process.world_size, identity.as_json())
+            parts = {name: describe(directory / name) for name in _parts(process.world_size)}
+            with atomic_path(directory / _COMPLETE) as temporary:
+                text = json.dumps({"identity": identity.as_json(), "parts": parts}, indent=2)
+                temporary.write_text(text + "\n", encoding="utf-8")
         process.barrier()
     return _load(directory, plan), [fault] if fault else []
-
-
-def _complete(directory: Path, num_parts: int, identity: Mapping[str, str]) -> None:
-    """Write that all parts are complete, with their hashes and the fingerprint."""
-    parts = {name: describe(directory / name) for name in _parts(num_parts)}
-    with atomic_path(directory / _COMPLETE) as temporary:
-        text = json.dumps({"identity": identity, "parts": parts}, indent=2)
-        temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def _parts(count: int) -> list[str]:
@@ -125,22 +121,23 @@ def _score(
             logprobs = engine.score(batch).logprob.cpu().numpy()
             if not micro_batches[number].is_dummy:
                 counts = np.bincount(batch.segment, minlength=len(batch.steps))
-                offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-                lists.append(pa.ListArray.from_arrays(offsets, pa.array(logprobs)))
+                offsets = arrow_of(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+                lists.append(pa.ListArray.from_arrays(offsets, arrow_of(logprobs)))
                 steps.append(batch.steps)
             on_progress((number + 1) / len(micro_batches))
     if not steps:
         return _SCHEMA.empty_table()
     chunks = pa.chunked_array(lists, _SCHEMA.field("logprobs").type)
-    return pa.table([pa.array(np.concatenate(steps)), chunks], schema=_SCHEMA)
+    return pa.table([arrow_of(np.concatenate(steps)), chunks], schema=_SCHEMA)
 
 
 def _load(directory: Path, plan: TrainingPlan) -> FrozenLogprobs:
     complete = parse_json((directory / _COMPLETE).read_text(encoding="utf-8"))
-    parts = [pq.read_table(directory / name) for name in complete["parts"]]
-    table = pa.concat_tables(parts).sort_by("step")
+    files = [pq.ParquetFile(directory / name) for name in complete["parts"]]
+    table = pa.concat_tables(file.read() for file in files).sort_by("step")
     lengths = np.zeros_like(plan.index.response_length)  # of steps beyond --max-steps
-    lengths[table["step"].to_numpy()] = plan.index.response_length[table["step"].to_numpy()]
-    values = table["logprobs"].combine_chunks().flatten().to_numpy()
+    steps = numpy_of(table["step"])
+    lengths[steps] = plan.index.response_length[steps]
+    values = numpy_of(table["logprobs"].combine_chunks().flatten(), float("nan"))
     start = np.concatenate([[0], np.cumsum(lengths)])
     return FrozenLogprobs(start=start, values=values)

@@ -70,7 +70,7 @@ def policy_loss(tokens: TokenInputs, objective: Objective, options: LossOptions)
     losses["loss"] = torch.stack(list(losses.values())).sum()
     return PolicyLoss(
         loss=losses["loss"],
-        sums={name: _sum(value) for name, value in {**losses, **values}.items()},
+        sums={k: v.detach().sum(dtype=torch.float64) for k, v in {**losses, **values}.items()},
         maxima=maxima,
     )
 
@@ -99,10 +99,6 @@ def _ratio_stats(tokens: TokenInputs, terms: PolicyTerms) -> dict[str, Tensor]:
         "ratio_mean": terms.ratio,
         "approx_kl": torch.expm1(log_ratio) - log_ratio,
     }
-
-
-def _sum(values: Tensor) -> Tensor:
-    return values.detach().sum(dtype=torch.float64)
 
 
 def _largest(values: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.files.tables import write_table
+from graphcredit.store.parquet.numbers import array_of, arrow_of, numpy_of
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.trainer.data.ragged import Ints, Ragged
 from graphcredit.trainer.data.step_columns import TokenColumns
@@ -122,17 +123,14 @@ def _write(path: Path, key: str, shards: Sequence[ShardTokens], made: MessageTok
     num_rows = [len(shard.sequence) for shard in shards]
     note = {"key": key, "num_rows": num_rows}
     note |= {"notices": made.notices, "chat_template": made.chat_template}
-    table = pa.concat_tables([_SCHEMA.empty_table(), *map(_table, shards)])
+    table = pa.concat_tables([pa.Table.from_batches([], _SCHEMA), *map(_table, shards)])
     write_table(table.replace_schema_metadata({_NOTE: json.dumps(note).encode()}), path)
 
 
 def _table(shard: ShardTokens) -> pa.Table:
-    is_null = np.arange(len(shard.sequence)) >= len(shard.sequences)
-    empty = [np.empty(0, np.int32)] * int(is_null.sum())
-    ids = _ragged([*shard.sequences, *empty], is_null)
-    offsets, mask = pa.array(ids.starts, pa.int32()), pa.array(ids.is_null)
-    lists = pa.ListArray.from_arrays(offsets, pa.array(ids.values), mask=mask)
-    places = [pa.array(each) for each in (shard.sequence, shard.start, shard.end)]
+    ids, num_more = _SCHEMA.field("ids").type, len(shard.sequence) - len(shard.sequences)
+    lists = pa.concat_arrays([array_of(shard.sequences, ids), pa.nulls(num_more, ids)])
+    places = [arrow_of(each) for each in (shard.sequence, shard.start, shard.end)]
     return pa.table([*places, lists], schema=_SCHEMA)
 
 
@@ -158,9 +156,9 @@ def _read(path: Path, key: str, shards: Sequence[Path]) -> MessageTokens | None:
 
 
 def _of_table(table: pa.Table) -> ShardTokens:
-    places: dict[str, Any] = {name: table[name].to_numpy() for name in _PLACES}
+    places: dict[str, Any] = {name: numpy_of(table[name]) for name in _PLACES}
     ids = table["ids"].combine_chunks().drop_null()
-    return ShardTokens(sequences=[each.values.to_numpy() for each in ids], **places)
+    return ShardTokens(sequences=[numpy_of(each.values) for each in ids], **places)
 
 
 def _ragged(lists: Sequence[NDArray[np.int32]], is_null: NDArray[np.bool_]) -> Ragged:

@@ -19,6 +19,7 @@ from graphcredit.trainer.messages.ends import TurnEnds
 from graphcredit.trainer.messages.pictures import flat, num_images, with_parts
 from graphcredit.trainer.messages.plain import ASK, CALLS, CHANGES, Messages
 from graphcredit.trainer.messages.said import inline_thinking, refuse_loss, up_to_cut
+from graphcredit.trainer.messages.tools import NO_DESCRIPTION, PLAIN_TOOL, described
 from graphcredit.trainer.model.source import load_image_reader
 from graphcredit.trainer.model.vision import FAMILIES, ImageReader
 
@@ -189,7 +190,19 @@ class ChatTemplate:
                 self.changes[what] = None
             chat = changed
             tools = None if what == CALLS else tools
+        if (
+            tools
+            and (shown := list(map(described, tools))) != tools
+            and not self._takes_plain_tools
+        ):
+            self.changes[NO_DESCRIPTION] = None
+            tools = shown
         return chat, tools
+
+    @cached_property
+    def _takes_plain_tools(self) -> bool:
+        """Return whether the template takes a tool without a description."""
+        return self._shown([ASK], [PLAIN_TOOL]) is not None
 
     @cached_property
     def _reasoning(self) -> str:
@@ -221,10 +234,10 @@ class ChatTemplate:
         shown = self._shown(messages)
         return shown is not None and all(text in shown for text in texts)
 
-    def _shown(self, messages: Messages) -> str | None:
+    def _shown(self, messages: Messages, tools: Chat | None = None) -> str | None:
         """Return the text of some messages; None if the template refuses them."""
         try:
-            return self._render(messages, None)[0]
+            return self._render(messages, tools)[0]
         except UnusableError:
             return None
 
@@ -335,7 +348,8 @@ class ChatTemplate:
         )
         if one == other:  # the text is left out: no answer passes then
             return
-        constant = one[len(prompt) : _num_common(one, other)]
+        differs = (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+        constant = one[len(prompt) : next(differs, len(one))]
         is_prompted = prompt != self._render(messages, tools)[0]
         is_said = is_prompted or bool(_THINKING.fullmatch(constant))
         if one.startswith(prompt) and not is_said:
@@ -345,9 +359,3 @@ class ChatTemplate:
                 f"message of {role}, {constant!r}. {self.remedy}"
             )
         self._probed.add(role)
-
-
-def _num_common(one: str, other: str) -> int:
-    """Return how many first characters two texts have in common."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from graphcredit.store.errors import InputError
 from graphcredit.store.images import image_bytes
@@ -116,10 +117,10 @@ def tokens_of_messages(
         # All calls of a log are in one form.
         other = ChatTemplate(directory, day, file=template, calls_as_text=True)
         remade, recounted = _made(shards, other, on_progress)
-        if _num_steps(remade) > _num_steps(made):
+        if remade.num_steps > made.num_steps:
             opened, made, counts = other, remade, recounted
-    num_steps, num_sequences = _num_steps(made), sum(len(each.sequences) for each in made.values())
-    num_tokens = sum(len(ids) for each in made.values() for ids in each.sequences)
+    num_steps, num_sequences = made.num_steps, made.num_sequences
+    num_tokens = sum(len(ids) for each in made.shards.values() for ids in each.sequences)
     num_cut = counts.pop(_CUT, 0)
     by_columns, lacking = counts.pop(_BY_COLUMNS, 0), counts.pop(_WITHOUT_REASONING, 0)
     faults = [f"{count:,} steps cannot be tokenised: {why}" for why, count in (+counts).items()]
@@ -138,17 +139,18 @@ def tokens_of_messages(
     if lacking:
         faults.append(f"the chat template leaves out the reasoning of {lacking:,} answers")
     changes = [f"the chat template takes {what}" for what in opened.changes]
-    of_columns = f"{by_columns:,} steps have no messages: the observation is taken to be what the "
-    of_columns += "user says, and the action the answer"
-    others = [of_columns] if by_columns else []
-    of_cut = f"{num_cut:,} answers were cut by a limit: no end is learnt from them, since none was "
-    of_cut += "sampled; --truncated mask leaves them out, drop their whole trajectories"
-    others += [of_cut] if num_cut else []
-    return MessageTokens(
-        shards=made,
-        chat_template=opened.text,
-        notices=(made_by, *changes, *faults, *filter(None, [opened.ends.notice()]), *others),
-    )
+    notices = [made_by, *changes, *faults, *filter(None, [opened.ends.notice()])]
+    if by_columns:
+        notices.append(
+            f"{by_columns:,} steps have no messages: the observation is taken to be what the user "
+            "says, and the action the answer"
+        )
+    if num_cut:
+        notices.append(
+            f"{num_cut:,} answers were cut by a limit: no end is learnt from them, since none was "
+            "sampled; --truncated mask leaves them out, drop their whole trajectories"
+        )
+    return replace(made, notices=tuple(notices))
 
 
 _BY_COLUMNS, _WITHOUT_REASONING, _CUT = "by columns", "without reasoning", "cut"
@@ -156,27 +158,24 @@ _BY_COLUMNS, _WITHOUT_REASONING, _CUT = "by columns", "without reasoning", "cut"
 
 def _made(
     shards: Sequence[Shard], template: ChatTemplate, on_progress: OnProgress
-) -> tuple[dict[Path, ShardTokens], Counter[str]]:
-    """Return the tokens of each shard, and why steps have none."""
+) -> tuple[MessageTokens, Counter[str]]:
+    """Return the tokens of each shard, without notices, and why steps have none."""
     counts: Counter[str] = Counter()
-    names = (_rows(shard.path, ["trajectory_id"]) for shard in shards)
-    total = sum(len({row["trajectory_id"] for row in rows}) for rows in names)
+    names = (_read(shard.path, ["trajectory_id"])["trajectory_id"] for shard in shards)
+    total = sum(len(each.unique()) for each in names)
     done = iter(range(1, total + 1))
 
     def tell() -> None:
         on_progress("tokenise the messages", next(done), total)
 
-    return {s.path: _shard_tokens(s, template, counts, tell) for s in shards}, counts
-
-
-def _num_steps(made: Mapping[Path, ShardTokens]) -> int:
-    return sum(int((each.sequence >= 0).sum()) for each in made.values())
+    made = {shard.path: _shard_tokens(shard, template, counts, tell) for shard in shards}
+    return MessageTokens(shards=made, chat_template=template.text, notices=()), counts
 
 
 def _shard_tokens(
     shard: Shard, template: ChatTemplate, counts: Counter[str], tell: Callable[[], None]
 ) -> ShardTokens:
-    rows = _rows(shard.path)
+    rows = _read(shard.path).to_pylist()
     of_trajectory: dict[str, list[int]] = {}
     for number, row in enumerate(rows):
         of_trajectory.setdefault(row["trajectory_id"], []).append(number)
@@ -211,14 +210,13 @@ def _shard_tokens(
     )
 
 
-def _rows(path: Path, columns: Sequence[str] = COLUMNS) -> list[dict[str, Any]]:
+def _read(path: Path, columns: Sequence[str] = COLUMNS) -> pa.Table:
     with open_parquet(path) as file:
         present = [name for name in columns if name in file.schema_arrow.names]
-        table = conform(file.read(columns=present), step_columns(columns), where=str(path))
-    return table.to_pylist()
+        return conform(file.read(columns=present), step_columns(columns), where=str(path))
 
 
 def _day(path: Path) -> date:
     """Return the day on which the first step of a shard was logged."""
-    rows = _rows(path, ["logged_at"])
-    return rows[0]["logged_at"].date() if rows else date(1970, 1, 1)
+    days = _read(path, ["logged_at"])["logged_at"].cast(pa.date32())
+    return days[0].as_py() if len(days) else date(1970, 1, 1)

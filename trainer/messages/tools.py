@@ -23,6 +23,18 @@ _EMPTY: Mapping[str, Any] = {"type": "object", "properties": {}}
 _GEMINI = ("OBJECT", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "NULL")
 
 
+PLAIN_TOOL = {"type": "function", "function": {"name": "probe", "parameters": _EMPTY}}
+"""A tool without a description, as a template may not take it."""
+
+NO_DESCRIPTION = "no tool without a description: it is empty"
+
+
+def described(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a definition that has a description, if an empty one."""
+    function = _mapping(tool.get("function"))
+    return {**tool, "function": {**function, "description": function.get("description") or ""}}
+
+
 def tools_of(log: object) -> Chat | None:
     """Return the definitions of tools that a record has beside its messages; None without any."""
     return _within(_mapping(log)) or None

@@ -82,12 +82,11 @@ class Experts:
         The weights of all experts of a layer are one parameter of three dimensions, experts first.
         """
         return sum(
-            p.numel() // self.count * self.chosen if self._is_stack(p) else p.numel()
+            p.numel() // self.count * self.chosen
+            if p.dim() == 3 and len(p) == self.count
+            else p.numel()
             for p in parameters
         )
-
-    def _is_stack(self, parameter: nn.Parameter) -> bool:
-        return parameter.dim() == 3 and parameter.shape[0] == self.count
 
 
 def experts_of(config: Any) -> Experts | None:

@@ -207,15 +207,12 @@ class _LiveBytes(TorchDispatchMode):
         for tensor in tree_leaves(result):
             # What an operation changes in place or only views was there before.
             if isinstance(tensor, Tensor) and _key(tensor) not in self._known | inputs:
-                self._add(tensor)
+                storage, key = tensor.untyped_storage(), _key(tensor)
+                self._known.add(key)
+                self._now += storage.nbytes()
+                self.peak = max(self.peak, self._now)
+                weakref.finalize(storage, self._drop, key, storage.nbytes())
         return result
-
-    def _add(self, tensor: Tensor) -> None:
-        storage, key = tensor.untyped_storage(), _key(tensor)
-        self._known.add(key)
-        self._now += storage.nbytes()
-        self.peak = max(self.peak, self._now)
-        weakref.finalize(storage, self._drop, key, storage.nbytes())
 
     def _drop(self, key: int, num_bytes: int) -> None:
         self._known.discard(key)

@@ -8,14 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from graphcredit.store.errors import MissingDependencyError
 from graphcredit.store.extras import how_to_install
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.files.parse import parse_json
 from graphcredit.store.files.tables import write_table
 from graphcredit.store.layout import Store, is_name
+from graphcredit.store.parquet.numbers import table_of
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema, metric_column
 from graphcredit.trainer.output.directory import Output
@@ -121,7 +120,7 @@ def write_training(path: Path, out: Path, rows: Sequence[Mapping[str, Any]]) -> 
         columns[name] = metric_column(name, "written by an objective")
     schema = arrow_schema(tuple(columns.values()))
     named = [{"training": path.stem, **row} for row in rows]
-    table = pa.Table.from_pylist(named, schema=schema)
+    table = table_of(named, schema)
     metadata = {**(schema.metadata or {}), _OUT_KEY: str(out).encode()}
     write_table(table.replace_schema_metadata(metadata), path)
 

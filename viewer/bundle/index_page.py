@@ -36,10 +36,11 @@ def index_page(
 
 def _chapter(chapter: Chapter, addresses: Mapping[str, str], *, is_open: bool) -> Iterator[str]:
     rows = chapter.tasks.to_pylist()
-    won = sum((row["success_rate"] or 0) * row["num_trajectories"] for row in rows)
-    total = sum(row["num_trajectories"] for row in rows)
+    judged = [row for row in rows if row["success_rate"] is not None]
+    won = sum(row["success_rate"] * row["num_trajectories"] for row in judged)
+    total = counted(sum(row["num_trajectories"] for row in rows), "complete trajectory")
     summary = f"Iteration {chapter.iteration}: {counted(len(rows), 'task')}, "
-    summary += f"{won:.0f} of {counted(total, 'complete trajectory')} succeeded"
+    summary += f"{won:.0f} of {total} succeeded" if judged else total
     yield f"<details{' open' if is_open else ''}><summary><b>{summary}</b></summary>"
     yield warnings(chapter.doubts)
     if chapter.estimator is None:

@@ -16,6 +16,7 @@ from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
 from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph, edge_key, node_key
+from graphcredit.viewer.queries.outcomes import succeeded
 
 _MOST_STEPS = 20
 
@@ -104,7 +105,7 @@ def _details(
         actions = (
             f"{signed(choice.advantage)}  {isolated(visible(choice.action))} → "
             f"{names[choice.target]}  ({counted(choice.num_trajectories, 'rollout')} in "
-            f"{counted(choice.visits, 'step')}, {choice.num_succeeded} succeeded)"
+            f"{counted(choice.visits, 'step')}{succeeded(choice.num_succeeded)})"
             for choice in choices(steps, node.state_id, SHOWN)
         )
         text = "\n".join([f"Actions by {ranked_by}:", *actions])

@@ -24,8 +24,8 @@ class Choice:
     visits: int
     """Its steps."""
     num_trajectories: int
-    num_succeeded: int
-    """Of these trajectories."""
+    num_succeeded: int | None
+    """Of these trajectories; None where nothing says who did."""
     advantage: float | None
     """Mean advantage of its steps."""
 
@@ -55,14 +55,16 @@ def choices(steps: pa.Table, state_id: int, column: str) -> list[Choice]:
     winner = pc.if_else(here["succeeded"], here["trajectory_id"], pa.scalar(None, pa.string()))
     grouped = here.append_column("winner", winner).group_by(["action", "next_state_id"])
     distinct = [("trajectory_id", "count_distinct"), ("winner", "count_distinct")]
-    grouped = grouped.aggregate([("step_index", "count"), *distinct, (column, "mean")])
+    grouped = grouped.aggregate(
+        [("step_index", "count"), ("succeeded", "count"), *distinct, (column, "mean")]
+    )
     taken = [
         Choice(
             action=row["action"],
             target=row["next_state_id"],
             visits=row["step_index_count"],
             num_trajectories=row["trajectory_id_count_distinct"],
-            num_succeeded=row["winner_count_distinct"],
+            num_succeeded=row["winner_count_distinct"] if row["succeeded_count"] else None,
             advantage=row[f"{column}_mean"],
         )
         for row in grouped.to_pylist()

@@ -24,8 +24,8 @@ class Node:
     visits: int
     num_trajectories: int
     """Number of trajectories that were here."""
-    success_rate: float
-    """Share of those that succeeded."""
+    success_rate: float | None
+    """Share of those that succeeded; None where nothing says who did."""
     goal_distance: float | None
     """Cost of the cheapest observed path to the goal; None if there is none."""
     rewardflow_value: float | None

@@ -8,6 +8,7 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, signed
 from graphcredit.viewer.graph.state_names import StateName, action_words
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
+from graphcredit.viewer.queries.outcomes import succeeded
 from graphcredit.viewer.queries.truth import MARKS
 
 _MOST_NUMBERS = 4
@@ -64,7 +65,7 @@ def node_tip(node: Node, name: StateName, shading: Shading) -> str:
     """Return what the pointer tells of a state."""
     facts = [
         distance_words(node, shading.truth),
-        f"{counted(node.visits, 'visit')}, {node.success_rate:.0%} succeeded",
+        f"{counted(node.visits, 'visit')}{succeeded(node.success_rate)}",
     ]
     if node.num_merged > 1:
         facts.append(counted(node.num_merged, "text"))

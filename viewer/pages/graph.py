@@ -228,7 +228,7 @@ def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> 
     part = WHAT_MATTERS if chosen.view == "matters" else ""
     words = what_is_shown(graph, shown, shading, part=part)
     if graph.goal is None:
-        words += "; no trajectory succeeded, so the goal is not among them"
+        words += "; nobody is known to have won, so there is no goal"
     if shading.others is not None:
         compared = [edge for edge in shown.edges if shading.others.get(edge.ends) is not None]
         flips = sum(map(shading.is_flipped, compared))

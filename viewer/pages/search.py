@@ -12,6 +12,7 @@ from streamlit.components.v2 import component
 
 from graphcredit.store.log_text import named, visible
 from graphcredit.store.plural import counted
+from graphcredit.viewer.queries.outcomes import succeeded
 from graphcredit.viewer.queries.texts import MOST_FOUND, TEXTS, found_texts
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -73,8 +74,8 @@ def show() -> None:
     success = _OUTCOMES[ending]
     found = ask(found_texts, run_id=None, iteration=None, words=words, success=success)
     told = (
-        f"{counted(found.num_steps, 'step')} of {counted(found.num_rollouts, 'rollout')}, of which "
-        f"{found.num_succeeded:,} succeeded."
+        f"{counted(found.num_steps, 'step')} of {counted(found.num_rollouts, 'rollout')}"
+        f"{succeeded(found.num_succeeded)}."
     )
     left = found.num_rollouts - MOST_FOUND
     st.caption(f"{told} The first {MOST_FOUND} rollouts are shown." if left > 0 else told)

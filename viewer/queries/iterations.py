@@ -15,7 +15,8 @@ _ITERATIONS = """
         sum(num_trajectories)::BIGINT AS num_trajectories,
         sum(num_credited)::BIGINT AS num_credited,
         sum(num_incomplete)::BIGINT AS num_incomplete,
-        sum(success_rate * num_trajectories) / sum(num_trajectories) AS success_rate,
+        sum(success_rate * num_trajectories)
+            / sum(num_trajectories) FILTER (success_rate IS NOT NULL) AS success_rate,
         sum(mean_return * num_trajectories) / sum(num_trajectories) AS mean_return,
         sum(mean_length * num_trajectories) / sum(num_trajectories) AS mean_length,
         sum(invalid_share * num_steps) / sum(num_steps) AS invalid_share,

@@ -11,17 +11,17 @@ def are_graded(trajectories: pa.Table) -> bool:
     """Return whether returns of a task are scores, as `why` has it: no threshold makes failures.
 
     Args:
-        trajectories: With `return, success`, a row each.
+        trajectories: With `return, success`, a row for each that ended.
     """
-    ended = [row for row in trajectories.to_pylist() if row["success"] is not None]
-    num_returns, num_outcomes = (len({row[key] for row in ended}) for key in ("return", "success"))
-    return num_returns > (1 if num_outcomes == 1 else 2)
+    returns, outcomes = ({*trajectories[name].to_pylist()} for name in ("return", "success"))
+    return None in outcomes or len(returns) > (1 if len(outcomes) == 1 else 2)
 
 
 IS_GRADED = """(
     task_id IN (
-        SELECT task_id FROM trajectory WHERE success IS NOT NULL GROUP BY task_id
-        HAVING count(DISTINCT "return") > if(count(DISTINCT success) = 1, 1, 2)
+        SELECT task_id FROM trajectory WHERE is_complete GROUP BY task_id
+        HAVING count(success) < count(*)
+            OR count(DISTINCT "return") > if(count(DISTINCT success) = 1, 1, 2)
     )
 )"""
 """The same as SQL, of an iteration's table `trajectory`."""
@@ -41,8 +41,17 @@ def well_ended(steps: pa.Table) -> set[str]:
     return {*ended.filter(well)["trajectory_id"].to_pylist()}
 
 
-def outcome(success: bool | None, *, is_graded: bool = False) -> str:
+def outcome(success: bool | None, *, is_graded: bool, is_ended: bool = True) -> str:
     """Return the word for how a trajectory ended; of scores, none is a failure."""
-    return {True: "succeeded", False: "ended" if is_graded else "failed", None: "unfinished"}[
-        success
-    ]
+    if success:
+        return "succeeded"
+    if success is None and not is_ended:
+        return "unfinished"
+    return "ended" if is_graded or success is None else "failed"
+
+
+def succeeded(those: float | None) -> str:
+    """Return what follows a number of rollouts: how many won, or their share, if it is known."""
+    if those is None:
+        return ""
+    return f", {those:,} succeeded" if isinstance(those, int) else f", {those:.0%} succeeded"

@@ -1,10 +1,10 @@
 """SQL of trajectories and groups, counted as in `credit` and `audit`, but faster.
 
 A trajectory is complete by the rule of the view `trajectories`: its steps have their values and are
-0 … T-1, each next_state is the following state, and exactly the last step ends the episode and has
-an outcome. Comparing states means reading all texts. The credit stage did that already, and its
-shards have the result: a trajectory is complete if and only if its steps have a state_id. So only
-trajectories that credit has not seen, or not with all steps, are compared here.
+0 … T-1, each next_state is the following state, and exactly the last step ends the episode.
+Comparing states means reading all texts. The credit stage did that already, and its shards have the
+result: a trajectory is complete if and only if its steps have a state_id. So only trajectories that
+credit has not seen, or not with all steps, are compared here.
 
 Where an iteration has a summary that is made of what there is now, not even the steps are read.
 """
@@ -45,9 +45,9 @@ def _judged(wanted: str) -> str:
                 fsum(reward) AS "return",
                 bool_or(success) AS success,
                 min(step_index) = 0 AND max(step_index) = count(*) - 1
-                    AND count_if(terminated OR truncated) = 1 AND count(success) = 1
+                    AND count_if(terminated OR truncated) = 1
                     AND max(step_index) FILTER (terminated OR truncated) = count(*) - 1
-                    AND max(step_index) FILTER (success IS NOT NULL) = count(*) - 1
+                    AND count(success) = count_if(success IS NOT NULL AND (terminated OR truncated))
                     AS is_ended
             FROM steps WHERE {wanted} GROUP BY ALL
         ),
@@ -72,7 +72,7 @@ def _judged(wanted: str) -> str:
                 count_if({HAS_VALUES}) = count(*)
                     AND coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
                     = coalesce(bit_xor(hash(hash(next_state, step_index + 1)))
-                        FILTER (success IS NULL), 0) AS is_whole
+                        FILTER (NOT (terminated OR truncated)), 0) AS is_whole
             FROM steps SEMI JOIN unseen USING (iteration, task_id, trajectory_id) GROUP BY ALL
         )
         SELECT

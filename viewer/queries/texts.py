@@ -20,8 +20,8 @@ class Found:
 
     num_steps: int
     num_rollouts: int
-    num_succeeded: int
-    """Of these rollouts."""
+    num_succeeded: int | None
+    """Of these rollouts; None where nothing says who did."""
     places: list[dict[str, Any]]
     """`run_id, iteration, task_id, trajectory_id, step_index, num_steps` and the `TEXTS` of the
     first step of each rollout, at most `MOST_FOUND`; `num_steps` of the rollout have the words."""
@@ -43,7 +43,7 @@ def found_texts(
         ),
         counted AS (
             SELECT sum(num_steps)::BIGINT AS num_found, count(*) AS num_rollouts,
-                count_if(success) AS num_succeeded
+                if(count(success) > 0, count_if(success), NULL)::BIGINT AS num_succeeded
             FROM rollout
         ),
         shown AS (FROM rollout ORDER BY {key} LIMIT {MOST_FOUND})
@@ -53,7 +53,7 @@ def found_texts(
     """
 
     def read() -> list[dict[str, Any]]:
-        with connect(store, run_id=run_id, iteration=iteration) as views:
+        with connect(store, run_id=run_id, iteration=iteration, sql=sql) as views:
             return views.sql(sql, params=[words, success]).to_arrow_table().to_pylist()
 
     rows = unchanged(store, read, run_id=run_id, iteration=iteration)

@@ -20,7 +20,7 @@ OUTCOMES = {
     "any": "true",
     "succeeded": "success",
     "not succeeded": "NOT success",
-    "unfinished": "success IS NULL",
+    "unfinished": "success IS NULL AND NOT is_complete",
     "incomplete": "NOT is_complete",
 }
 """Outcome to an SQL condition."""
@@ -64,9 +64,9 @@ def found_trajectories(
         order: A key of `ORDERS`.
 
     Returns:
-        `task_id, trajectory_id, num_steps, return, success, is_graded, disagreement, most, least,
-        num_found`: the greatest and the least advantage, and how many fit in total. Disagreement is
-        null with one estimator.
+        `task_id, trajectory_id, num_steps, return, success, is_complete, is_graded, disagreement,
+        most, least, num_found`: the greatest and the least advantage, and how many fit in total.
+        Disagreement is null with one estimator.
     """
 
     def sql(summarised: Summarised) -> str:
@@ -75,7 +75,7 @@ def found_trajectories(
             WITH credited AS ({credit}),
             fitting AS (
                 SELECT
-                    task_id, trajectory_id, num_steps, "return", success,
+                    task_id, trajectory_id, num_steps, "return", success, is_complete,
                     {IS_GRADED} AS is_graded, disagreement, most, least
                 FROM trajectory LEFT JOIN credited USING (trajectory_id)
                 WHERE {OUTCOMES[outcome]}

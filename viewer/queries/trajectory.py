@@ -20,12 +20,13 @@ def trajectories(store: Store, *, run_id: str, iteration: int, task_id: str) -> 
     """Return the trajectories of a task, failed ones first.
 
     Returns:
-        `trajectory_id, num_steps, return, success`; success is null if no step has it.
+        `trajectory_id, num_steps, return, success, is_ended`; success is null if no step has it.
     """
     sql = """
         SELECT
             trajectory_id, count(*)::INTEGER AS num_steps,
-            sum(reward ORDER BY step_index) AS "return", bool_or(success) AS success
+            sum(reward ORDER BY step_index) AS "return", bool_or(success) AS success,
+            coalesce(bool_or(terminated OR truncated), false) AS is_ended
         FROM steps WHERE task_id = ?
         GROUP BY trajectory_id ORDER BY success NULLS LAST, trajectory_id
     """
@@ -93,9 +94,10 @@ def outcomes_here(
 
     Returns:
         `action, next_state_id, num_steps, num_trajectories, num_succeeded, advantage, next_state,
-        is_goal, num_here`: success is counted by trajectories, the advantage is the mean, null if
-        no step has one, the text is that of the first such step, and `num_here` are all
-        trajectories with a step from the state. The best advantage is first.
+        is_goal, num_here`: success is counted by trajectories, and null if nothing says who won,
+        the advantage is the mean, null if no step has one, the text is that of the first such
+        step, and `num_here` are all trajectories with a step from the state. The best advantage is
+        first.
     """
     sql = f"""
         WITH own AS (
@@ -106,7 +108,8 @@ def outcomes_here(
         SELECT
             action, next_state_id, count(*) AS num_steps,
             count(DISTINCT trajectory_id) AS num_trajectories,
-            count(DISTINCT trajectory_id) FILTER (has_succeeded) AS num_succeeded,
+            if(count(has_succeeded) > 0, count(DISTINCT trajectory_id) FILTER (has_succeeded), NULL)
+                AS num_succeeded,
             avg({column(estimator, "advantage")}::DOUBLE) AS advantage,
             arg_min(next_state, struct_pack(trajectory_id, step_index)) AS next_state,
             bool_or(coalesce(success, false)) AS is_goal,

@@ -5,6 +5,7 @@ from typing import Any
 
 from graphcredit.store.plural import counted
 from graphcredit.store.text_diff import compare
+from graphcredit.viewer.queries.outcomes import succeeded
 from graphcredit.viewer.widgets.text import code_label
 
 
@@ -38,8 +39,8 @@ def label_of(row: dict[str, Any], *, is_here: bool) -> str:
     credit = "" if row["advantage"] is None else f", mean {row['advantage']:+.2f}"
     return (
         f"{'▶ ' if is_here else ''}{code_label(row['action'])} → {target}: "
-        f"{counted(row['num_trajectories'], 'rollout')} in {counted(row['num_steps'], 'step')}, "
-        f"{row['num_succeeded']} succeeded{credit}"
+        f"{counted(row['num_trajectories'], 'rollout')} in {counted(row['num_steps'], 'step')}"
+        f"{succeeded(row['num_succeeded'])}{credit}"
     )
 
 

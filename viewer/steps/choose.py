@@ -55,18 +55,22 @@ def choose_steps() -> Shown | None:
         group=group,
         names=names,
         estimator=estimator,
-        ending=facts.ending(table, is_graded=are_graded(trajectories)),
+        ending=facts.ending(table, is_graded=_are_graded(trajectories)),
         noted=words_of_trajectory(notes_of(*place), name),
     )
 
 
+def _are_graded(trajectories: pa.Table) -> bool:
+    return are_graded(trajectories.filter(trajectories["is_ended"]))
+
+
 def _choose_trajectory(trajectories: pa.Table) -> str:
     rows = {row["trajectory_id"]: row for row in trajectories.to_pylist()}
-    is_graded = are_graded(trajectories)
+    is_graded = _are_graded(trajectories)
 
     def title(trajectory_id: str) -> str:
         row = rows[trajectory_id]
-        ending = outcome(row["success"], is_graded=is_graded)
+        ending = outcome(row["success"], is_graded=is_graded, is_ended=row["is_ended"])
         total = "null" if row["return"] is None else f"{row['return']:g}"
         return f"{ending}, return {total}, {counted(row['num_steps'], 'step')}: {trajectory_id}"
 

@@ -101,7 +101,7 @@ def has_all_steps(table: pa.Table) -> bool:
         [step["step_index"] for step in steps] == list(range(len(steps)))
         and all(step["next_state"] == after["state"] for step, after in pairwise(steps))
         and [step["terminated"] or step["truncated"] for step in steps] == is_last
-        and [step["success"] is not None for step in steps] == is_last
+        and all(step["success"] is None for step in steps[:-1])
     )
 
 
@@ -178,5 +178,7 @@ def number(value: float | None) -> str:
 
 def ending(table: pa.Table, *, is_graded: bool = False) -> str:
     """Return how a trajectory ended; one that was cut off did not lose by its last step."""
-    word = outcome(table["success"][-1].as_py(), is_graded=is_graded)
-    return f"{word}, cut off" if table["truncated"][-1].as_py() else word
+    last = table.slice(table.num_rows - 1).to_pylist()[0]
+    is_ended = bool(last["terminated"] or last["truncated"])
+    word = outcome(last["success"], is_graded=is_graded, is_ended=is_ended)
+    return f"{word}, cut off" if last["truncated"] else word

@@ -3,11 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from itertools import islice
 
 from graphcredit.collector.importers.beside import with_verdicts
-from graphcredit.collector.importers.helpers.read import read_batches, with_rows, with_threshold
+from graphcredit.collector.importers.helpers.read import read_batches, with_rows, with_success_rule
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.collector.importers.trajectory import Partition
@@ -23,12 +22,12 @@ def with_effects(log: LogSource) -> LogSource:
     rule = log.options.state
     if not must_learn(rule):
         return log
-    unnamed = replace(log, options=log.options.model_copy(update={"state": "last"}))
+    unnamed = log.with_options(state="last")
     groups: defaultdict[tuple[Partition, str], list[Sequence[Visit]]] = defaultdict(list)
     for partition, task_id, visits in islice(_trajectories(unnamed), MOST_LEARNED):
         groups[partition, task_id].append(visits)
     tools = learn_effects(groups.values()).tools
-    return replace(log, options=log.options.model_copy(update={"state": learned(rule, tools)}))
+    return log.with_options(state=learned(rule, tools))
 
 
 def _trajectories(log: LogSource) -> Iterator[tuple[Partition, str, Sequence[Visit]]]:
@@ -46,7 +45,7 @@ def _trajectories(log: LogSource) -> Iterator[tuple[Partition, str, Sequence[Vis
 
 def to_read(log: LogSource) -> tuple[LogSource, Tally]:
     """Return a log with all that must be known before it is read, and the tally of its reading."""
-    log = with_effects(with_threshold(with_rows(with_verdicts(log))))
+    log = with_effects(with_success_rule(with_rows(with_verdicts(log))))
     tally = Tally(options=log.options, beside=log.beside)
     if any(file.rows_before is not None for file in log.files):
         tally.notes["verdicts by numbers of rows: the log has nothing else that they name"] = None

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain, count, groupby
+from itertools import chain, count, groupby, islice
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
 from graphcredit.collector.importers.helpers.pieces import LogPiece, read_pieces
@@ -21,8 +21,7 @@ from graphcredit.collector.importers.reading import (
 from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.judged import refuse_unmatched
-from graphcredit.collector.importers.rules.outcomes import rules_of
-from graphcredit.collector.importers.rules.relative import is_relative, threshold_of
+from graphcredit.collector.importers.rules.outcomes import RETURN, rules_of
 from graphcredit.collector.importers.rules.verdicts import verdicts_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
@@ -35,6 +34,9 @@ they take half a second to start."""
 
 MOST_WORKERS = 4
 
+FIRST = 200
+"""Rollouts by which it is decided whether the rewards of a log are wins."""
+
 _PIECES_AT_ONCE = 2
 """One being read and one waiting, so that no worker waits for the import."""
 
@@ -45,21 +47,14 @@ SMALL_BYTES = 8 << 20
 """Bytes up to which a file is read as a whole by any process."""
 
 
-def with_threshold(log: LogSource) -> LogSource:
-    """Return a log whose relative rule of success is a threshold; the log is read for it.
-
-    Raises:
-        OptionError: The share of `top:SHARE` is not between 0 and 1.
-        InputError: No record has a reward.
-    """
-    rule = log.options.success
-    if not is_relative(rule):
+def with_success_rule(log: LogSource) -> LogSource:
+    """Return a log of which no reward is a win, if one of its first rollouts has another reward."""
+    if log.options.success != "auto":
         return log
-    threshold_of(rule, (0.0,))
-    with closing(read_batches(log, Tally(options=log.options))) as batches:
-        returns = [made.total for batch in batches for made in batch.entries]
-    threshold = threshold_of(rule, [one for one in returns if one is not None])
-    return replace(log, options=log.options.model_copy(update={"success": threshold}))
+    with closing(read_batches(log, Tally(options=log.options), "local:1")) as batches:
+        first = islice((made for batch in batches for made in batch.entries), FIRST)
+        is_by_return = any(made.verdict.by == RETURN for made in first)
+    return log.with_options(success="returns") if is_by_return else log
 
 
 def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory]) -> None:

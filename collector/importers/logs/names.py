@@ -30,7 +30,8 @@ def renamed(record: Record, names: Names, path: str, met: set[str]) -> Record:
         return record
     parts = names_in_path(names, path)
     met.update(names[name] for name in parts)
-    value = _renamed(record.value, {k: v for k, v in names.items() if not is_path_term(v)}, met)
+    fields = {name: field for name, field in names.items() if not _is_in_path(name, field)}
+    value = _renamed(record.value, fields, met)
     if parts and isinstance(value, list) and value and isinstance(value[0], Mapping):
         value = {"messages" if "role" in value[0] else "steps": value}
     if parts and isinstance(value, Mapping):
@@ -40,8 +41,13 @@ def renamed(record: Record, names: Names, path: str, met: set[str]) -> Record:
 
 def names_in_path(names: Names, path: str) -> dict[str, str]:
     """Return the names that a part of a path is called, and that part."""
-    parts = {name: path_rule(field)(path) for name, field in names.items() if is_path_term(field)}
+    parts = {n: path_rule(field)(path) for n, field in names.items() if _is_in_path(n, field)}
     return {name: part for name, part in parts.items() if part is not None}
+
+
+def _is_in_path(name: str, field: str) -> bool:
+    """Return whether a name is for a part of the path; no list is, though its field be `path`."""
+    return is_path_term(field) and name not in ("steps", "messages")
 
 
 def _renamed(value: Any, names: Names, met: set[str]) -> Any:

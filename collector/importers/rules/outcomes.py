@@ -26,7 +26,6 @@ from graphcredit.collector.importers.messages.values import (
     short,
 )
 from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.collector.importers.rules.relative import is_relative
 from graphcredit.collector.importers.rules.scores import ScoreRule, score_rule
 from graphcredit.collector.importers.rules.states import StateRule, state_rule
 from graphcredit.collector.importers.rules.verdicts import Verdicts, verdicts_of, with_verdict
@@ -62,6 +61,14 @@ class Verdict:
     judged_as: tuple[str, str] | None = None
     """The field of the ids in the file of verdicts, and its id there."""
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known how the rollout ended: who won, or its return."""
+        return self.success is not None or self.by == RETURN
+
+
+RETURN = "its return"
+"""What decides where a reward is no win: rollouts are compared by it, and nobody won or lost."""
 
 _NO_VERDICT = Verdict(success=None, by="nothing")
 
@@ -174,13 +181,15 @@ def rules_of(options: ImportOptions) -> Rules:
 
 
 def success_rule(text: str) -> SuccessRule:
-    """Return the rule that `--success` names: auto, a threshold, or a field.
+    """Return the rule that `--success` names: auto, returns, a threshold, or a field.
 
     Raises:
         OptionError: It is a threshold without a number.
     """
-    if text == "auto" or is_relative(text):  # `helpers/read.py` makes a threshold of the latter
+    if text == "auto":
         return _auto_success
+    if text == "returns":
+        return _by_log_or_return
     if match := _THRESHOLD.fullmatch(text):
         name, sign, number = match.groups()
         threshold = _number(number, "success", text)
@@ -206,7 +215,15 @@ def _number(text: str, option: str, whole: str) -> float:
 def _auto_success(rollout: LoggedRollout) -> Verdict:
     if rollout.success is not None:
         return Verdict(success=rollout.success, by="the log")
-    return _by_threshold(rollout, "reward", ">=", 1.0, "reward>=1")
+    if rollout.success is None and rollout.reward in (1, 0, -1):
+        return Verdict(success=rollout.reward == 1, by="a reward of 1")
+    return _by_log_or_return(rollout)
+
+
+def _by_log_or_return(rollout: LoggedRollout) -> Verdict:
+    if rollout.success is not None:
+        return Verdict(success=rollout.success, by="the log")
+    return _NO_VERDICT if rollout.reward is None else Verdict(success=None, by=RETURN)
 
 
 def _by_threshold(

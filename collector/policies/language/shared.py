@@ -100,6 +100,10 @@ class _Server:
     error: Exception | None = None
     """What the model raised; nobody is answered after it."""
     _connections: "list[Connection[Any, Any]]" = field(default_factory=list["Connection[Any, Any]"])
+    _asked: "dict[Connection[Any, Any], Sequence[Question]]" = field(
+        default_factory=dict["Connection[Any, Any]", "Sequence[Question]"]
+    )
+    """What those ask that wait for an answer."""
 
     def run(self) -> None:
         """Answer until the end, or until the model raises an error."""
@@ -113,25 +117,34 @@ class _Server:
                 connection.close()
 
     def _is_wanted(self) -> bool:
-        """Wait for questions, and answer all that came; return False at the end."""
-        ready = wait([self.ending, self.listener, *self._connections])
+        """Wait for what comes next, and answer if half of those that play ask; False at the end.
+
+        The others step environments meanwhile. To answer each at once takes many more batches.
+        """
+        playing = [each for each in self._connections if each not in self._asked]
+        ready = wait([self.ending, self.listener, *playing])
         if self.ending in ready:
             return False
         if self.listener in ready:
             self._connections.append(Connection(self.listener.accept()[0].detach()))
-        talking = [each for each in self._connections if each in ready]
-        asked = {each: self._received(each) for each in talking}
+        for connection in playing:
+            if connection in ready:
+                self._receive(connection)
+        if self._asked and 2 * len(self._asked) >= len(self._connections):
+            self._answer()
+        return True
+
+    def _receive(self, connection: "Connection[Any, Any]") -> None:
+        """Read what a process asks, or that it has ended."""
+        try:
+            self._asked[connection] = connection.recv()
+        except (EOFError, OSError):
+            self._connections.remove(connection)
+            connection.close()
+
+    def _answer(self) -> None:
+        asked, self._asked = self._asked, {}
         answers = iter(self.policy.answer([one for many in asked.values() for one in many]))
         for connection, questions in asked.items():
             with suppress(OSError):  # it died; what it played is played again
                 connection.send([next(answers) for _ in questions])
-        return True
-
-    def _received(self, connection: "Connection[Any, Any]") -> Sequence[Question]:
-        """Return what a process asks; nothing if it has ended."""
-        try:
-            return connection.recv()
-        except (EOFError, OSError):
-            self._connections.remove(connection)
-            connection.close()
-            return ()

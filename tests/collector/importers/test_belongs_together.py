@@ -154,7 +154,7 @@ def test_verdicts_in_folders_of_their_own_judge_by_the_names_of_these(
 
 def test_rows_of_verdicts_that_name_nothing_are_refused(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", chat("a", "b"), chat("a", "c"))
-    for name, text in {"v.csv": "index,passed\n0,True\n1,False\n", "v.json": "[1, 2]"}.items():
+    for name, text in {"v.csv": "note,passed\nx,True\ny,False\n", "v.json": "[1, 2]"}.items():
         (tmp_path / name).write_text(text)
         with pytest.raises(
             InputError, match=r"(?:line 3|item 2) is another verdict without a name"

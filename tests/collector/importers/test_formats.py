@@ -118,7 +118,7 @@ def test_verifiers_traces_with_tokens(tmp_path: Path):
     assert brief(tmp_path / "store", *names)[0] == ("run-a", 5, "g1", "trace-1")
     assert brief(tmp_path / "store", *STEP, "thought") == [
         ("hall", "go east", "kitchen", 0.0, "the exit is east"),
-        ("kitchen", "go out", "[end: success]", pytest.approx(1.1), None),
+        ("kitchen", "go out", "[end]", pytest.approx(1.1), None),
     ]
     tokens = ("prompt_ids", "response_ids", "response_logprobs", "policy_version")
     assert brief(tmp_path / "store", *tokens) == [

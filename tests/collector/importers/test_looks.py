@@ -76,6 +76,13 @@ def test_the_command_that_takes_a_log_out_was_tried(tmp_path: Path):
     assert (report.num_steps, report.num_groups, report.num_success) == (4, 1, 1)
 
 
+def test_a_list_called_path_is_no_part_of_a_path(tmp_path: Path):
+    steps = [{"view": "hall", "move": "east"}, {"view": "exit", "move": "go"}]
+    log = write_lines(tmp_path / "x.jsonl", {"path": steps, "task": "t", "reward": 1})
+    imported(log, tmp_path / "store", columns="steps=path,state=view,action=move")
+    assert brief(tmp_path / "store", "state", "action") == [("hall", "east"), ("exit", "go")]
+
+
 @pytest.mark.parametrize(
     ("more", "option"),
     [

@@ -268,7 +268,7 @@ def test_rewards_and_verdicts_may_be_nested_or_listed(tmp_path: Path):
     listed = {"messages": messages, "rewards": [0.25, 0.5], "score": [0.25, 0.5], "task_id": 3}
     log = write_lines(tmp_path / "n.jsonl", nested, listed)
     report = imported(log, tmp_path / "store", reward="end")
-    assert (report.num_groups, report.num_success, report.num_failed) == (1, 1, 1)
+    assert (report.num_groups, report.num_success, report.num_by_return) == (1, 1, 1)
     assert sorted(brief(tmp_path / "store", "reward")) == [(0.0,), (0.0,), (0.5,), (0.75,)]
     turns = imported(write_lines(tmp_path / "l.jsonl", listed), tmp_path / "t", reward="turns")
     assert turns.num_trajectories == 1
@@ -300,7 +300,7 @@ def test_eval_protocol_has_its_score_in_a_result(tmp_path: Path):
     messages = [said("user", "q"), said("assistant", "a")]
     log = write_lines(tmp_path / "logs.jsonl", {"messages": messages, **judged})
     imported(log, tmp_path / "store")
-    assert brief(tmp_path / "store", "reward", "success") == [(0.25, False)]
+    assert brief(tmp_path / "store", "reward", "success") == [(0.25, None)]
 
 
 def test_skyrl_has_a_prompt_and_a_reason_to_stop(tmp_path: Path):

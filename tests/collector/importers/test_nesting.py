@@ -16,6 +16,7 @@ from graphcredit.store.files.parse import MAX_DEPTH, parse_json
 from tests.collector.importers.logs import write_lines
 from tests.collector.importers.read_back import imported
 from tests.collector.importers.rows import ROWS
+from tests.examples import nightly
 
 DEPTHS = (1, 100, MAX_DEPTH - 8, MAX_DEPTH, 255, 400, 990, 1010, 2000)
 READERS: dict[str, Callable[[str], Any]] = {
@@ -71,7 +72,7 @@ def rows_with(record: object, text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("kinds", ["[", "{", "[{"])
+@pytest.mark.parametrize("kinds", [nightly("["), nightly("{"), "[{"])
 def test_whatever_is_nested_is_imported_or_a_bad_row(name: str, kinds: str, tmp_path: Path):
     record, file = ROWS[name]
     lines = [line for d in DEPTHS for line in rows_with(record, nested(d, kinds))]

@@ -1,13 +1,11 @@
-"""What an import says of scores and groups, and relative success."""
+"""What an import says of scores and groups."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphcredit.collector.importers.options import ImportOptions
-from graphcredit.collector.importers.preview import preview_log
-from graphcredit.store.errors import InputError, OptionError
+from graphcredit.collector.importers.helpers.read import FIRST
 from tests.cli.in_process import run
 from tests.collector.importers.logs import said, write_lines
 from tests.collector.importers.read_back import imported, steps_of
@@ -35,9 +33,9 @@ def notes_of(tmp_path: Path, *rows: dict[str, Any], **options: Any) -> str:
         ((0, 1), None),
         ((1, 1), "all 2 judged trajectories succeeded"),
         ((0, 0), "all 2 judged trajectories failed"),
-        ((0.5, 1, 0), "1 return between 0 and 1: compared as they are"),
-        ((10, 100), "returns are not between 0 and 1"),
-        ((-1, 0), "returns are not between 0 and 1"),
+        ((0.5, 1, 0), "3 returns that say nothing of winning"),
+        ((10, 100), "2 returns that say nothing of winning"),
+        ((-1, 1), None),
         ((1, None), "only one outcome has a verdict"),
     ],
 )
@@ -45,7 +43,7 @@ def test_scores_that_are_no_wins_are_named(
     tmp_path: Path, scores: tuple[float | None, ...], said_of_them: str | None
 ):
     notes = notes_of(tmp_path, *map(row, scores))
-    words = ("judged trajectories", "between 0 and 1", "only one outcome")
+    words = ("judged trajectories", "nothing of winning", "only one outcome")
     assert (said_of_them or "") in notes
     assert any(word in notes for word in words) == (said_of_them is not None)
 
@@ -53,25 +51,6 @@ def test_scores_that_are_no_wins_are_named(
 def test_the_distribution_of_returns_is_told(tmp_path: Path):
     notes = notes_of(tmp_path, *map(row, (0, 0.25, 1, 1)))
     assert "returns: 0 to 1, mean 0.562, median 0.625 (3 values)" in notes
-
-
-@pytest.mark.parametrize(
-    ("rule", "won"),
-    [("median", [False, False, True, True]), ("top:0.25", [False, False, False, True])],
-)
-def test_success_may_be_relative(tmp_path: Path, rule: str, won: list[bool]):
-    rows = [row(score, "q", f"a{score}") for score in (10, 40, 60, 90)]
-    imported(write_lines(tmp_path / "a.jsonl", *rows), tmp_path / "s", success=rule)
-    steps = sorted(steps_of(tmp_path / "s"), key=lambda step: step["reward"])
-    assert [step["success"] for step in steps] == won
-
-
-def test_relative_success_needs_rewards_and_a_share(tmp_path: Path):
-    log = write_lines(tmp_path / "a.jsonl", row(None))
-    with pytest.raises(InputError, match="must have rewards to compare"):
-        imported(log, tmp_path / "s", success="median")
-    with pytest.raises(OptionError, match="a share between 0 and 1"):
-        imported(log, tmp_path / "s", success="top:25")
 
 
 def test_the_field_of_the_groups_and_others_are_named(tmp_path: Path):
@@ -94,8 +73,35 @@ def test_an_answer_that_all_begin_with_is_named(tmp_path: Path):
 
 
 def test_points_of_a_game_are_no_wins(tmp_path: Path):
-    for scores, are_returns in (((3, 17, 0), True), ((-1, 1, 1), False), ((0, 0.4, 1), False)):
-        log = write_lines(tmp_path / "a.jsonl", *map(row, scores))
-        assert preview_log(log, ImportOptions(), 9).report.are_returns == are_returns
-    log = write_lines(tmp_path / "a.jsonl", *map(row, (3, 17, 0)))
-    assert "\n3 compared by their returns, 0 truncated" in run("import", log, "--try", 9).out
+    """Whoever has 1 point has not won; the store knows nothing of wins, and compares returns."""
+    log = write_lines(tmp_path / "a.jsonl", *(row(score, "q", f"a{score}") for score in (3, 1, 0)))
+    store = tmp_path / "store"
+    said_of_it = run("import", log, store).out
+    assert "\n3 compared by their returns\n" in said_of_it
+    assert "--success 'reward>=NUMBER'" in said_of_it
+    ended = [(step["success"], step["terminated"], step["next_state"]) for step in steps_of(store)]
+    assert ended == [(None, True, "[end]")] * 3
+    assert "3 steps of 3 trajectories (3 compared by their returns)" in run("credit", store).out
+    rows = run("sql", store, "SELECT success_rate, mean_return FROM groups", "--format", "csv").out
+    assert rows.splitlines()[1] == ",1.3333333333333333"
+    rates = "SELECT count(success_rate) + count(group_success_rate) AS known FROM enriched, nodes"
+    assert run("sql", store, rates, "--format", "csv").out.split() == ["known", "0"]
+    assert "0 incomplete" in run("check", store).out
+    assert "from the same state" in run("why", store).out.lower()
+    signs = (
+        "SELECT string_agg(sign(reach_advantage)::INT, ' ' ORDER BY reward) AS signs FROM enriched"
+    )
+    assert run("sql", store, signs, "--format", "csv").out.splitlines()[1] == "-1 -1 1"
+    run("export", store, tmp_path / "again.csv")
+    run("import", tmp_path / "again.csv", tmp_path / "twice")
+    assert [step["success"] for step in steps_of(tmp_path / "twice")] == [None] * 3
+
+
+def test_a_later_reward_that_is_no_win_is_compared_by_its_return(tmp_path: Path):
+    """The first 200 rollouts decide about the log; no later reward becomes a win for it."""
+    rows = [row(n % 2, "q", f"{n}") for n in range(FIRST)]
+    log = write_lines(tmp_path / "a.jsonl", *rows, row(0.5, "q", "late"))
+    report = imported(log, tmp_path / "s")
+    assert (report.num_success, report.num_failed, report.num_by_return) == (100, 100, 1)
+    log = write_lines(tmp_path / "b.jsonl", *rows[1:], row(0.5, "q", "not late"))
+    assert imported(log, tmp_path / "t").num_by_return == FIRST

@@ -46,7 +46,7 @@ def test_verl_agent_joins_the_steps_of_a_shuffled_dump(tmp_path: Path):
     )
     report = imported(log, tmp_path / "store")
     assert (report.num_files, report.num_groups) == ({"verl-agent": 1}, 1)
-    assert (report.num_success, report.num_failed, report.left_out) == (1, 1, {})
+    assert (report.num_by_return, report.left_out) == (2, {})
     steps = steps_of(tmp_path / "store")
     by_trajectory: dict[str, list[tuple[object, ...]]] = {}
     for step in steps:

@@ -112,7 +112,10 @@ def _rollout(**more: object) -> LoggedRollout:
     ("rule", "more", "success"),
     [
         ("auto", {"reward": 1.0}, True),
-        ("auto", {"reward": 0.99}, False),
+        ("auto", {"reward": -1.0}, False),
+        ("auto", {"reward": 0.99}, None),
+        ("returns", {"reward": 1.0}, None),
+        ("returns", {"reward": 5.0, "success": False}, False),
         ("auto", {"reward": 5.0, "success": False}, False),
         ("auto", {}, None),
         ("reward>0.5", {"reward": 0.6}, True),

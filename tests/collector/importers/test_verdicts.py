@@ -17,7 +17,7 @@ LOG = [
 ]
 
 FILES: dict[str, Any] = {
-    "texts.json": {"r-0": "1.0", "r-1": "0.5", "r-2": "0"},
+    "texts.json": {"r-0": "1.0", "r-1": "0.0", "r-2": "-1"},
     "report.json": {
         "total_instances": 3,
         "schema_version": 2,
@@ -29,7 +29,7 @@ FILES: dict[str, Any] = {
     "results.json": {"resolved": ["r-0"], "no_generation": ["r-1"], "applied": ["r-0", "r-2"]},
     "instances.json": {f"r-{n}": {"patch_exists": True, "resolved": n == 0} for n in range(3)},
     "map.json": {f"r-{n}": n == 0 for n in range(3)},
-    "scores.json": {"accuracy": 0.3, "scores": {"r-0": 1, "r-1": 0.5, "r-2": 0}},
+    "scores.json": {"accuracy": 0.3, "scores": {"r-0": 1, "r-1": 0, "r-2": 0}},
     "list.json": [{"id": f"r-{n}", "score": float(n == 0)} for n in range(3)],
     "table.csv": "instance,mine\nr-0,pass\nr-1,fail\nr-2,fail\n",
     "openhands.jsonl": "\n".join(

@@ -123,15 +123,19 @@ def _words(each: ComparedDecision, task: Mapping[str, Any], *, doubt: str | None
     )
     if task["instruction"]:
         show_text(one_line(task["instruction"], 110))
-    num_won = round(task["num_trajectories"] * task["success_rate"])
     average = f", on average {task['mean_return']:.3g}" if each.is_graded else ""
     marks = [
-        f"{outcome(each)}{average}; {num_won} of {task['num_trajectories']} rollouts won",
+        f"{outcome(each)}{average}{_wins(task)}",
         trust(each),
         *([f"⚠ {doubt}"] if doubt else []),
     ]
     st.caption(" · ".join(marks))
     show_said(sentence(each))
+
+
+def _wins(task: Mapping[str, Any]) -> str:
+    rate, size = task["success_rate"], task["num_trajectories"]
+    return "" if rate is None else f"; {round(size * rate)} of {size} rollouts won"
 
 
 def _picture(each: ComparedDecision, here: Mapping[str, Any]) -> None:
@@ -150,11 +154,13 @@ def in_numbers(facts: pa.Table) -> str:
     """Return the iteration in a sentence."""
     rows = facts.select(["num_trajectories", "success_rate", "is_degenerate"]).to_pylist()
     num_rollouts = sum(row["num_trajectories"] for row in rows)
-    num_won = sum(row["num_trajectories"] * (row["success_rate"] or 0) for row in rows)
+    rates = [(row["success_rate"], row["num_trajectories"]) for row in rows]
+    judged = [(rate, size) for rate, size in rates if rate is not None]
     num_alike = sum(bool(row["is_degenerate"]) for row in rows)
     words = [f"{counted(num_rollouts, 'complete rollout')} of {counted(len(rows), 'task')}"]
-    if num_rollouts:
-        words.append(f"{num_won / num_rollouts:.0%} succeeded")
+    if judged:
+        num_won = sum(rate * size for rate, size in judged)
+        words.append(f"{num_won / sum(size for _, size in judged):.0%} succeeded")
     if num_alike:
         words.append(f"{counted(num_alike, 'task')} in which all have one return")
     return " · ".join(words)

@@ -26,6 +26,7 @@ from graphcredit.viewer.graph.words import distance_words
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
+from graphcredit.viewer.queries.outcomes import succeeded
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.side_by_side import winners
 from graphcredit.viewer.widgets import selection
@@ -121,7 +122,7 @@ class Panel:
         node = next(node for node in self.graph.nodes if node.state_id == state_id)
         show_text(
             f"{distance_words(node, self.shading.truth)} · {counted(node.visits, 'visit')} by "
-            f"{counted(node.num_trajectories, 'rollout')}, {node.success_rate:.0%} succeeded"
+            f"{counted(node.num_trajectories, 'rollout')}{succeeded(node.success_rate)}"
             + "".join(f" · {value}" for value in _values(node))
         )
         show_box(node.state, key="state")
@@ -214,8 +215,8 @@ class Panel:
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
         self._button(
             f"{action_words(choice.action, 70)} → {self._target(choice.target)}  "
-            f"({counted(choice.num_trajectories, 'rollout')} in {counted(choice.visits, 'step')}, "
-            f"{choice.num_succeeded} succeeded)",
+            f"({counted(choice.num_trajectories, 'rollout')} in {counted(choice.visits, 'step')}"
+            f"{succeeded(choice.num_succeeded)})",
             edge_key((state_id, choice.target)),
             f"action{number}",
             credit=tinted(choice.advantage),

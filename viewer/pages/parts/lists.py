@@ -85,8 +85,8 @@ def _table(trajectories: pa.Table, notes: NoteRows) -> None:
         noted.setdefault(row["trajectory_id"], []).append(row)
     columns = {
         "outcome": [
-            outcome(row["success"], is_graded=row["is_graded"])
-            for row in trajectories.select(["success", "is_graded"]).to_pylist()
+            outcome(row["success"], is_graded=row["is_graded"], is_ended=row["is_complete"])
+            for row in trajectories.select(["success", "is_graded", "is_complete"]).to_pylist()
         ],
         "tags": [", ".join(all_tags(noted.get(name, []))) or None for name in names],
     }

@@ -1,0 +1,1 @@
+"""Whether a pretrained language model learns more by one credit than by another."""

@@ -2,27 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.steps.arrays import Ints
 from graphcredit.store.layout import LOGGED_STATE
-
-
-class Restate(Protocol):
-    """Returns the steps of whole groups with other texts as `state` and `next_state`."""
-
-    def __call__(self, steps: pa.Table, /, *, read: Any) -> pa.Table:
-        """Return the steps; `read` is what the definition's `read` made of them."""
-        ...
-
-
-def as_they_are(steps: pa.Table, /, *, read: Any) -> pa.Table:
-    """Return the steps with their own texts."""
-    del read
-    return steps
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,8 +23,9 @@ class Definition:
     """Step columns that its texts are made of, besides those of every credit run."""
     read: Callable[[pa.Table], Any] = bool
     """What it makes of the steps first; done once for all definitions that have the same."""
-    restate: Restate = as_they_are
-    """Gives the steps of whole groups its texts."""
+    restate: Callable[..., pa.Table] = lambda steps, **_: steps
+    """Returns the steps of whole groups with its texts as `state` and `next_state`; `read` is what
+    they were made."""
     is_default: bool = False
     """Whether it is taken where the log does not tell."""
     omit_alike: bool = False

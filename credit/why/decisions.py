@@ -8,6 +8,7 @@ lower end of the difference. A decision counts only where its outcomes say the s
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from math import lgamma
 from typing import Any
@@ -189,39 +190,20 @@ def decisions(
     trajectory_id: str | None = None,
     most: int = 10,
 ) -> list[ComparedDecision]:
-    """Return the decisions that mattered most, the most important first; see `ranked`."""
-    return ranked(
-        store, run_id=run_id, iteration=iteration, trajectory_id=trajectory_id, most=most
-    ).decisions
-
-
-def ranked(
-    store: AnyStore,
-    *,
-    run_id: str | None = None,
-    iteration: int | None = None,
-    trajectory_id: str | None = None,
-    most: int = 10,
-) -> Ranked:
-    """Return the decisions that mattered most, the most important first, and how many are sure.
-
-    They are of the whole store, each shown by one rollout, what lost and what won by turns; or
-    those of one trajectory, each shown by its first step with it.
-
-    Raises:
-        InputError: There is no such trajectory.
-        SchemaError: A file cannot be read.
-    """
-    return with_views(
-        open_store(store),
-        lambda views: ranked_in(views, trajectory_id=trajectory_id, most=most),
-        run_id=run_id,
-        iteration=iteration,
-    )
+    """Return the decisions that mattered most, the most important first; see `ranked_in`."""
+    ask = partial(ranked_in, trajectory_id=trajectory_id, most=most)
+    return with_views(open_store(store), ask, run_id=run_id, iteration=iteration).decisions
 
 
 def ranked_in(connection: Connection, *, trajectory_id: str | None = None, most: int) -> Ranked:
-    """Return the same of the views of a store."""
+    """Return the decisions that mattered most, the most important first, and how many are sure.
+
+    They are of all views, each shown by one rollout, what lost and what won by turns; or those of
+    one trajectory, each shown by its first step with it.
+
+    Raises:
+        InputError: There is no such trajectory.
+    """
     if trajectory_id is not None:
         _refuse_unknown(connection, trajectory_id)
     _compare(connection, "true" if trajectory_id is None else _GROUPS, trajectory_id)

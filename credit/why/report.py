@@ -8,8 +8,7 @@ from graphcredit.credit.why.decisions import Ranked, ranked_in
 from graphcredit.credit.why.findings import Findings, findings_of
 from graphcredit.credit.why.log import Log, log_in
 from graphcredit.credit.why.pooled import PooledDecision, pooled_decisions
-from graphcredit.store.layout import AnyStore, open_store
-from graphcredit.store.sql.catalog import Connection, with_views
+from graphcredit.store.sql.catalog import Connection
 
 _SURE, _AT_LEAST = 10, 3
 """Decisions that are shown unless another number is asked for: so many that are beyond chance, and
@@ -28,35 +27,14 @@ class WhyReport:
     """Why there is nothing to compare, or no decisions, and what to do; empty if there are."""
 
 
-def why_report(
-    store: AnyStore,
-    *,
-    run_id: str | None = None,
-    iteration: int | None = None,
-    most: int | None = None,
-) -> WhyReport:
+def why_in(views: Connection, *, most: int | None = None) -> WhyReport:
     """Return what the rollouts of a store lost by.
 
     Args:
-        store: A store with credit by `reach`, or its path.
-        run_id: Only this run.
-        iteration: Only this iteration.
+        views: Of a store with credit by `reach`.
         most: Most single decisions; by default those that are beyond chance, up to 10, and at least
             3 others where fewer are.
-
-    Raises:
-        SchemaError: A file cannot be read.
     """
-    return with_views(
-        open_store(store),
-        lambda views: why_in(views, most=most),
-        run_id=run_id,
-        iteration=iteration,
-    )
-
-
-def why_in(views: Connection, *, most: int | None = None) -> WhyReport:
-    """Return the same of the views of a store."""
     log, single = log_in(views), ranked_in(views, most=most or _SURE)
     found = findings_of(log)
     if most is None:

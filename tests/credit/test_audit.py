@@ -13,7 +13,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from graphcredit.credit.audit.check import AuditSeverity
-from graphcredit.credit.audit.run import CHECKS, AuditThresholds, audit
+from graphcredit.credit.audit.run import CHECKS, audit
+from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from graphcredit.credit.why.decisions import (
     decision_of,
     decisions,
     decisions_of_task,
-    ranked,
+    ranked_in,
 )
 from graphcredit.credit.why.sentences import coded, link, sentence, trust
 from graphcredit.store.layout import Store
+from graphcredit.store.sql.catalog import with_views
 from graphcredit.viewer.queries.outcomes import are_graded
 from tests.cli.in_process import run
 
@@ -67,7 +69,8 @@ def test_what_is_sure_comes_first_and_what_lost_has_its_share(tmp_path: Path):
     """12 of 12 against 0 of 12 is beyond chance; 2 of 2 against 1 of 2 is not."""
     walks = [("hall left room open", True)] * 12 + [("hall right cellar wait", False)] * 12
     few = [("attic up roof open", True)] * 2 + [("attic down", True), ("attic down", False)]
-    told = ranked(store_of(tmp_path / "store", [*walks, *few]), most=9)
+    store = store_of(tmp_path / "store", [*walks, *few])
+    told = with_views(store, partial(ranked_in, most=9))
     assert [(each.action, each.is_chance) for each in told.decisions[:2]] == [
         ("right", False),
         ("left", False),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 
 import graphcredit
-from graphcredit.credit.why.report import WhyReport, why_report
+from graphcredit.credit.why.report import WhyReport, why_in
 from graphcredit.credit.why.sentences import coded, sentence
+from graphcredit.store.layout import open_store
+from graphcredit.store.sql.catalog import with_views
 
 LOG = Path("examples/orders.jsonl")
 _COUNTS = re.compile(
@@ -30,7 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(store: Path) -> WhyReport:
-    return why_report(store, most=60)
+    return with_views(open_store(store), partial(why_in, most=60))
 
 
 def _share(words: str) -> float:

@@ -16,12 +16,12 @@ PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(($$(nproc) < 4 ? $$(nproc) 
 # Hundreds of processes load the same files: none may be told to compile them anew.
 export PYTHONDONTWRITEBYTECODE :=
 # The workers fill the cores: a second thread of torch would wait for a core, and burn it meanwhile.
-test test-slow test-ci test-nightly test-experiments: export OMP_NUM_THREADS := 1
+test test-slow test-nightly test-experiments: export OMP_NUM_THREADS := 1
 # ALFWorld's planner is built from source, in a minute, for those who have the games. Its build calls `python`.
 EXTRAS := play,er,ray,train,vision,view,integrations,docs,dev$(if $(ALFWORLD_DATA),$(COMMA)alfworld)
 EDITABLE := --config-settings editable_mode=strict --editable
 
-.PHONY: demo test test-slow test-ci test-nightly test-experiments gpu check format docs clean
+.PHONY: demo test test-slow test-nightly test-experiments gpu check format docs clean
 .DELETE_ON_ERROR:
 
 # The whole job on the example log: why, a store, credit, a table, SQL, a picture. Text games are `graphcredit demo`.
@@ -36,10 +36,6 @@ test: .venv/installed
 
 test-slow: .venv/installed
 	$(PYTEST) -m "slow and not nightly"
-
-# Both at once: each worker collects them once.
-test-ci: .venv/installed
-	$(PYTEST) -m "not nightly"
 
 # Every property on many more examples than `make test` draws, long series of kills, and the
 # experiments. Not for CI: a night is.

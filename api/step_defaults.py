@@ -20,11 +20,11 @@ NEEDED = ("task_id", "trajectory_id", "state", "action", "reward", "success")
 """Columns that nothing else says."""
 
 DEFAULTS: Mapping[str, str] = {
-    "step_index": "the order of the rows of the trajectory",
+    "step_index": "the order of the rows of the rollout",
     "next_state": "the state of the next step; at the last step, its own state",
     "is_action_valid": "true",
     "cost": "1",
-    "terminated": "the last step of a trajectory that succeeded",
+    "terminated": "the last step of a rollout that succeeded",
     "truncated": "the last step of the others",
 }
 """Column to its default. `success` may be on every row: false counts on the last one alone, and so

@@ -509,7 +509,7 @@ def spo3(
 
         def count(state: Any, before: list[list[Step]] = before) -> tuple[int, int]:
             outcomes = [
-                steps[-1]["success"]
+                bool(steps[-1]["success"])
                 for steps in before
                 if any(step["state"] == state for step in steps)
             ]

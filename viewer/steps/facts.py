@@ -178,7 +178,8 @@ def number(value: float | None) -> str:
 
 def ending(table: pa.Table, *, is_graded: bool = False) -> str:
     """Return how a trajectory ended; one that was cut off did not lose by its last step."""
-    last = table.slice(table.num_rows - 1).to_pylist()[0]
+    ends = table.select(["terminated", "truncated", "success"])
+    last = ends.slice(table.num_rows - 1).to_pylist()[0]
     is_ended = bool(last["terminated"] or last["truncated"])
     word = outcome(last["success"], is_graded=is_graded, is_ended=is_ended)
     return f"{word}, cut off" if last["truncated"] else word

@@ -10,9 +10,7 @@ PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip instal
 NAMES := | sed -un 's/^Collecting \([^ ]*\).*/  \1/p'
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type d -not -name __pycache__)
-# One worker more than there are cores: some tests wait, for a process or for a browser.
-PYTEST := $(BIN)/python -m pytest -n $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4))) \
-	--dist loadfile --no-loadscope-reorder -q
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -q
 # Hundreds of processes load the same files: none may be told to compile them anew.
 export PYTHONDONTWRITEBYTECODE :=
 # The workers fill the cores: a second thread of torch would wait for a core, and burn it meanwhile.

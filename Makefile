@@ -46,7 +46,7 @@ test-experiments: .venv/installed
 
 # What CI cannot run. Torch for CUDA must be in .venv, see docs/install.md.
 gpu: .venv/installed
-	$(BIN)/python -m pytest -m gpu tests/trainer
+	$(BIN)/python -m pytest -m gpu tests/trainer tests/collector/test_batches.py
 	$(BIN)/python -m benchmarks.train --device cuda
 
 check: .venv/installed

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from graphcredit.collector.states.effects import Effects
 from graphcredit.collector.states.restate import (
-    Walk,
+    VisitedRows,
     calls_by_tool,
     effects_in,
     effects_of,
     restated,
-    walks_in,
+    visited_rows,
 )
 from graphcredit.collector.states.rows import COLUMNS
 from graphcredit.collector.states.table import is_tool_rule, learned
@@ -70,7 +70,7 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
         Definition(
             name=f"{option} {rule}",
             columns=COLUMNS,
-            read=walks_in,
+            read=visited_rows,
             restate=_last_seen
             if rule == LAST
             else partial(restated, rule=learned(rule, effects.tools)),
@@ -86,7 +86,7 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
     with_reads = Definition(
         name=name,
         columns=COLUMNS,
-        read=walks_in,
+        read=visited_rows,
         restate=partial(restated, rule=learned(_LEARNED, effects.tools)),
         parts=LearnedParts(
             of=partial(calls_by_tool, tools=effects.unchanging),
@@ -96,7 +96,7 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
     return [*by_rule, with_reads]
 
 
-def _last_seen(steps: pa.Table, *, read: Sequence[Walk]) -> pa.Table:
+def _last_seen(steps: pa.Table, *, read: Sequence[VisitedRows]) -> pa.Table:
     """Return steps with the states of `import --state last`: its own, where none is of messages."""
     extras = (parse_object(extra.as_py()) for extra in steps["extra"])
     has_messages = any(isinstance(extra.get("message"), dict) for extra in extras)

@@ -116,22 +116,22 @@ def _with_states(shards: Sequence[Shard], rule: str) -> Iterator[tuple[Shard, li
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Walk:
-    """A trajectory of some steps."""
+class VisitedRows:
+    """A trajectory of a table: where its steps stand, and what it visited."""
 
     rows: list[int]
-    """Its steps among them, in its order."""
+    """Rows of its steps, in its order."""
     visits: list[Visit]
     """[len(rows)]"""
     end: str
     """The last `next_state`."""
 
 
-def walks_in(steps: pa.Table) -> list[Walk]:
+def visited_rows(steps: pa.Table) -> list[VisitedRows]:
     """Return the trajectories of steps with `trajectory_id`, `step_index` and `COLUMNS`."""
     rows = steps.select(["trajectory_id", "step_index", *COLUMNS]).to_pylist()
     return [
-        Walk(
+        VisitedRows(
             rows=[row["row"] for row in of_one],
             visits=visits_of(moves_of_rows(of_one)),
             end=of_one[-1]["next_state"] or "",
@@ -140,7 +140,7 @@ def walks_in(steps: pa.Table) -> list[Walk]:
     ]
 
 
-def restated(steps: pa.Table, rule: str, *, read: Sequence[Walk] | None = None) -> pa.Table:
+def restated(steps: pa.Table, rule: str, *, read: Sequence[VisitedRows] | None = None) -> pa.Table:
     """Return steps of whole trajectories with their states by a rule, and nothing written.
 
     Args:
@@ -150,9 +150,9 @@ def restated(steps: pa.Table, rule: str, *, read: Sequence[Walk] | None = None) 
     """
     state_of = tool_rule(rule)
     texts = {name: [""] * steps.num_rows for name in ("state", "next_state")}
-    for walk in walks_in(steps) if read is None else read:
-        of_walk = _texts(state_of, walk.visits, walk.end)
-        for row, state, next_state in zip(walk.rows, of_walk, of_walk[1:], strict=False):
+    for one in visited_rows(steps) if read is None else read:
+        of_one = _texts(state_of, one.visits, one.end)
+        for row, state, next_state in zip(one.rows, of_one, of_one[1:], strict=False):
             texts["state"][row], texts["next_state"][row] = state, next_state
     for name, of_steps in texts.items():
         place = steps.schema.get_field_index(name)
@@ -161,14 +161,14 @@ def restated(steps: pa.Table, rule: str, *, read: Sequence[Walk] | None = None) 
 
 
 def calls_by_tool(
-    steps: pa.Table, tools: Sequence[str], *, read: Sequence[Walk] | None = None
+    steps: pa.Table, tools: Sequence[str], *, read: Sequence[VisitedRows] | None = None
 ) -> dict[str, NDArray[np.int64]]:
     """Return, for each tool, a number for each step: equal where its calls so far are the same."""
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     of_tool = {tool: np.zeros(steps.num_rows, np.int64) for tool in tools}
-    for walk in walks_in(steps) if read is None else read:
+    for one in visited_rows(steps) if read is None else read:
         for tool, number in of_tool.items():
-            number[walk.rows] = [numbers[text] for text in calls(walk.visits, frozenset({tool}))]
+            number[one.rows] = [numbers[text] for text in calls(one.visits, frozenset({tool}))]
     return of_tool
 
 

@@ -2,13 +2,16 @@
 
 import gc
 import os
+import re
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 # No limits of time: a busy machine is no fault, and speed is measured in `benchmarks/`.
 _UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -37,6 +40,26 @@ def _connect(
 
 def _fsync(descriptor: int) -> None:
     os.fstat(descriptor)  # a closed one is still refused
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Load no file that has nothing for `make test-slow`, which is most of them."""
+    if collection_path.suffix != ".py" or not config.option.markexpr.startswith("slow"):
+        return None
+    marked = re.search(r"\.mark\.(slow|one_in)\b", collection_path.read_text(encoding="utf-8"))
+    return None if marked else True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> "_ByFile":
+    """Give whole files to workers, and all that need a browser to one: it starts for a while."""
+    return _ByFile(config, log)
+
+
+class _ByFile(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "flows" if "/flows/" in file else file
 
 
 def pytest_collection_finish() -> None:
@@ -68,11 +91,12 @@ def _nothing_said() -> None:
 
 
 @pytest.fixture(scope="session")
-def games_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where generated games are kept during a test run, by all its processes together.
+def games_dir(pytestconfig: pytest.Config) -> Path:
+    """Return where generated games are kept, for all suites until the code that makes them changes.
 
     It is where the commands keep them if `XDG_CACHE_HOME` is the folder two above it.
     """
-    base = tmp_path_factory.getbasetemp()
-    cache = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    return cache / "graphcredit" / "games"
+    root = pytestconfig.rootpath
+    files = sorted((root / "collector" / "environments" / "textworld").glob("*.py"))
+    code = sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
+    return root / ".pytest_cache" / f"games-{code}" / "graphcredit" / "games"

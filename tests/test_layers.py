@@ -31,6 +31,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "duckdb": ("store", "credit"),
     "textworld": ("collector",),
     "alfworld": ("collector",),
+    # Types must hold without it: it is imported by its name, and is of any type.
+    "fast_downward": (),
     "vllm": ("collector",),
     "orjson": ("collector",),
     "igraph": ("credit", "viewer"),

@@ -13,6 +13,7 @@ import graphcredit
 from graphcredit.store import Store, connect, create_store
 from graphcredit.store.errors import InputError, OptionError, SchemaError
 from graphcredit.store.sql.views import VIEW_NAMES
+from tests.examples import nightly
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 
@@ -42,7 +43,9 @@ def test_every_view_has_the_rows_and_types_of_sql(store: Store):
             assert_frame_equal(lazy.collect(), expected, check_row_order=False)
 
 
-@pytest.mark.parametrize(("run_id", "iteration"), [("r1", None), (None, 12), ("r0", 12)])
+@pytest.mark.parametrize(
+    ("run_id", "iteration"), [nightly("r1", None), nightly(None, 12), ("r0", 12)]
+)
 def test_a_run_or_an_iteration_can_be_asked_for(
     store: Store, run_id: str | None, iteration: int | None
 ):

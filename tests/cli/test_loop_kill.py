@@ -24,8 +24,6 @@ MOMENTS = [
     ("log-probabilities", 1),
     ("train", 2),
     ("collect", 4),  # of the second iteration, as the first is done by then
-    ("train", 1),
-    ("evaluate, sampled", 2),  # of the last policy
 ]
 """Where a start is killed: which stage, and how often it has told of its progress by then; those
 that play or assign credit tell first that they begin. Each start goes on where the one before it

@@ -58,7 +58,7 @@ def test_wrong_use_ends_with_2_and_what_may_be_gone_on_with_ends_with_1(
     assert capsys.readouterr().err == "graphcredit: this is why\n"
 
 
-@pytest.mark.one_in(4, others="nightly")
+@pytest.mark.one_in(8, others="nightly")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_starts_in_a_process_of_its_own(name: str):
     command = [sys.executable, "-m", "graphcredit.cli.main", name, "--help"]

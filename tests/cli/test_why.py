@@ -1,6 +1,7 @@
 """`graphcredit why`, on a log and on stores."""
 
 import json
+import shutil
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -19,6 +20,13 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     log = tmp_path_factory.mktemp("small") / "orders.jsonl"
     log.write_text("\n".join(LOG.read_text(encoding="utf-8").splitlines()[:24]), encoding="utf-8")
     return log
+
+
+@pytest.fixture(scope="module")
+def small_kept(small: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+    """Return a store of the small log, and what was said when it was made."""
+    store = tmp_path_factory.mktemp("small") / "store"
+    return store, run("why", small, "--keep", store)
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +63,9 @@ def test_from_a_log_to_what_lost_and_the_decisions_that_mattered(kept: tuple[Pat
     assert f"evidence {evidence.value:.2f} ± {2 * evidence.error:.2f}" in shown.out
 
 
-def test_of_one_rollout(small: Path, tmp_path: Path):
-    store = tmp_path / "store"
-    assert run("why", small, "--keep", store).exit_code == 0
+def test_of_one_rollout(small_kept: tuple[Path, Ended]):
+    store = small_kept[0]
+    assert small_kept[1].exit_code == 0
     all_shown = json.loads(run("why", store, "--json", "--most", 1000).out)
     failed = next(each for each in all_shown["decisions"] if not each["won"])
     name, step = failed["trajectory_id"], failed["step_index"]
@@ -144,8 +152,8 @@ def test_a_log_without_verdicts_is_told_which_options_give_them(tmp_path: Path):
     assert "--success names a field" in shown.err
 
 
-def test_other_credit_of_a_store_is_left_alone(small: Path, tmp_path: Path):
-    assert run("import", small, tmp_path / "store").exit_code == 0
+def test_other_credit_of_a_store_is_left_alone(small_kept: tuple[Path, Ended], tmp_path: Path):
+    shutil.copytree(small_kept[0], tmp_path / "store")
     run("credit", tmp_path / "store", "-e", "grpo", "--merge", "segments")
     refused = run("why", tmp_path / "store")
     assert refused.exit_code == 2

@@ -45,17 +45,17 @@ def _collect(
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a store with an iteration that has credit."""
     store = tmp_path_factory.mktemp("begun") / "store"
-    _collect(store, iteration=0, allocation=None, group_size=8)
+    _collect(store, iteration=0, allocation=None, group_size=8, workers=0)
     assign_credit(open_store(store), CreditSettings(estimators=configure(["spo3"])))
     return store
 
 
 @pytest.fixture(scope="module")
 def played(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CollectReport]:
-    """Return a store with a second iteration, played by one worker, and what was said of it."""
+    """Return a store with a second iteration, played without workers, and what was said of it."""
     store = tmp_path_factory.mktemp("played") / "store"
     shutil.copytree(begun, store)
-    return store, _collect(store)
+    return store, _collect(store, workers=0)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_trees_of_a_worker_that_died_are_played_again(
     _collect(store, on_progress=kill)
     assert len(killed) == 1
     assert _trees(store) == _trees(played[0])
-    assert _collect(store).num_trajectories == 0
+    assert _collect(store, workers=0).num_trajectories == 0
 
 
 def test_an_iteration_that_has_credit_already_is_not_played_on_by_its_own_counts(store: Path):
@@ -118,7 +118,7 @@ def test_an_iteration_that_has_credit_already_is_not_played_on_by_its_own_counts
     whole = shutil.copytree(store, store.parent / "whole")
     _collect(whole, workers=0)
     assign_credit(open_store(whole), CreditSettings(estimators=configure(["spo3"])))
-    assert _collect(whole).num_trajectories == 0
+    assert _collect(whole, workers=0).num_trajectories == 0
     assert _collect(whole, iteration=2, workers=0).num_trajectories > 0
     _collect(store, tasks=TASKS[:2], workers=0)
     assign_credit(open_store(store), CreditSettings(estimators=configure(["spo3"])))

@@ -83,27 +83,24 @@ def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: 
 @pytest.mark.slow
 @pytest.mark.play
 def test_the_number_of_workers_does_not_change_what_is_played(tmp_path: Path, games_dir: Path):
-    _collect(tmp_path / "one", games_dir, workers=1)
-    _collect(tmp_path / "three", games_dir, workers=3, run="another")
-    _collect(tmp_path / "other", games_dir, seed=1)
-    assert _actions(tmp_path / "one") == _actions(tmp_path / "three")
+    _collect(tmp_path / "one", games_dir, workers=0)
+    _collect(tmp_path / "two", games_dir, workers=2, run="another")
+    _collect(tmp_path / "other", games_dir, workers=0, seed=1)
+    assert _actions(tmp_path / "one") == _actions(tmp_path / "two")
     assert _actions(tmp_path / "one") != _actions(tmp_path / "other")
 
 
-@pytest.mark.slow
-@pytest.mark.play
-def test_a_full_store_is_left_alone_and_a_larger_group_is_filled_up(
-    tmp_path: Path, games_dir: Path
-):
+def test_a_full_store_is_left_alone_and_a_larger_group_is_filled_up(tmp_path: Path):
     store = tmp_path / "store"
-    _collect(store, games_dir, group_size=2)
+    play = partial(_collect, store, tmp_path, tasks=BOARDS, workers=0)
+    play(group_size=2)
     before = _actions(store)
-    full = _collect(store, games_dir, group_size=2)
+    full = play(group_size=2)
     assert (full.num_already_complete, full.num_trajectories, full.num_steps) == (4, 0, 0)
     assert _actions(store) == before
-    more = _collect(store, games_dir, group_size=3)
+    more = play(group_size=3)
     assert (more.num_already_complete, more.num_trajectories) == (4, 2)
-    assert _ends(store) == dict.fromkeys(_ids(TASKS, 3), 1)
+    assert _ends(store) == dict.fromkeys(_ids(BOARDS, 3), 1)
 
 
 def test_what_killed_workers_left_is_played_by_others_and_no_step_is_doubled(
@@ -145,10 +142,10 @@ def test_an_interrupt_lets_every_worker_finish_its_trajectory(tmp_path: Path, ga
     begun = _actions(store)
     assert set(_ends(store)) == set(begun)
     assert 0 < len(begun) < 8
-    report = _collect(store, games_dir)
+    report = _collect(store, games_dir, workers=0)
     assert report.num_already_complete == len(begun)
     assert _ends(store) == dict.fromkeys(_ids(TASKS, 4), 1)
-    _collect(tmp_path / "uninterrupted", games_dir)
+    _collect(tmp_path / "uninterrupted", games_dir, workers=0)
     assert _actions(store) == _actions(tmp_path / "uninterrupted")
 
 

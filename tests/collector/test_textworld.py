@@ -55,7 +55,7 @@ def test_walking_away_and_back_ends_in_the_state_it_began_in(spec: str, games_di
     assert back.observation.oracle_distance == start.oracle_distance
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, others="nightly")
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
 def test_looking_around_changes_nothing(spec: str, games_dir: Path):
     with _open(spec, games_dir) as environment:

@@ -98,7 +98,7 @@ tasks = "*1"
     [
         nightly(MergeSettings(), ""),
         (MergeSettings(merge="segments", normalise=("whitespace",), substitute=(r"\d=>",)), RULES),
-        (MergeSettings(merge="embedding", threshold=0.9, guard=False), ""),
+        nightly(MergeSettings(merge="embedding", threshold=0.9, guard=False), ""),
     ],
     ids=("exact", "segments", "embedding"),
 )

@@ -14,6 +14,7 @@ from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.provenance.summary import summary_paths, summary_state
+from tests.examples import nightly
 from tests.worlds import worked_example, write_store
 
 NUM_SHARDS, NUM_KILLS = 40, 8
@@ -39,7 +40,7 @@ def _summed_advantages(store: Store) -> set[float]:
     return {round(row["most"], 4) for row in table.to_pylist() if row["most"] > 0}
 
 
-@pytest.mark.parametrize("num_kills", [1, pytest.param(NUM_KILLS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_kills", [1, nightly(NUM_KILLS)])
 def test_a_killed_run_leaves_every_credit_shard_whole(tmp_path: Path, num_kills: int):
     shards = [worked_example(f"task-{number}") for number in range(NUM_SHARDS)]
     store = write_store(tmp_path / "s", *shards)

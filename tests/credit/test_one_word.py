@@ -95,6 +95,7 @@ def test_states_that_differ_in_one_word_are_found_exactly(name: str, noise: str)
         assert len(set(node)) == len(set(states))
 
 
+@pytest.mark.one_in(3, others="nightly")
 @pytest.mark.parametrize("name", WORLDS)
 def test_among_advertisements_they_stay_apart(name: str):
     """Not all of the noise is found; what is left keeps visits of one state apart."""

@@ -1,7 +1,9 @@
 """Every rule is seen to be broken by a store that breaks it, and only by that one."""
 
+import re
 import shlex
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store import create_store
+from graphcredit.store import Store, create_store
 from graphcredit.store.checks.file_rules import FILE_RULES, Severity
 from graphcredit.store.checks.rows import ROW_RELATIONS
 from graphcredit.store.checks.run import check_store
+from graphcredit.store.checks.violations import Violation
 from graphcredit.store.schema import CONFIGURATION_KEY
 from tests.store.whole_store import (
     CREDIT,
@@ -39,6 +42,7 @@ from tests.store.whole_store import (
 from tests.worlds import START, step_table, trajectory, write_store
 
 Fault = Callable[[Path], None]
+Planted = tuple[str, str, Fault]
 
 
 def _drop(column: str) -> Callable[[pa.Table], pa.Table]:
@@ -75,10 +79,15 @@ def _log_nan_probability(rows: list[dict[str, Any]]) -> None:
     rows[1] |= {"response_ids": [7, 8], "response_logprobs": [-0.5, float("nan")]}
 
 
+def _end_without_credit(root: Path) -> None:
+    (root / CREDIT).unlink()
+    set_value(STEPS, 9, "success", True)(root)
+
+
 LATER_NOTES = NOTES.replace("000000", "000007")
 
 # Rows of the step shard: x is 0-3, y is 4-5, z is 6-7, and the dead worker's trajectory is 8-9.
-ERRORS: list[tuple[str, str, Fault]] = [
+ERRORS: list[Planted] = [
     ("not_null", STEPS, set_value(STEPS, 1, "action", None)),
     ("not_null", STEPS, set_value(STEPS, 9, "trajectory_id", None)),
     ("finite_reward", STEPS, set_value(STEPS, 1, "reward", float("nan"))),
@@ -184,14 +193,14 @@ ERRORS: list[tuple[str, str, Fault]] = [
 ]
 """Rule, file that breaks it, fault."""
 
-NOTICES: list[tuple[str, str, Fault]] = [
+NOTICES: list[Planted] = [
     ("unknown_column", STEPS, change_table(STEPS, _append("mood", "glad"))),
     ("unknown_column", CREDIT, change_table(CREDIT, _append("magic", "much"))),
     ("left_over_spool", "spool/w3.jsonl", add_file("spool/w3.jsonl")),
     ("old_spool", "spool/w3.arrows", add_file("spool/w3.arrows")),
     ("left_over_temporary", f"{STEPS}.0a1b2c3d.tmp", add_file(f"{STEPS}.0a1b2c3d.tmp")),
     ("unknown_file", "notes.txt", add_file("notes.txt")),
-    ("ended_with_outcome", STEPS, set_value(STEPS, 9, "success", True)),
+    ("ended_with_outcome", STEPS, _end_without_credit),
     ("finite_logprobs", STEPS, edit(STEPS, _log_nan_probability)),
     ("same_start", STEPS, set_value(STEPS, 4, "state", "B")),
     ("noted_step", NOTES, set_value(NOTES, 0, "step_index", 9)),
@@ -216,7 +225,7 @@ _LAST = {file: fault for _, file, fault in ERRORS}
 """Each file with the last fault that it has above."""
 
 
-def _ids(table: list[tuple[str, str, Fault]]) -> list[str]:
+def _ids(table: list[Planted]) -> list[str]:
     return [f"{rule}-{number}" for number, (rule, _, _) in enumerate(table)]
 
 
@@ -232,18 +241,73 @@ def test_an_empty_store_has_nothing_to_report(tmp_path: Path):
     assert (report.violations, report.num_steps, report.num_trajectories) == ((), 0, 0)
 
 
+def _of_shards(table: list[Planted]) -> list[Planted]:
+    """Return the faults of step shards and their credit that leave both where they are."""
+    others = ("readable", "path_name", "credit_pair")
+    return [each for each in table if each[1] in (STEPS, CREDIT) and each[0] not in others]
+
+
+def _joined(root: Path, table: list[Planted]) -> Store:
+    """Return an iteration whose shard `wN` and its credit have the N-th fault of a table."""
+    whole, joined = whole_store(root / "whole").root, create_store(root / "joined")
+    for number, (_, _, fault) in enumerate(table):
+        broken = shutil.copytree(whole, root / f"{number}")
+        fault(broken)
+        for file in (STEPS, CREDIT):
+            if (broken / file).exists():  # trajectories are other ones than those of other shards
+                path = joined.root / file.replace("w0", f"w{number}")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                rows = pq.read_table(broken / file, partitioning=None)
+                pq.write_table(_renamed(rows, number), path)
+    return joined
+
+
+def _renamed(table: pa.Table, number: int) -> pa.Table:
+    index = table.schema.get_field_index("trajectory_id")
+    names = [name and f"{number} {name}" for name in table["trajectory_id"].to_pylist()]
+    return table.set_column(index, table.schema.field(index), pa.array(names, pa.string()))
+
+
+def _by_shard(violations: Iterable[Violation]) -> dict[int, set[tuple[str, str]]]:
+    """Return rule and file, as if of shard `w0`, of what was found in each shard."""
+    found: dict[int, set[tuple[str, str]]] = {}
+    for each in violations:
+        (number,) = re.findall(r"/w(\d+)-", each.file)
+        file = each.file.replace(f"/w{number}-", "/w0-")
+        found.setdefault(int(number), set()).add((each.rule.name, file))
+    return found
+
+
+def _assert_only(rule: str, file: str, found: set[tuple[str, str]]) -> None:
+    assert (rule, file) in found
+    assert found - {(rule, file)} <= CONSEQUENCES.get(file, set())
+
+
+def _assert_ways_out(errors: Iterable[Violation]) -> None:
+    for error in errors:
+        assert error.takes_out == shlex.join(["mv", error.file, f"{error.file}.out"])
+
+
+def test_each_broken_rule_is_the_only_error_of_its_shard(tmp_path: Path):
+    table = _of_shards(ERRORS)
+    errors = check_store(_joined(tmp_path, table)).errors
+    found = _by_shard(errors)
+    for number, (rule, file, _) in enumerate(table):
+        _assert_only(rule, file, found.get(number, set()))
+    _assert_ways_out(errors)
+
+
+_ALONE = [each for each in ERRORS if each not in _of_shards(ERRORS)]
+
+
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize(("rule", "file", "fault"), ERRORS, ids=_ids(ERRORS))
+@pytest.mark.parametrize(("rule", "file", "fault"), _ALONE, ids=_ids(_ALONE))
 def test_a_broken_rule_is_the_only_error(tmp_path: Path, rule: str, file: str, fault: Fault):
     store = whole_store(tmp_path / "store")
     fault(store.root)
     errors = check_store(store).errors
-    found = {(error.rule.name, error.file) for error in errors}
-    assert (rule, file) in found
-    assert found - {(rule, file)} <= CONSEQUENCES.get(file, set())
-    assert {error.takes_out for error in errors} == {
-        shlex.join(["mv", name, f"{name}.out"]) for _, name in found
-    }
+    _assert_only(rule, file, {(error.rule.name, error.file) for error in errors})
+    _assert_ways_out(errors)
 
 
 @pytest.mark.parametrize(("file", "fault"), _LAST.items(), ids=_LAST)
@@ -265,8 +329,6 @@ def test_what_is_sound_is_checked_when_a_broken_file_was_taken_out(
 @pytest.mark.parametrize(("rule", "file", "fault"), NOTICES, ids=_ids(NOTICES))
 def test_an_oddity_is_a_notice_and_stays(tmp_path: Path, rule: str, file: str, fault: Fault):
     store = whole_store(tmp_path / "store")
-    if rule == "ended_with_outcome":  # its trajectory is incomplete now, so has no credit
-        (store.root / CREDIT).unlink()
     fault(store.root)
     before = (store.root / file).read_bytes()
     report = check_store(store)

@@ -85,7 +85,7 @@ def test_a_step_by_the_kernel_is_a_step_by_samples(
     assert not torch.equal(found, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
 def test_compiled_layers_are_one_graph_for_all_layers_and_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

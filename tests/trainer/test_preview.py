@@ -160,7 +160,7 @@ def test_another_reference_is_there_before_the_first_update(tmp_path: Path):
 def test_recomputed_activations_take_less_and_so_do_smaller_chunks_of_the_head(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    config = _config(tmp_path, model=save_tiny_model(tmp_path / "m", num_hidden_layers=6))
+    config = _config(tmp_path, model=save_tiny_model(tmp_path / "m", num_hidden_layers=4))
     plain = _estimate(config)
     less = _estimate(config.changed(gradient_checkpointing=True))
     assert less.activations is not None
@@ -230,6 +230,6 @@ def test_a_model_whose_next_step_depends_on_data_has_unknown_activations(tmp_pat
 @pytest.mark.slow
 def test_the_estimate_is_near_the_measured_peak_of_two_processes(tmp_path: Path):
     """Beside what is estimated, a process loads libraries as it goes: some 50 MiB."""
-    estimated, measured = measure(tmp_path, 2)
+    estimated, measured = measure(tmp_path, 2, num_tokens=256)
     for peak in measured:
         assert 0.8 * peak < estimated["on_cpu"] < 1.1 * peak

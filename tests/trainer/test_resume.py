@@ -18,7 +18,7 @@ from tests.trainer.ranks import run_ranks
 _OPTIONS = {
     "--device": "cpu",
     "--batch-size": "4",
-    "--epochs": "3",
+    "--epochs": "2",
     "--max-tokens": "64",
     "--learning-rate": "1e-3",
     "--checkpoint-every": "3",
@@ -62,7 +62,7 @@ def _column(out: Path, name: str) -> list[float]:
 @pytest.mark.parametrize("shares", [False, True])
 def test_two_processes_train_the_weights_of_one(tmp_path: Path, shares: bool):
     """The one never shares prefixes. Torchrun starts two that do not; two that do start sooner."""
-    token_store(tmp_path / "s", random_episodes(0, 16, vocabulary=2 if shares else 32))
+    token_store(tmp_path / "s", random_episodes(0, 10, vocabulary=2 if shares else 32))
     save_tiny_model(tmp_path / "m")
     _train(_arguments(tmp_path, "one"))
     arguments = _arguments(tmp_path, "two", shares=shares)

@@ -106,14 +106,14 @@ def test_a_model_has_the_tokens_of_its_texts_and_the_weights_of_its_seed(tmp_pat
 @pytest.mark.slow
 def test_a_policy_from_nothing_acts_as_the_environment_allows(tmp_path: Path):
     plan = WarmUp(
-        directory=tmp_path, env="search", tasks=2, episodes=30, max_steps=6, updates=80, workers=0
+        directory=tmp_path, env="search", tasks=2, episodes=16, max_steps=6, updates=60, workers=0
     )
     model = warm_up(plan)
     weights = (model / "model.safetensors").read_bytes()
     assert warm_up(plan) == model
     assert (model / "model.safetensors").read_bytes() == weights
     options = CollectOptions(
-        policy=f"hf:{model}", template="tiny", group_size=8, max_steps=6, workers=0, run="own"
+        policy=f"hf:{model}", template="tiny", group_size=6, max_steps=6, workers=0, run="own"
     )
     tasks = environment_kind("search").list_tasks(None, num_tasks=2, seed=0)
     collect(tmp_path / "store", tasks, options)

@@ -38,13 +38,23 @@ def _states(store: Store, words: str = "") -> list[str]:
     return [f"n{state}" for state in found["state_id"].to_pylist()]
 
 
-def test_all_states_and_transitions_are_drawn_and_none_overlap(page: Page, store: Store):
+def test_all_is_drawn_apart_and_a_saved_picture_has_room_for_its_title_and_legend(
+    page: Page, store: Store, tmp_path: Path
+):
     open_page(page, "graph", **_HERE)
     assert sorted(in_graph(page, _KEYS)) == sorted(_states(store))
     sql = "SELECT count(DISTINCT (state_id, next_state_id)) AS n FROM edges WHERE iteration = 0"
     number = run_trusted_query(store, sql, run_id="long").table["n"][0].as_py()
     assert in_graph(page, "cy => cy.edges().length") == number
     assert in_graph(page, _OVERLAPPING) == 0
+    content = download(page, "PNG", tmp_path).read_bytes()
+    width, height = struct.unpack(">II", content[16:24])
+    shape = "cy => { const box = cy.elements().boundingBox(); return box.h / box.w }"
+    # Title, two scales and three lines below, at whatever scale the drawing is.
+    assert height > in_graph(page, shape) * (width - 48) + 150
+    svg = download(page, "Export as SVG", tmp_path).read_text()
+    assert svg.startswith("<svg")
+    assert "graphgpo advantage" in svg
 
 
 def test_curves_and_labels_are_where_python_put_them(page: Page):
@@ -140,16 +150,3 @@ def test_in_a_narrow_window_states_have_words_that_can_be_read(page: Page):
     in_graph(page, _KEYS)
     letters = "cy => cy.nodes('[?box]').map(n => n.numericStyle('font-size') * cy.zoom())"
     assert min(in_graph(page, letters)) >= 9
-
-
-def test_a_saved_picture_has_room_for_its_title_and_legend(page: Page, tmp_path: Path):
-    open_page(page, "graph", **_HERE)
-    in_graph(page, _KEYS)
-    content = download(page, "PNG", tmp_path).read_bytes()
-    width, height = struct.unpack(">II", content[16:24])
-    shape = "cy => { const box = cy.elements().boundingBox(); return box.h / box.w }"
-    # Title, two scales and three lines below, at whatever scale the drawing is.
-    assert height > in_graph(page, shape) * (width - 48) + 150
-    svg = download(page, "Export as SVG", tmp_path).read_text()
-    assert svg.startswith("<svg")
-    assert "graphgpo advantage" in svg

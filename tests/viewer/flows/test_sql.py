@@ -35,7 +35,7 @@ def test_one_query_after_the_other_is_run(page: Page):
         expect_at(page, "sql", q=query)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_ready_query_is_one_choice_and_stays_in_the_address(page: Page):
     open_page(page, "sql")
     page.get_by_role("combobox", name="Ready queries").click()

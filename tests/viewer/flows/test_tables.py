@@ -36,7 +36,7 @@ def test_the_runs_have_the_figures_of_the_store(page: Page, store: Store):
         assert [float(cell) for cell in shown] == pytest.approx([float(v) for v in expected]), title
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_finding_leads_to_its_task(page: Page):
     open_page(page, "runs", run="r0", iteration=1)
     page.get_by_role("button", name="Audit this iteration").click()

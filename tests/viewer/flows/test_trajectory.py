@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 _HERE = {"run": "r0", "iteration": 1, "task": "t0", "trajectory": "x", "step": 0}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_j_and_k_walk_through_the_steps(page: Page):
     open_page(page, "trajectory", **_HERE)
     did = acted(page)

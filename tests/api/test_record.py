@@ -91,7 +91,7 @@ def test_a_list_of_chats_is_a_log(tmp_path: Path):
     chats = [{"messages": [asked, answered], "task_id": "t", "reward": i % 2} for i in range(4)]
     report = graphcredit.import_log(chats, tmp_path / "store", state="window:2")
     assert (report.num_success, report.num_failed) == (2, 2)
-    assert repr(report) == "4 trajectories imported, 0 were there already"
+    assert repr(report) == "4 rollouts imported, 0 were there already"
     assert "few to say what they share" in repr(graphcredit.why(chats))
     chats[1]["task_id"] = "<b>"
     chats.append({"messages": 3, "task_id": "<i>"})

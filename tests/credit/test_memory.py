@@ -82,7 +82,7 @@ def test_rows_without_credit_are_counted_by_reason(change: dict[str, Any], reaso
     assert credit["grpo_advantage"].is_null().to_pylist() == [True] * 4 + [False] * 4
     (message,) = [str(warning.message) for warning in said]
     first, why, example, _ = message.splitlines()
-    assert first == "4 of 8 rows have no credit: 1 of 3 trajectories is not complete"
+    assert first == "4 of 8 rows have no credit: 1 of 3 rollouts is not complete"
     assert why.split() == ["1", *reason.split()]
     assert example.startswith("for example 'x' of task 't0', step ")
     assert said[0].filename == __file__

@@ -79,9 +79,9 @@ def test_what_is_wrong_is_named_by_row_and_column(tmp_path: Path):
 
 def test_a_table_that_does_not_say_how_its_rollouts_ended_is_refused(tmp_path: Path):
     silent = FRAME.drop("r")
-    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 traj"):
+    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 roll"):
         graphcredit.record(silent, tmp_path / "store", action="move")
-    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 traj"):
+    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 roll"):
         graphcredit.why(silent, columns={"action": "move"})
     assert not (tmp_path / "store").exists()
 

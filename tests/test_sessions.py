@@ -49,9 +49,11 @@ def test_a_session_prints_what_the_document_says(
     document: str,
     num_commands: int,
     tmp_path: Path,
+    games_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir.parents[1]))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     session = session_of(document)

@@ -12,7 +12,10 @@ from tests.cli.test_credit import graphcredit
 
 
 @pytest.mark.play
-def test_the_demo_plays_credits_and_shows(tmp_path: Path):
+def test_the_demo_plays_credits_and_shows(
+    tmp_path: Path, games_dir: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir.parents[1]))
     root = tmp_path / "demo"
     result = graphcredit("demo", "--store", root, "--games", 2)
     assert result.returncode == 0, result.stderr

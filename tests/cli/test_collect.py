@@ -42,8 +42,8 @@ def _start(*arguments: str | Path) -> "subprocess.Popen[str]":
 
 def _wait_for_steps(store: Path) -> None:
     """Wait until a worker has written two or three trajectories to its spool."""
-    deadline = time.monotonic() + 60
-    while not any(path.stat().st_size > 300_000 for path in (store / "spool").glob("*.jsonl")):
+    deadline = time.monotonic() + 300
+    while not any(path.stat().st_size > 100_000 for path in (store / "spool").glob("*.jsonl")):
         assert time.monotonic() < deadline, "no worker began to play"
         time.sleep(0.02)
 
@@ -95,7 +95,7 @@ def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
     tmp_path: Path, number: signal.Signals, exit_code: int
 ):
     store = tmp_path / "store"
-    arguments = [store, *GAME, "--group-size", "14", "--max-steps", "50"]
+    arguments = [store, *GAME, "--group-size", "16", "--max-steps", "50"]
     collecting = _start(*arguments)
     _wait_for_steps(store)
     os.killpg(collecting.pid, number)
@@ -109,21 +109,21 @@ def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
     summary = json.loads(again.out)
     assert summary["num_already_complete"] > 0
     assert (summary["num_recovered_steps"] > 0) == (number == signal.SIGKILL)
-    assert _ends(store) == _all_once(14)
+    assert _ends(store) == _all_once(16)
 
 
 @pytest.mark.slow
 @pytest.mark.play
 def test_when_the_parent_is_killed_its_workers_end_too(tmp_path: Path):
     store = tmp_path / "store"
-    arguments = [store, *GAME, "--group-size", "14", "--max-steps", "50"]
+    arguments = [store, *GAME, "--group-size", "16", "--max-steps", "50"]
     collecting = _start(*arguments)
     _wait_for_steps(store)
     collecting.kill()
     collecting.communicate(timeout=60)  # until nobody holds its stdout and stderr any more
     recover_spools(open_store(store))
     ended = _ends(store)
-    assert 0 < len(ended) < 14
+    assert 0 < len(ended) < 16
     assert set(ended.values()) == {1}
 
 

@@ -87,8 +87,8 @@ def notes_of(model: ModelFiles) -> tuple[str, ...]:
     if form.is_file() and "chat_template" in json.loads(form.read_text(encoding="utf-8")):
         return ()
     return (
-        f"{model.path} has no chat template: prompts are plain texts, joined by line breaks. A "
-        "model that was taught a chat's form needs its chat_template.jinja in that folder",
+        "the model has no chat template: prompts are plain texts, joined by line breaks. A model "
+        "that was taught a chat's form needs its chat_template.jinja in its folder",
     )
 
 

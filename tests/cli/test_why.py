@@ -1,7 +1,6 @@
 """`graphcredit why`, on a log and on stores."""
 
 import json
-import shutil
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -152,8 +151,8 @@ def test_a_log_without_verdicts_is_told_which_options_give_them(tmp_path: Path):
     assert "--success names a field" in shown.err
 
 
-def test_other_credit_of_a_store_is_left_alone(small_kept: tuple[Path, Ended], tmp_path: Path):
-    shutil.copytree(small_kept[0], tmp_path / "store")
+def test_other_credit_of_a_store_is_left_alone(small: Path, tmp_path: Path):
+    assert run("import", small, tmp_path / "store").exit_code == 0
     run("credit", tmp_path / "store", "-e", "grpo", "--merge", "segments")
     refused = run("why", tmp_path / "store")
     assert refused.exit_code == 2

@@ -19,7 +19,7 @@ MARKER_NAME = "store.json"
 MARKER = json.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + "\n"
 """What a store's `store.json` holds."""
 
-ITERATION_TABLES = ("steps", "states", "credit", "graph", "summary", "training", "notes")
+ITERATION_TABLES = ("steps", "states", "credit", "graph", "training", "notes")
 """Folders with a folder for each run and iteration. A copy follows this order, so that a reader
 never finds credit without its steps."""
 
@@ -170,10 +170,6 @@ class Store:
     def graph_dir(self, run_id: str, iteration: int) -> Path:
         """Return the folder for the graph tables of an iteration."""
         return self._partition("graph", run_id, iteration)
-
-    def summary_dir(self, run_id: str, iteration: int) -> Path:
-        """Return the folder for the summary of an iteration."""
-        return self._partition("summary", run_id, iteration)
 
     def history_path(self, run_id: str) -> Path:
         """Return the file with the counts of a run's states."""

@@ -24,8 +24,6 @@ _TABLES = {
     "credit": (schema.CREDIT_COLUMNS, "Row for row beside the steps, with `<estimator>_<part>`."),
     "nodes": (schema.NODE_COLUMNS, "States of a group's graph."),
     "edges": (schema.EDGE_COLUMNS, "Transitions of a group's graph."),
-    "summary/trajectories": (schema.SUMMARY_TRAJECTORY_COLUMNS, "Sums for the viewer; no view."),
-    "summary/advantages": (schema.SUMMARY_ADVANTAGE_COLUMNS, "Sums for the viewer; no view."),
     "state_scores": (schema.STATE_SCORE_COLUMNS, "Visits and successes of a run's states."),
     "notes": (schema.NOTE_COLUMNS, "What people noted."),
     "training": (schema.TRAINING_COLUMNS, "Metrics of a training, by optimizer step."),

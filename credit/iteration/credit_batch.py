@@ -23,7 +23,6 @@ from graphcredit.credit.iteration.graph_tables import edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.iteration.summary import advantage_rows, trajectory_rows
 from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.credit.steps.batches import Plan, ShardPart
@@ -32,15 +31,11 @@ from graphcredit.store.layout import Shard
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CreditedBatch:
-    """The credit, the graph tables, the summary and the report of one batch."""
+    """The credit, the graph tables and the report of one batch."""
 
     columns: Mapping[str, NDArray[np.generic]]
     edges: pa.Table
     nodes: pa.Table
-    trajectories: pa.Table
-    """Of the summary."""
-    advantages: Sequence[pa.Table]
-    """Of the summary, a table for each estimator."""
     report: CreditReport
 
 
@@ -78,8 +73,6 @@ class BatchWork:
             columns={name: scatter(assembly, values) for name, values in columns.items()},
             edges=edge_table(assembly, columns),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
-            trajectories=trajectory_rows(assembly, table, columns),
-            advantages=advantage_rows(assembly, table, columns),
             report=credited.report,
         )
 

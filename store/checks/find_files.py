@@ -26,8 +26,6 @@ from graphcredit.store.schema import (
     STATE_SCORE_COLUMNS,
     STATES_COLUMNS,
     STEP_COLUMNS,
-    SUMMARY_ADVANTAGE_COLUMNS,
-    SUMMARY_TRAJECTORY_COLUMNS,
     TRAINING_COLUMNS,
     Column,
 )
@@ -42,12 +40,6 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ("credit", rf"credit/{_ITERATION}/[^/]*\.parquet", CREDIT_COLUMNS),
     ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
-    (
-        "summary_trajectories",
-        rf"summary/{_ITERATION}/trajectories\.parquet",
-        SUMMARY_TRAJECTORY_COLUMNS,
-    ),
-    ("summary_advantages", rf"summary/{_ITERATION}/advantages\.parquet", SUMMARY_ADVANTAGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
     ("notes", rf"notes/{_ITERATION}/notes\.parquet", NOTE_COLUMNS),
     ("training", rf"training/{_ITERATION}/[^/]*\.parquet", TRAINING_COLUMNS),

@@ -21,11 +21,9 @@ from tests.store.whole_store import (
     ENTITIES,
     NODES,
     NOTES,
-    PLAYED,
     RELATIONS,
     SCORES,
     STEPS,
-    SUMS,
     VECTORS,
     add_file,
     change_table,
@@ -158,18 +156,6 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("no_null_elements", NOTES, set_value(NOTES, 0, "tags", ["odd", None])),
     ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[0])))),
     ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[1])))),
-    ("columns", PLAYED, change_table(PLAYED, _drop("is_complete"))),
-    ("not_null", PLAYED, set_value(PLAYED, 0, "num_invalid", None)),
-    ("unique_row", PLAYED, edit(PLAYED, lambda rows: rows.append(dict(rows[0])))),
-    ("summary_steps", PLAYED, set_value(PLAYED, 0, "num_steps", 5)),
-    ("reference", PLAYED, set_value(PLAYED, 0, "trajectory_id", "gone")),
-    ("not_null", SUMS, set_value(SUMS, 0, "scale", None)),
-    ("no_null_elements", SUMS, set_value(SUMS, 0, "bars", [None, *[0] * 15, 4])),
-    ("unique_row", SUMS, edit(SUMS, lambda rows: rows.append(dict(rows[0])))),
-    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [4])),
-    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [1] * 17)),
-    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 0.5)),
-    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 1.5)),
     ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
     ("unique_row", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", SCORES, set_value(SCORES, 0, "score", None)),
@@ -284,7 +270,7 @@ def test_every_rule_has_a_store_that_breaks_it():
     tested = {(rule, Severity.ERROR) for rule, _, _ in ERRORS}
     tested |= {(rule, Severity.NOTICE) for rule, _, _ in NOTICES}
     # tests/store/test_check_age.py and test_links.py break these.
-    elsewhere = ("stale_credit", "stale_summary", "old_history", "link")
+    elsewhere = ("stale_credit", "old_history", "link")
     tested |= {(rule, Severity.NOTICE) for rule in elsewhere}
     # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py and
     # test_images.py break these.

@@ -72,7 +72,6 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "credit": (*VIEWS, _credit, _train, _export),
     "graph/run_id=r0/iteration=000000/nodes": (*VIEWS, _credit, _graph),
     "graph/run_id=r0/iteration=000000/edges": (*VIEWS, _credit, _graph),
-    "summary/run_id=r0/iteration=000000/trajectories": (_credit,),
     "history": (*VIEWS, _credit, _allocation),
     "er_graph/entities": (read_er_graph, _merge_entities),
     "er_graph/relations": (read_er_graph, _merge_entities),

@@ -246,16 +246,6 @@ STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("num_rollouts", _INT, "rollouts to allocate at the state"),
 )
 
-NOTE_COLUMNS: tuple[Column, ...] = (
-    _column("task_id", _STRING, "copied from the step"),
-    _column("trajectory_id", _STRING, "the trajectory"),
-    _nullable("step_index", _INT, "the step; null for a note on the whole trajectory"),
-    _column("note", _STRING, "what somebody wrote; empty if there are only tags"),
-    _column("tags", pa.list_(_STRING), "short names to filter by"),
-    _column("noted_at", pa.timestamp("us", tz="UTC"), "when it was last changed"),
-)
-"""One row per step or trajectory that somebody noted something on, in `notes/`."""
-
 ENTITY_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
     _column("entity_id", _STRING, "key of the entity within the task"),

@@ -25,7 +25,6 @@ _TABLES = {
     "nodes": (schema.NODE_COLUMNS, "States of a group's graph."),
     "edges": (schema.EDGE_COLUMNS, "Transitions of a group's graph."),
     "state_scores": (schema.STATE_SCORE_COLUMNS, "Visits and successes of a run's states."),
-    "notes": (schema.NOTE_COLUMNS, "What people noted."),
     "training": (schema.TRAINING_COLUMNS, "Metrics of a training, by optimizer step."),
     "er_graph/entities": (schema.ENTITY_COLUMNS, "Entities of tasks; no view."),
     "er_graph/relations": (schema.RELATION_COLUMNS, "Their relations; no view."),

@@ -159,11 +159,6 @@ FILE_RULES: dict[str, FileRule] = {
             "it is not read; `graphcredit credit --estimator spo3` counts it again",
         ),
         _notice(
-            "notes_steps",
-            "an iteration with notes has steps",
-            "the notes are kept, and count again when the step shards are back",
-        ),
-        _notice(
             "unknown_file",
             "files are those of the layout",
             "nothing needs doing: no reader looks at it",

@@ -21,7 +21,6 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
-    NOTE_COLUMNS,
     RELATION_COLUMNS,
     STATE_SCORE_COLUMNS,
     STATES_COLUMNS,
@@ -41,7 +40,6 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
-    ("notes", rf"notes/{_ITERATION}/notes\.parquet", NOTE_COLUMNS),
     ("training", rf"training/{_ITERATION}/[^/]*\.parquet", TRAINING_COLUMNS),
     ("entities", r"er_graph/entities\.parquet", ENTITY_COLUMNS),
     ("relations", r"er_graph/relations\.parquet", RELATION_COLUMNS),
@@ -50,7 +48,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/\.lock", None),
-    (rf"(credit|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
+    (rf"credit/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"images/.*|imports/[0-9a-f]+\.json", None),
     (rf"spool/{NAME}\.lock", None),
     (rf"spool/{NAME}\.(jsonl|closing)", "left_over_spool"),

@@ -147,10 +147,6 @@ def _check_pairs(files: list[TableFile]) -> Iterable[Violation]:
         for file in files:
             if file.kind == kind and (other, _shared_path(file)) not in there:
                 yield violation(rule, file, finding)
-    if not any(file.kind == "steps" for file in files):
-        for file in files:
-            if file.kind == "notes":
-                yield violation("notes_steps", file, "no step shard in its iteration")
 
 
 def _shared_path(file: TableFile) -> str:

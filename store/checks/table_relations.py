@@ -8,7 +8,6 @@ from graphcredit.store.checks.relations import (
     RowRelation,
     no_null_elements,
     not_null,
-    notice,
     relation,
     rule,
 )
@@ -17,7 +16,6 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
-    NOTE_COLUMNS,
     RELATION_COLUMNS,
     STATE_SCORE_COLUMNS,
     Column,
@@ -114,26 +112,6 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
             ("task_id, next_state_id", "nodes", "task_id, state_id"),
         ),
         remedy=RECREDIT,
-    ),
-    _table("notes", NOTE_COLUMNS, no_null_elements("tags"), key="trajectory_id, step_index"),
-    relation(
-        "noted",
-        "steps notes",
-        """
-        SELECT notes_table.*, EXISTS (
-            FROM steps_table AS steps WHERE steps.task_id = notes_table.task_id
-                AND steps.trajectory_id = notes_table.trajectory_id
-                AND steps.step_index = coalesce(notes_table.step_index, steps.step_index)
-        ) AS is_there
-        FROM notes_table
-        """,
-        notice(
-            "noted_step",
-            "a note is on a step or trajectory of its task in the store",
-            "is_there",
-            _shown("trajectory_id, step_index"),
-            "the note is kept, and counts again when the steps are back",
-        ),
     ),
     _table(
         "state_scores",

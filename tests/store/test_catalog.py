@@ -106,7 +106,7 @@ def test_a_connection_for_a_statement_has_the_views_that_it_names(tmp_path: Path
     store = whole_store(tmp_path / "store")
     for shard in store.shards():
         shard.credit_path.write_bytes(b"damaged")
-    for sql, views in (("FROM trajectories", ["steps", "trajectories"]), ("FROM Notes", ["notes"])):
+    for sql, views in (("FROM trajectories", ["steps", "trajectories"]), ("FROM Nodes", ["nodes"])):
         with connect(store, sql=sql) as connection:
             shown = connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")
             assert sorted(name for (name,) in shown.fetchall()) == views

@@ -20,14 +20,12 @@ from tests.store.whole_store import (
     EDGES,
     ENTITIES,
     NODES,
-    NOTES,
     RELATIONS,
     SCORES,
     STEPS,
     VECTORS,
     add_file,
     change_table,
-    copy_file,
     damage_column,
     edit,
     move_file,
@@ -72,8 +70,6 @@ def _shift_state_ids(rows: list[dict[str, Any]]) -> None:
 def _log_nan_probability(rows: list[dict[str, Any]]) -> None:
     rows[1] |= {"response_ids": [7, 8], "response_logprobs": [-0.5, float("nan")]}
 
-
-LATER_NOTES = NOTES.replace("000000", "000007")
 
 # Rows of the step shard: x is 0-3, y is 4-5, z is 6-7, and the dead worker's trajectory is 8-9.
 ERRORS: list[tuple[str, str, Fault]] = [
@@ -152,10 +148,6 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("edge_cost", EDGES, set_value(EDGES, 0, "cost", -1.0)),
     ("not_null", EDGES, set_value(EDGES, 0, "action", None)),
     ("graph_pair", EDGES, move_file(NODES, "quarantine/nodes.parquet")),
-    ("not_null", NOTES, set_value(NOTES, 0, "note", None)),
-    ("no_null_elements", NOTES, set_value(NOTES, 0, "tags", ["odd", None])),
-    ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[0])))),
-    ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[1])))),
     ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
     ("unique_row", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", SCORES, set_value(SCORES, 0, "score", None)),
@@ -180,10 +172,6 @@ NOTICES: list[tuple[str, str, Fault]] = [
     ("ended_with_outcome", STEPS, set_value(STEPS, 9, "success", True)),
     ("finite_logprobs", STEPS, edit(STEPS, _log_nan_probability)),
     ("same_start", STEPS, set_value(STEPS, 4, "state", "B")),
-    ("noted_step", NOTES, set_value(NOTES, 0, "step_index", 9)),
-    ("noted_step", NOTES, set_value(NOTES, 1, "trajectory_id", "gone")),
-    ("noted_step", NOTES, set_value(NOTES, 1, "task_id", "t9")),
-    ("notes_steps", LATER_NOTES, copy_file(NOTES, LATER_NOTES)),
 ]
 
 

@@ -386,7 +386,7 @@ def test_a_long_traceback_of_the_child_is_read_to_its_last_line(
 
 def test_a_query_opens_the_views_that_it_names(tmp_path: Path):
     store = whole_store(tmp_path / "store")
-    hidden = "SELECT count(*) AS n FROM query_table('st' || 'eps'), (SELECT 'notes')"
+    hidden = "SELECT count(*) AS n FROM query_table('st' || 'eps'), (SELECT 'nodes')"
     asked = run_query(store, "SELECT count(*) AS n FROM Steps").table
     assert run_query(store, hidden).table.equals(asked)
     for shard in store.shards():
@@ -400,6 +400,6 @@ def test_a_query_opens_the_views_that_it_names(tmp_path: Path):
 def test_who_asks_about_views_is_told_of_all(store: Store):
     views = run_query(store, "SELECT view_name FROM duckdb_views() WHERE view_name <> 'steps'")
     assert {*views.table["view_name"].to_pylist()} >= {*VIEW_NAMES} - {"steps", "credit_state"}
-    assert named_views("SELECT credit.state_id FROM noted, credit_of") == {
-        *("noted", "enriched", "steps", "credit", "notes")
+    assert named_views("SELECT credit.state_id FROM enriched, credit_of") == {
+        *("enriched", "steps", "credit")
     }

@@ -15,7 +15,6 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
-    NOTE_COLUMNS,
     RELATION_COLUMNS,
     STATE_SCORE_COLUMNS,
     Column,
@@ -31,7 +30,6 @@ EDGES = "graph/run_id=r0/iteration=000000/edges.parquet"
 SCORES = "history/run_id=r0/state_scores.parquet"
 VECTORS = "embeddings/ngram-0123456789ab/0123456789abcdef.parquet"
 ENTITIES = "er_graph/entities.parquet"
-NOTES = "notes/run_id=r0/iteration=000000/notes.parquet"
 RELATIONS = "er_graph/relations.parquet"
 
 
@@ -71,9 +69,6 @@ def whole_store(root: Path) -> Store:
     write_rows(root / NODES, NODE_COLUMNS, nodes)
     edge = {"task_id": "t0", "state_id": 0, "next_state_id": 1, "action": "a"}
     write_rows(root / EDGES, EDGE_COLUMNS, [edge | {"visits": 1, "cost": 1.0, "is_pruned": False}])
-    noted = {"task_id": "t0", "tags": ["odd"], "noted_at": START}
-    on_step = noted | {"trajectory_id": "z", "step_index": 0, "note": "Why q?"}
-    write_rows(root / NOTES, NOTE_COLUMNS, [on_step, noted | {"trajectory_id": "x", "note": ""}])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
     score |= {"score": 0.5, "num_rollouts": 2}
     write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {CONFIGURATION_KEY: b'{"formula": 4}'})

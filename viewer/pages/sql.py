@@ -25,10 +25,6 @@ FROM trajectories
 WHERE success = false
 ORDER BY num_steps DESC
 LIMIT 100""",
-    "Notes on steps": """SELECT run_id, iteration, trajectory_id, step_index, tags, note, action
-FROM noted
-ORDER BY noted_at DESC
-LIMIT 100""",
     "Steps that went away from the goal": """SELECT
     task_id, trajectory_id, step_index, action,
     next_oracle_distance - oracle_distance AS lost

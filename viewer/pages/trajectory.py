@@ -25,7 +25,6 @@ from graphcredit.viewer.steps.why_of_task import why_of_task
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.charts import show_chart
-from graphcredit.viewer.widgets.notes import notes_of, show_notes
 from graphcredit.viewer.widgets.selection import after, current, link, select
 from graphcredit.viewer.widgets.text import show_box, show_said, show_text
 
@@ -52,7 +51,6 @@ def show() -> None:
         _states(shown)
     with credit:
         _numbers(shown)
-        show_notes(shown.table, shown.row, notes_of(**shown.where))
     if shown.estimator is not None:
         show_others(shown)
     show_all_steps(shown, go_to=_go_to)
@@ -88,7 +86,6 @@ def _as_html(shown: Shown) -> str:
         shown.table,
         title=f"{shown.where['run_id']}, iteration {shown.where['iteration']}",
         estimator=shown.estimator,
-        notes=shown.noted,
         why=why.get(shown.name),
     )
 
@@ -191,7 +188,6 @@ def _conversation(shown: Shown) -> None:
         shown.table,
         step=shown.row,
         estimator=shown.estimator,
-        notes=shown.noted,
         as_markdown=st.toggle("Markdown", key="as_markdown", help="Links stay text."),
     )
     show_chat(

@@ -44,8 +44,6 @@ def found_trajectories(
     others: Sequence[str] = (),
     outcome: str = "any",
     text: str = "",
-    noted: Sequence[str] = (),
-    only: Sequence[str] | None = None,
     order: str = "most disagreement",
 ) -> pa.Table:
     """Return the trajectories that fit all conditions, at most `MOST_TRAJECTORIES`.
@@ -58,8 +56,6 @@ def found_trajectories(
         others: All estimators, for the disagreement.
         outcome: A key of `OUTCOMES`.
         text: Stands in the names of task or trajectory, whatever the case.
-        noted: Trajectories in whose notes the text stands; they are found, too.
-        only: Look among these trajectories only; None for all.
         order: A key of `ORDERS`.
 
     Returns:
@@ -76,16 +72,13 @@ def found_trajectories(
             FROM trajectory LEFT JOIN credited USING (trajectory_id)
             WHERE {OUTCOMES[outcome]}
                 AND (contains(lower(task_id), lower($1))
-                    OR contains(lower(trajectory_id), lower($1))
-                    OR list_contains($2, trajectory_id))
-                AND ($3 IS NULL OR list_contains($3, trajectory_id))
+                    OR contains(lower(trajectory_id), lower($1)))
         )
         SELECT *, count(*) OVER () AS num_found FROM fitting
         ORDER BY {ORDERS[order]}, task_id, trajectory_id
         LIMIT {MOST_TRAJECTORIES}
     """
-    parameters = [text, list(noted), only and list(only)]
-    return answer(store, sql, parameters, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
+    return answer(store, sql, [text], run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
 
 def _credit(estimator: str | None, others: Sequence[str]) -> str:

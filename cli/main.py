@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 from graphcredit.cli.table import HELP_NAMES, CommandTable
-from graphcredit.cli.within_limit import within_limit
 from graphcredit.store.errors import (
     DamagedFileError,
     ExtensionWarning,
@@ -64,7 +63,7 @@ def main() -> None:
     The exit code is 2 for wrong use. It is 1 if a file is damaged, or if the same command can
     succeed later; 130 after Ctrl-C, and 143 after SIGTERM, which ends a command as that does.
     """
-    within_limit(_ended_in_order)
+    _ended_in_order()
 
 
 def _ended_in_order() -> None:

@@ -150,11 +150,6 @@ class Store:
         return self.root / "quarantine"
 
     @property
-    def catalog_path(self) -> Path:
-        """The DuckDB file with the views; it can be deleted and rebuilt."""
-        return self.root / "store.duckdb"
-
-    @property
     def state_rules_path(self) -> Path:
         """The user's rules of which texts are one state; it need not be there."""
         return self.root / "states.toml"

@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies", "api/integrations", "store/confined"),
+    "transformers": ("trainer", "collector/policies", "api/integrations", "store/chat_template.py"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),
@@ -47,7 +47,6 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
     "accelerate": ("trainer", "api/integrations"),
-    "altair": ("api",),
     "typer": ("cli",),
     "rich": ("cli",),
 }
@@ -67,8 +66,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "text_table",
             "progress",
             "files",
-            "confined",
             "chat",
+            "chat_template",
             "options",
             "keywords",
             "layout",
@@ -128,12 +127,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
         *("open", "run"),
     ),
-    "cli": (
-        *("output", "options", "prompt", "session", "commands", "table", "within_limit", "main"),
-    ),
+    "cli": (*("output", "options", "session", "commands", "table", "main"),),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),
-        *("showing", "asking", "plot", "integrations"),
+        *("showing", "asking", "integrations"),
     ),
 }
 """Folder to its rooms: a room may import those before it, and none after it."""

@@ -7,7 +7,6 @@ import typer
 
 from graphcredit.cli.commands.credit_report import show_reports
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
-from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
 from graphcredit.credit.options import CreditOptions, EstimatorOptions, GraphOptions, MergeOptions
 from graphcredit.store.options import Options
@@ -105,8 +104,7 @@ def _show(
 
 
 def _finish(store: "Store") -> None:
-    """Bring the catalog up to date, and name what is still waiting to become steps."""
-    rebuild(store)
+    """Name what is still waiting to become steps."""
     for spool in store.spools():
         tell(
             f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "

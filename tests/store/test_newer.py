@@ -15,7 +15,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
 from graphcredit.store.parquet.export import export_store
-from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
@@ -62,7 +62,6 @@ def _merge_entities(store: Store) -> None:
 VIEWS: tuple[Reader, ...] = (
     _sql,
     lambda store: run_trusted_query(store, "SELECT 1"),
-    rebuild_catalog,
     lambda store: iteration_facts(store, run_id="r0"),
     lambda store: iteration_facts(store, run_id="r0", iteration=0),
     audit,

@@ -32,7 +32,6 @@ from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.provenance.configuration import configuration_of
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.schema import MERGE_KEY
 from graphcredit.store.state_rules.file import read_state_rules
 
 
@@ -240,7 +239,6 @@ class _Stage:
             pa.default_memory_pool().release_unused()
             on_progress((number + 1) / len(work.plan.shards_of_batch))
         report.notices += notices_of(report, self.settings)
-        writer.describe(graph_dir / "nodes.parquet", MERGE_KEY, json.dumps(report.merge_as_json()))
         return report
 
 
@@ -256,7 +254,7 @@ def _fitted(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
     """Return the merger that has learned from an iteration; one that need not reads nothing."""
     batches = read_batches(shards, plan, (*COLUMNS, *merger.settings.columns))
     tables = (pa.concat_tables([piece.steps for piece in pieces]) for pieces in batches)
-    return merger.learn(tables, sum(plan.num_rows))
+    return merger.learn(tables)
 
 
 def _refuse_newer(store: Store, iterations: Mapping[tuple[str, int], Sequence[Shard]]) -> None:

@@ -19,8 +19,6 @@ RULES_MET_KEY = b"graphcredit.state_rules"
 a group there is what it means."""
 STATES_KEY = b"graphcredit.states"
 """Metadata key of a file of `states/`: the rule, with all that was learned."""
-MERGE_KEY = b"graphcredit.merge"
-"""Metadata key of `nodes.parquet`: JSON with what the merge is worth."""
 
 
 LARGEST_NUMBER = 1e24

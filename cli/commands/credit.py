@@ -26,7 +26,7 @@ PANELS: Mapping[str, type[Options]] = {
 
 @takes(
     PANELS,
-    omit=("normalise", "substitute", "guard", "min_merge_precision"),
+    omit=("normalise", "substitute", "guard"),
     names={"estimators": ("--estimator", "-e"), "set": ("--set",)},
 )
 def credit(

@@ -210,7 +210,7 @@ class _Gathering:
             definition.restate(table, read=its)
             for table, its in zip(iteration.tables, made, strict=True)
         ]
-        merger = open_merger(definition.merge).learn(tables, sum(each.num_rows for each in tables))
+        merger = open_merger(definition.merge).learn(tables)
         for table, its in zip(tables, made, strict=True):
             steps, _ = complete_trajectories(table)
             merged = merger.nodes(steps, table)

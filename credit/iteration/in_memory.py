@@ -118,7 +118,7 @@ def _credited(
         window = {n: table for n, table in earlier.get(run, {}).items() if n >= first}
         if run not in providers:
             providers[run] = open_inputs(settings.inputs, opening)
-        fitted = merger.learn([iteration], iteration.num_rows)
+        fitted = merger.learn([iteration])
         credited = credit_steps(
             iteration,
             settings,

@@ -140,11 +140,6 @@ class CreditWriter:
                 self._tables[path] = parquet_writer(self._temporary(path), schema)
         self._submit(path, self._tables[path].write_table, table)
 
-    def describe(self, path: Path, key: bytes, value: str) -> None:
-        """Add to the metadata of a graph table that has rows."""
-        if path in self._tables:
-            self._submit(path, self._tables[path].add_key_value_metadata, {key: value.encode()})
-
     def _submit(self, path: Path, write: Callable[..., None], *arguments: object) -> None:
         """Write in the background, a few at a time, so that waiting tables do not fill memory."""
         self._writes.append(self._pool.submit(_naming, path, write, *arguments))

@@ -388,7 +388,7 @@ def test_the_potential_is_that_of_kept_columns_as_far_as_they_say_how_they_were_
 def test_no_cure_is_named_that_the_settings_refuse(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     run(store, "spo3", "graphgpo")
-    merge = MergeSettings(merge="segments", min_merge_precision=0)
+    merge = MergeSettings(merge="segments")
     lost = {notice[4:8]: notice for notice in run(store, "gigpo", merge=merge).notices}
     assert "Run credit again" not in lost["spo3"]
     assert "Run credit again with --estimator graphgpo" in lost["grap"]

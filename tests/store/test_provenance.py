@@ -250,7 +250,7 @@ def test_credit_of_states_by_another_version_of_the_merge_is_stale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store = _three_iterations(tmp_path / "s")
-    merges = [MergeSettings(merge=name, min_merge_precision=0) for name in ("segments", "exact")]
+    merges = [MergeSettings(merge=name) for name in ("segments", "exact")]
     for number, merge in enumerate(merges, start=1):
         settings = CreditSettings(estimators=configure(["graphgpo"]), merge=merge)
         assign_credit(store, settings, iteration=number)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator
 
 from graphcredit.store.layout import LOGGED_STATE
-from graphcredit.store.options import Count, Options, Texts, Weight
+from graphcredit.store.options import Options, Texts, Weight
 from graphcredit.store.schema import LARGEST_NUMBER
 
 
@@ -43,9 +43,6 @@ class GraphOptions(Options):
     their rule, such as effects."""
     invalid_action_penalty: Annotated[Weight, Field(le=LARGEST_NUMBER)] = 0.0
     """Taken off the reward of every invalid step first."""
-    graph_window: Count = 0
-    """Find distances on the transitions of the last so many iterations of the same tasks too; 0 is
-    the papers'."""
 
 
 RECOMMENDED = "reach"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from graphcredit.credit.inputs.material import InputProvider, IterationSteps, Opening, StoredRun
 from graphcredit.credit.inputs.table import open_inputs
 from graphcredit.credit.iteration.credit_batch import BatchWork
-from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.engines.local import LOCAL, BatchEngine
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport, merge_reports, notices_of
@@ -216,9 +215,6 @@ class _Stage:
             settings=settings,
             merger=merger,
             provided={name: provider.enter(entered) for name, provider in providers},
-            window=Window.before(
-                self.store, run_id, iteration, settings.graph_window, settings.state
-            ),
         )
 
     def _compute(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from graphcredit.credit.estimators.table import (
 )
 from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
-from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.graph_tables import edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
@@ -50,20 +48,12 @@ class BatchWork:
     merger: Merger
     provided: Mapping[str, Any]
     """Input to what its provider gives for the iteration."""
-    window: Window
 
     def credit_batch(self, number: int, pieces: Sequence[ShardPart]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
         table = pa.concat_tables([piece.steps for piece in pieces])
         credited = credit_steps(
-            table,
-            self.settings,
-            merger=self.merger,
-            provided=self.provided,
-            number=number,
-            read_window=partial(self.window.read, columns=self.settings.columns)
-            if self.window.shards
-            else None,
+            table, self.settings, merger=self.merger, provided=self.provided, number=number
         )
         assembly = credited.assembly
         kept = self.previous.read(self.shards, pieces)

@@ -105,7 +105,7 @@ def test_a_cluster_writes_the_bytes_that_one_process_writes(
 ):
     without = {"rloo", "spo3"} if merge.goes_on else {"rloo"}
     others = [row.name for row in ESTIMATORS if row.name not in without]
-    wanted = GRPO.changed(estimators=configure(others), merge=merge, graph_window=1)
+    wanted = GRPO.changed(estimators=configure(others), merge=merge)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("ray", ray_engine)):
         store = _two_iterations(tmp_path / name)

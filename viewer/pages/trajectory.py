@@ -11,7 +11,6 @@ from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.parts.all_steps import show_all_steps
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
-from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.estimators import words_of
 from graphcredit.viewer.queries.truth import MARKS, progress_of, seen_change, true_change, verdict
 from graphcredit.viewer.steps import charts, facts
@@ -20,7 +19,6 @@ from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.reasons import GroupSteps, reasons
 from graphcredit.viewer.steps.shown import Shown
-from graphcredit.viewer.steps.side_by_side import winners
 from graphcredit.viewer.steps.why_of_task import why_of_task
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -67,8 +65,6 @@ def _headline(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(words, width="content")
         link("graph", "Its state graph")
-        if shown.estimator is not None and winners(shown.group, shown.name).num_rows:
-            beside_link("From this step: beside the nearest rollout that won", step=shown.index)
         st.download_button(
             "As HTML",
             data=lambda: _as_html(shown),

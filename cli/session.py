@@ -12,8 +12,9 @@ from graphcredit.cli.output.tables import Plain, print_table, write_csv, write_j
 from graphcredit.store.files.output import output_path
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
-from graphcredit.store.sql.catalog import QueryResult, run_trusted_query
+from graphcredit.store.sql.result import QueryResult
 from graphcredit.store.sql.sandbox import MIB, run_query
+from graphcredit.store.sql.without_numpy import without_numpy
 
 _TEXTS = {"csv": write_csv, "json": write_json}
 
@@ -46,14 +47,17 @@ class Session:
     def run(self, query: str) -> QueryResult:
         """Return the rows of a query."""
         if self.is_unlocked:
+            from graphcredit.store.sql.catalog import run_trusted_query
+
             return run_trusted_query(self.store, query, max_rows=self.max_rows)
-        return run_query(
-            self.store,
-            query,
-            max_rows=self.max_rows,
-            seconds=self.seconds,
-            memory=self.mebibytes * MIB,
-        )
+        with without_numpy():
+            return run_query(
+                self.store,
+                query,
+                max_rows=self.max_rows,
+                seconds=self.seconds,
+                memory=self.mebibytes * MIB,
+            )
 
 
 def _left_out(result: QueryResult) -> list[str]:

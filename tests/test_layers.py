@@ -168,7 +168,8 @@ def _is_allowed(relative: str, folder: str, name: str) -> bool:
         return any(f"{rest}.".startswith(f"{place}.") for place in MAY_IMPORT[folder])
     if name == "a relative import" or package in MAY_IMPORT:
         return False
-    return any(relative.startswith(f"{place}/") for place in ONLY_IN.get(package, (folder,)))
+    places = ONLY_IN.get(package, (folder,))
+    return any(relative == place or relative.startswith(f"{place}/") for place in places)
 
 
 def _is_in_order(relative: str, name: str) -> bool:

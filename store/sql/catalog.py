@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, cast
 
 import duckdb
@@ -22,6 +22,7 @@ from graphcredit.store.provenance.freshness import (
     doubts,
     freshness_rows,
 )
+from graphcredit.store.sql.result import QueryResult
 from graphcredit.store.sql.views import (
     ANY_ITERATION,
     BASE_VIEWS,
@@ -46,21 +47,6 @@ _REPLACED = (
     "files of the store were replaced while the query ran: unless the query did so itself, its "
     "rows may mix old and new files. Run it again"
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class QueryResult:
-    """The rows of a query."""
-
-    table: pa.Table
-    is_cut: bool
-    """Whether the query has more rows than `table`."""
-    num_left_out: int | None
-    """Number of further rows; None if counting them would have taken too long."""
-    seconds: float
-    """Duration of the query."""
-    doubts: tuple[str, ...] = ()
-    """Warnings for the reader, for example about stale credit (`provenance.freshness.doubts`)."""
 
 
 def connect(

@@ -30,7 +30,7 @@ from graphcredit.store.provenance.freshness import (
     freshness_rows,
 )
 from graphcredit.store.schema import arrow_schema
-from graphcredit.store.sql.catalog import QueryResult
+from graphcredit.store.sql.result import QueryResult
 from graphcredit.store.sql.views import (
     BASE_VIEWS,
     CREDIT_STATE,

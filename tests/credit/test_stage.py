@@ -274,7 +274,7 @@ def test_step_parts_of_another_graph_are_not_kept(tmp_path: Path):
     report = run(store, "gigpo")
     assert [notice for notice in report.notices if "not kept" in notice] == [
         "the graphgpo columns were not kept: their states are of another graph (guard was True, "
-        "is None, rules was ['casefold'], is None, substitutions was [], is None), and an "
+        "is None, rules was ['casefold'], is None), and an "
         "iteration has one. Run credit again with --estimator graphgpo"
     ]
     names = set(read_credit(store)[0])

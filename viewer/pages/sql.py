@@ -7,7 +7,7 @@ import streamlit as st
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.log_text import visible
 from graphcredit.store.plural import counted
-from graphcredit.store.sql.catalog import QueryResult
+from graphcredit.store.sql.result import QueryResult
 from graphcredit.store.sql.sandbox import MIB, run_query
 from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import BASE_VIEWS, CREDIT_STATE, DERIVED_VIEWS, VIEW_NAMES

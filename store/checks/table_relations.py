@@ -77,7 +77,7 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
         *not_null(CREDIT_COLUMNS, RECREDIT),
         _of_credit(
             "no_credit_for_incomplete",
-            "credit must be null on the steps of incomplete trajectories",
+            "credit must be null on the steps of incomplete rollouts",
             "is_complete OR NOT has_credit",
             "'credit in ' || trajectory_id",
         ),

@@ -256,7 +256,7 @@ def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt
     ("success_rate", "num_degenerate", "advice"),
     [
         (0.0, 2, r"larger groups \(group_size is 4\).* learns from such groups too, such as reach"),
-        (1.0, 2, "every trajectory succeeded, so there is nothing left to learn from these"),
+        (1.0, 2, "every rollout succeeded, so there is nothing left to learn from these"),
         (0.5, 1, r"returns differ within groups.* look at \[train\]"),
     ],
 )

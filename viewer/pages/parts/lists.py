@@ -55,7 +55,7 @@ def show_trajectories(
 def _table(trajectories: pa.Table) -> None:
     total = trajectories["num_found"][0].as_py() if trajectories.num_rows else 0
     st.caption(
-        counted(total, "trajectory")
+        counted(total, "rollout")
         + (
             f", the first {trajectories.num_rows:,} of them shown"
             if trajectories.num_rows < total
@@ -68,7 +68,7 @@ def _table(trajectories: pa.Table) -> None:
         for row in trajectories.select(["success", "is_graded", "is_complete"]).to_pylist()
     ]
     shown = trajectories.append_column("outcome", pa.array(outcomes, pa.string()))
-    row = choose_row(shown, _TRAJECTORIES, key="trajectories_table", title="Trajectories")
+    row = choose_row(shown, _TRAJECTORIES, key="trajectories_table", title="Rollouts")
     if row is not None:
         selection.open_row(trajectories, row)
 

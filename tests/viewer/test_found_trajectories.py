@@ -42,7 +42,6 @@ def _found(store: Store, **wanted: Any) -> list[str]:
         ({"outcome": "incomplete"}, ["u"]),
         ({"text": "T1"}, ["p", "q"]),
         ({"text": "100%"}, []),
-        ({"only": ()}, []),
         ({"estimator": None, "others": ()}, ["u", "x", "y", "z", "p", "q"]),
     ],
 )

@@ -101,7 +101,7 @@ def _advice(row: Mapping[str, Any]) -> str:
     return (
         "It has no messages, no prompt with its answer, and no state with its action; fields of "
         "these with other names can be named: --columns messages=FIELD, or --columns "
-        f"state=FIELD,action=FIELD,trajectory_id=FIELD,reward=FIELD. {_FORMATS}"
+        f"state=FIELD,action=FIELD,trajectory=FIELD,task=FIELD,reward=FIELD. {_FORMATS}"
     )
 
 

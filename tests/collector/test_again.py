@@ -13,7 +13,7 @@ from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import SchemaError, StepRefusedError
 from tests.worlds import trajectory, write_store
 
-ALREADY = r"trajector(y|ies) already in the store, with the same steps"
+ALREADY = r"rollouts? already in the store, with the same steps"
 STEPS: list[dict[str, Any]] = [
     {"state": "A", "action": "go", "next_state": "B", "reward": 0.0, "extra": {"a": 1, "b": "é"}},
     {

@@ -15,6 +15,7 @@ from graphcredit.collector.importers.logs.places import row_of
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     format_to_read,
+    read_trajectories,
     refuse_folders,
     trajectories_of_file,
 )
@@ -51,9 +52,8 @@ def with_success_rule(log: LogSource) -> LogSource:
     """Return a log of which no reward is a win, if one of its first rollouts has another reward."""
     if log.options.success != "auto":
         return log
-    with closing(read_batches(log, Tally(options=log.options), "local:1")) as batches:
-        first = islice((made for batch in batches for made in batch.entries), FIRST)
-        is_by_return = any(made.verdict.by == RETURN for made in first)
+    with closing(read_trajectories(log, Tally(options=log.options))) as trajectories:
+        is_by_return = any(made.verdict.by == RETURN for made in islice(trajectories, FIRST))
     return log.with_options(success="returns") if is_by_return else log
 
 

@@ -57,7 +57,8 @@ def render_chat(
 
     asked = {"chat_template": template, "conversations": [messages], "tools": tools, **options}
     with _lock:
-        names, usual = vars(library), vars(library)["datetime"]
+        names = library.__dict__
+        usual = names["datetime"]
         names["datetime"] = Clock
         try:
             render: Any = library.render_jinja_template

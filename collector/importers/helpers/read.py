@@ -34,8 +34,9 @@ they take half a second to start."""
 
 MOST_WORKERS = 4
 
-FIRST = 200
-"""Rollouts by which it is decided whether the rewards of a log are wins."""
+FIRST, _FIRST_CHARACTERS = 200, 64 << 20
+"""Rollouts, or characters of their steps, by which it is decided whether the rewards of a log are
+wins."""
 
 _PIECES_AT_ONCE = 2
 """One being read and one waiting, so that no worker waits for the import."""
@@ -52,9 +53,25 @@ def with_success_rule(log: LogSource) -> LogSource:
     if log.options.success != "auto":
         return log
     with closing(read_batches(log, Tally(options=log.options), "local:1")) as batches:
-        first = islice((made for batch in batches for made in batch.entries), FIRST)
-        is_by_return = any(made.verdict.by == RETURN for made in first)
+        is_by_return = are_by_return(first_batches(batches))
     return log.with_options(success="returns") if is_by_return else log
+
+
+def first_batches(batches: Iterable[TrajectoryBatch]) -> Iterator[TrajectoryBatch]:
+    """Yield the batches of a log by which it is decided whether its rewards are wins."""
+    num_rollouts = num_characters = 0
+    for batch in batches:
+        yield batch
+        num_rollouts += len(batch.entries)
+        num_characters += batch.num_characters
+        if num_rollouts >= FIRST or num_characters >= _FIRST_CHARACTERS:
+            return
+
+
+def are_by_return(batches: Iterable[TrajectoryBatch]) -> bool:
+    """Return whether one of the first rollouts has a reward that is no win."""
+    first = islice((made for batch in batches for made in batch.entries), FIRST)
+    return any(made.verdict.by == RETURN for made in first)
 
 
 def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory]) -> None:

@@ -136,7 +136,7 @@ def _trajectory(
     if not table.num_rows:
         names = answer(store, _TRAJECTORIES, run_id=run, iteration=iteration).column(0).to_pylist()
         raise InputError(
-            f"run {run}, iteration {iteration} of {store.root} has no trajectory {trajectory_id!r}."
+            f"run {run}, iteration {iteration} of {store.root} has no rollout {trajectory_id!r}."
             + did_you_mean(trajectory_id, names)
         )
     if estimator is not None and f"{estimator}_advantage" not in table.column_names:

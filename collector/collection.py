@@ -55,7 +55,7 @@ class CollectReport:
     seconds: float
     """Time it took, generation of games and start of workers included."""
     notes: tuple[str, ...]
-    """What is to be known about how tasks were made."""
+    """What is to be known about the policy, and about how tasks were made."""
     failures: tuple[str, ...] = ()
     """A line for each task that could not be played, with the reason."""
 
@@ -134,7 +134,8 @@ def collect(
         missing = _missing(job, tasks, options)
         if missing.rollouts:
             _play(job, missing, options, played, environments, on_progress)
-    return played.report(len(tasks), missing.num_complete, time.perf_counter() - started)
+    report = played.report(len(tasks), missing.num_complete, time.perf_counter() - started)
+    return replace(report, notes=(*policy.notes, *report.notes))
 
 
 @dataclass(kw_only=True, slots=True)

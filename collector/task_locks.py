@@ -59,7 +59,7 @@ def claimed(
                     sys.stderr.write(
                         f"graphcredit: waiting, because another process plays {task_id} of run "
                         f"{run_id}, iteration {iteration}, into {store.root} (`fuser {path}` names "
-                        "it); trajectories that it completes will not be played again\n"
+                        "it); rollouts that it completes will not be played again\n"
                     )
                     sys.stderr.flush()
                 is_told = True

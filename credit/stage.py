@@ -301,10 +301,10 @@ def _refuse_nothing(store: Store, reports: Mapping[tuple[str, int], CreditReport
     reasons = [f"{count:,}: {reason}" for reason, count in total.incomplete_reasons.items()]
     listed = "\n".join([*reasons, f"for example {total.incomplete_example}"] if reasons else [])
     raise NothingToCreditError(
-        f"{store.root} must have a complete trajectory to credit: found "
-        f"{counted(total.num_incomplete, 'incomplete trajectory')} "
+        f"{store.root} must have a complete rollout to credit: found "
+        f"{counted(total.num_incomplete, 'incomplete rollout')} "
         f"({counted(total.num_rows, 'step')}). No file was changed. "
-        "A trajectory is complete if its last step has an end: `graphcredit import --success`, "
+        "A rollout is complete if its last step has an end: `graphcredit import --success`, "
         f"or the recorder's `end`. `graphcredit check {store.root}` says more\n{listed}".rstrip()
     )
 

@@ -61,6 +61,6 @@ def _unread(report: ImportReport) -> Iterator[str]:
         bad = report.bad_rows[0]
         yield f"{counted(report.num_bad_rows, 'bad row')}, such as {bad.where}: {bad.reason}"
     if report.num_unjudged:
-        yield f"{counted(report.num_unjudged, 'trajectory')} without a verdict, so without credit"
+        yield f"{counted(report.num_unjudged, 'rollout')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
     yield from (note for note in report.notes if "compared as they are" in note)

@@ -232,7 +232,7 @@ class _Stages:
         self._tell(what, iteration, report.notes)
         if report.failures:
             raise RecorderError(
-                f"{'; '.join(report.failures)}. The other trajectories are kept: "
+                f"{'; '.join(report.failures)}. The other rollouts are kept: "
                 "give the same command again to play the missing ones and continue"
             )
 

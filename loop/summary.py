@@ -61,7 +61,7 @@ def summarise(
     successes = steps["success"].drop_nulls().to_list()
     if not successes:
         raise InputError(
-            f"{store.root} must have complete trajectories of run {run_id!r}, iteration "
+            f"{store.root} must have complete rollouts of run {run_id!r}, iteration "
             f"{iteration}: found none"
         )
     extras = steps.filter(pl.col("step_index") == 0)["extra"].drop_nulls().to_list()
@@ -90,13 +90,13 @@ def what_to_do(config: LoopConfig, summary: Summary, credit: "CreditReport") -> 
         )
     if summary.success_rate == 1:
         return (
-            "every trajectory succeeded, so there is nothing left to learn from these tasks: "
+            "every rollout succeeded, so there is nothing left to learn from these tasks: "
             "choose others, or harder ones, in [collect] (games, tasks, max_steps)"
         )
     return (
-        "in every group all returns are equal, so trajectories cannot be told apart: in [collect] "
+        "in every group all returns are equal, so rollouts cannot be told apart: in [collect] "
         f"choose more or easier tasks (tasks is {config.collect.tasks}), larger groups (group_size "
-        f"is {config.collect.group_size}) or longer trajectories (max_steps is "
+        f"is {config.collect.group_size}) or longer rollouts (max_steps is "
         f"{config.collect.max_steps}); start from a model that succeeds sometimes; or choose an "
         "estimator that learns from such groups too, such as reach, "
         "or an invalid_action_penalty, in [credit]"

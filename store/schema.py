@@ -164,7 +164,7 @@ STEP_COLUMNS: tuple[Column, ...] = (
     _nullable("top_k", _INT, "top-k truncation of the sampling distribution"),
     _nullable("policy_version", _STRING, "which weights sampled this step"),
     _column("worker_id", _STRING, "who logged the step"),
-    _column("logged_at", pa.timestamp("us", tz="UTC"), "when; does not decrease in a trajectory"),
+    _column("logged_at", pa.timestamp("us", tz="UTC"), "when; does not decrease in a rollout"),
     _nullable("extra", _STRING, "JSON object, for the caller"),
 )
 
@@ -184,9 +184,9 @@ CREDIT_COLUMNS: tuple[Column, ...] = (
     _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
     _nullable("next_goal_distance", _FLOAT, "the same from where the step leads"),
     _nullable("state_group_size", _INT, "steps of the group that start from this state"),
-    _nullable("group_size", _INT, "complete trajectories in the group"),
+    _nullable("group_size", _INT, "complete rollouts in the group"),
     _nullable("group_success_rate", _FLOAT, "share of them that succeeded"),
-    _nullable("is_degenerate_group", _BOOL, "all trajectories of the group have one return"),
+    _nullable("is_degenerate_group", _BOOL, "all rollouts of the group have one return"),
 )
 """Columns of every credit shard; all but the keys are null for incomplete trajectories."""
 
@@ -218,8 +218,8 @@ NODE_COLUMNS: tuple[Column, ...] = (
         "the first text seen here; null at a goal that only earlier iterations reached",
     ),
     _column("is_goal", _BOOL, "the node that successful last steps lead to"),
-    _column("visits", _INT, "how often the group's trajectories were here"),
-    _column("num_trajectories", _INT, "how many different trajectories were here"),
+    _column("visits", _INT, "how often the group's rollouts were here"),
+    _column("num_trajectories", _INT, "how many different rollouts were here"),
     _nullable("success_rate", _FLOAT, "share of those that succeeded"),
     _nullable("goal_distance", _FLOAT, "cost of the cheapest observed path to the goal"),
     _nullable("rewardflow_value", _FLOAT, "RewardFlow's potential, where it was computed"),
@@ -239,7 +239,7 @@ EDGE_COLUMNS: tuple[Column, ...] = (
 
 SUMMARY_TRAJECTORY_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the group"),
-    _column("trajectory_id", _STRING, "the trajectory"),
+    _column("trajectory_id", _STRING, "the rollout"),
     _column("num_steps", _INT, "its steps"),
     _column("num_invalid", _INT, "steps whose action is not valid"),
     _nullable("return", _DOUBLE, "sum of its rewards as logged"),
@@ -257,7 +257,7 @@ that are zero. Bar i above zero has the advantages in (i - 1, i] / `BARS_PER_SID
 NUM_BARS = 2 * BARS_PER_SIDE + 1
 
 SUMMARY_ADVANTAGE_COLUMNS: tuple[Column, ...] = (
-    _column("trajectory_id", _STRING, "a complete trajectory"),
+    _column("trajectory_id", _STRING, "a complete rollout"),
     _column("estimator", _STRING, "whose advantages"),
     _column("num_steps", _INT, "steps with an advantage"),
     _column("total", _DOUBLE, "sum of the advantages"),
@@ -274,7 +274,7 @@ STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("state", _STRING, "the first text seen there"),
     _nullable("identity", _STRING, "its text, as the rules leave it; null without any"),
     _nullable("signature", pa.int64(), "hash of its admissible actions, where they matter"),
-    _column("num_total", _INT, "trajectories that acted in the state"),
+    _column("num_total", _INT, "rollouts that acted in the state"),
     _column("num_success", _INT, "successful ones among them"),
     _column("score", _DOUBLE, "3SPO's score S of the state"),
     _column("num_rollouts", _INT, "rollouts to allocate at the state"),
@@ -282,8 +282,8 @@ STATE_SCORE_COLUMNS: tuple[Column, ...] = (
 
 NOTE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "copied from the step"),
-    _column("trajectory_id", _STRING, "the trajectory"),
-    _nullable("step_index", _INT, "the step; null for a note on the whole trajectory"),
+    _column("trajectory_id", _STRING, "the rollout"),
+    _nullable("step_index", _INT, "the step; null for a note on the whole rollout"),
     _column("note", _STRING, "what somebody wrote; empty if there are only tags"),
     _column("tags", pa.list_(_STRING), "short names to filter by"),
     _column("noted_at", pa.timestamp("us", tz="UTC"), "when it was last changed"),

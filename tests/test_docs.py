@@ -1,17 +1,21 @@
 """The documents name what the code has."""
 
+import ast
 import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args, get_type_hints
 
 from graphcredit.cli.table import COMMANDS, load
 from graphcredit.credit.estimators.table import ESTIMATORS
 from graphcredit.store import schema
+from graphcredit.store.options import described
 from graphcredit.store.sql.views import BASE_VIEWS
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.loss.registry import OBJECTIVES
 from graphcredit.trainer.options import CorrectionMode
+from tests.test_layers import MAY_IMPORT
 from tools.reference_pages import columns_page, fields_page
 
 ROOT = Path(__file__).parent.parent
@@ -81,6 +85,39 @@ def test_a_try_of_a_task_is_called_a_rollout():
     said = {name: len(re.findall("trajector", code.sub("", t), re.I)) for name, t in texts.items()}
     glossary, names = {"README.md": 1, "concepts.md": 1}, {"fields.md": 1, "viewer.md": 3, "sql": 1}
     assert {name: number for name, number in said.items() if number} == glossary | names
+
+
+def test_the_program_calls_it_a_rollout_too():
+    """Names stand in SQL, behind `=`, or behind the name before them in a list."""
+    names = r"`[^`\n]*`|(FROM|JOIN|VIEW) trajector\w+|trajector(ies\.|y=)\S|[:=,] ?trajector\w+"
+    printed = {text: re.sub(names, "", text) for text in _printed()}
+    assert len(printed) > 2000
+    said = [
+        text for text, left in printed.items() if re.search(r"\btrajector(y|ies)\b", left, re.I)
+    ]
+    assert said == ["episode without a trajectory"]  # of rLLM, whose episodes have several
+
+
+def _printed() -> Iterator[str]:
+    for path in (path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py")):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        own = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        calls = (node for node in nodes if isinstance(node, ast.Call))
+        counts = {
+            id(each) for call in calls if ast.unparse(call.func) == "counted" for each in call.args
+        }
+        for node in nodes:
+            text = node.value if isinstance(node, ast.Constant) else None
+            if (
+                isinstance(text, str)
+                and id(node) not in own
+                and (" " in text or id(node) in counts)
+            ):
+                yield text
+    yield from (option.help or "" for name in COMMANDS for option in load(name).params)
+    for row in ESTIMATORS:
+        yield row.options.__doc__ or ""
+        yield from (option.text for option in described(row.options))
 
 
 def test_every_command_has_help_with_an_example():

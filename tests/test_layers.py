@@ -109,7 +109,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "trainer": (
         *("options", "config", "fingerprint", "data", "batching"),
         *("model", "messages", "loss", "engine", "output"),
-        *("training_run", "training", "preview"),
+        *("training_run", "card", "training", "preview"),
     ),
     "viewer": (
         *("config", "sitemap", "origin", "own_pages", "queries", "widgets"),

@@ -75,7 +75,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def store(log: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
     root = tmp_path_factory.mktemp("stores") / f"store{ACTS}{HEBREW}"
-    assert "17 trajectories" in run("import", log, root).out
+    assert "17 rollouts" in run("import", log, root).out
     assert run("credit", root, "-e", "reach", "-e", "graphgpo").exit_code == 0
     return open_store(root)
 

@@ -77,7 +77,7 @@ def test_the_log_of_the_document_may_be_written_twice(
         if language == "python"
     ]
     exec(code)
-    with pytest.warns(match="2 trajectories already in the store"):
+    with pytest.warns(match="2 rollouts already in the store"):
         exec(code)
     assert sum(table.num_rows for table in read_steps(open_store("my-store"))) == 3
 

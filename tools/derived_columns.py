@@ -19,7 +19,7 @@ DERIVED_COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "trajectories": (
         *PARTITION_COLUMNS,
         _TASK,
-        _of("trajectory_id", _STRING, "the trajectory"),
+        _of("trajectory_id", _STRING, "the rollout"),
         _of("num_steps", _INT, "steps that were logged"),
         _of("return", _DOUBLE, "sum of its rewards"),
         _of("success", _BOOL, "outcome of its last step", nullable=True),
@@ -32,12 +32,12 @@ DERIVED_COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "groups": (
         *PARTITION_COLUMNS,
         _TASK,
-        _of("num_trajectories", _INT, "complete trajectories"),
+        _of("num_trajectories", _INT, "complete rollouts"),
         _of("num_incomplete", _INT, "others: kept, without credit"),
         _of("success_rate", _DOUBLE, "share of the complete ones that succeeded", nullable=True),
         _of("mean_return", _DOUBLE, "of the complete ones", nullable=True),
         _of("is_degenerate", _BOOL, "all returns are equal", nullable=True),
-        _of("num_steps", pa.int64(), "steps of all its trajectories"),
+        _of("num_steps", pa.int64(), "steps of all its rollouts"),
     ),
     "credit_state": (
         *PARTITION_COLUMNS,

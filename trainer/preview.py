@@ -7,14 +7,12 @@ import numpy as np
 import torch
 
 from graphcredit.trainer.batching.plan import TrainingPlan
+from graphcredit.trainer.card import training_memory
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import choose_device
 from graphcredit.trainer.engine.opening import compute_dtype
 from graphcredit.trainer.model.loading import load_shapes
-from graphcredit.trainer.model.logprobs import Scorer
-from graphcredit.trainer.model.memory import MemoryEstimate, estimate_memory
 from graphcredit.trainer.output.directory import Output
-from graphcredit.trainer.output.sharded_tensors import FILE_BYTES
 from graphcredit.trainer.training import heed_signal, num_distinct_tokens, plan_training
 from graphcredit.trainer.training_run import as_number, sources_of
 
@@ -38,7 +36,7 @@ def preview(config: TrainConfig, *, num_processes: int) -> dict[str, Any]:
     is_gpu = config.device == "cuda"
     device = torch.device("cuda") if is_gpu else choose_device(config.device)
     dtype = compute_dtype(config, device)
-    memory = _memory(config, plan, shapes, num_processes, dtype)
+    memory = training_memory(config, plan, shapes, num_processes, dtype)
     return {
         "run_id": config.run,
         "iteration": as_number(config.iteration),
@@ -87,19 +85,3 @@ def _passes(config: TrainConfig, plan: TrainingPlan) -> list[str]:
     """Return the passes before the first update: of which policy log-probabilities are computed."""
     start = ["start"] if config.takes_start_pass(len(plan.updates)) else []
     return [*start, *([config.reference] if config.reference else [])]
-
-
-def _memory(
-    config: TrainConfig, plan: TrainingPlan, shapes: Scorer, num_processes: int, dtype: str
-) -> MemoryEstimate:
-    return estimate_memory(
-        shapes,
-        plan.sizes(),
-        num_processes=num_processes,
-        dtype=dtype,
-        file_bytes=FILE_BYTES,
-        reference=load_shapes(config.reference, config.changed(lora_rank=0))
-        if config.reference
-        else None,
-        has_images=plan.index.has_images,
-    )

@@ -13,6 +13,7 @@ from graphcredit.store.options import options_as_json
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
+from graphcredit.trainer.card import refuse_small_card
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.cut_answers import cut_steps
 from graphcredit.trainer.data.held_out import hold_out
@@ -65,8 +66,8 @@ def train(
         The summary that `result.json` holds; None on every rank but the first.
 
     Raises:
-        InputError: The data, the model or the output directory cannot be used; nothing was
-            trained.
+        InputError: The data, the model, the card or the output directory cannot be used; nothing
+            was trained.
         TrainingError: A gradient was not finite; the last checkpoint is kept. Or all checkpoints
             are damaged.
         MissingDependencyError: TensorBoard is not installed.
@@ -85,6 +86,8 @@ def train(
             identity.refuse_other(result["identity"], output.result_path)
         else:
             report = heed_signal(config, plan, report)
+            if not engines.goes_on(config):
+                refuse_small_card(config, plan, choose_device(config.device))
             on_progress("load the model")
             engine, has_optimizer = engines.policy(config)
             training = TrainingRun(

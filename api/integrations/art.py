@@ -55,10 +55,10 @@ def _chats(groups: Iterable[Any]) -> Iterator[Chat]:
             name = f"{number}-{index}"
             if trajectory.additional_histories:
                 found = 1 + len(trajectory.additional_histories)
-                raise InputError(f"trajectory {name} must have one history: found {found}")
+                raise InputError(f"rollout {name} must have one history: found {found}")
             said = trajectory.messages_and_choices  # a choice is what the policy sampled
             messages = [getattr(each, "message", each) for each in said]
-            turns = turns_of(messages, f"trajectory {name}", [hasattr(e, "message") for e in said])
+            turns = turns_of(messages, f"rollout {name}", [hasattr(e, "message") for e in said])
             yield Chat(
                 task_id=str(number), trajectory_id=name, turns=turns, reward=trajectory.reward
             )

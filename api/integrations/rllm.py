@@ -60,7 +60,7 @@ def set_advantages(groups: Iterable[Any], credit: StepCredit | None = None) -> N
 
 
 def _turn(trajectory: Any, number: int) -> Turn:
-    where = f"step {number} of trajectory {trajectory.uid}"
+    where = f"step {number} of rollout {trajectory.uid}"
     turns = turns_of(trajectory.steps[number].chat_completions, where)
     if not turns:
         raise InputError(f"{where} must have an answer in `chat_completions`: found none")
@@ -69,5 +69,5 @@ def _turn(trajectory: Any, number: int) -> Turn:
 
 def _reward(trajectory: Any) -> float:
     if trajectory.reward is None:
-        raise InputError(f"trajectory {trajectory.uid} must have a reward: found none")
+        raise InputError(f"rollout {trajectory.uid} must have a reward: found none")
     return float(trajectory.reward)

@@ -90,13 +90,13 @@ def _spans(row: Row) -> list[tuple[int, int]]:
     """Return where the turns of a response lie: the first token, and the first one after it."""
     if len(row.mask) != len(row.response):
         raise InputError(
-            f"a row of trajectory {row.trajectory_id} must have a mask for each of "
+            f"a row of rollout {row.trajectory_id} must have a mask for each of "
             f"{len(row.response)} tokens: found {len(row.mask)}"
         )
     spans = [(start, end) for is_sampled, start, end in runs_of(row.mask) if is_sampled]
     if spans and row.states is not None and len(row.states) != len(spans):
         raise InputError(
-            f"a row of trajectory {row.trajectory_id} must have a state for each of {len(spans)} "
+            f"a row of rollout {row.trajectory_id} must have a state for each of {len(spans)} "
             f"turns, which are the runs of 1 in its mask: found {len(row.states)}"
         )
     return spans

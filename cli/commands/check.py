@@ -80,7 +80,7 @@ def _print_report(report: CheckReport) -> None:
     for violation in report.errors:
         say(f"error: {violation.rule.name}: {violation.message}")
     if commands := dict.fromkeys(each.takes_out for each in report.errors if each.takes_out):
-        say("to take a file out, its trajectories with it, run in the store, and check again:")
+        say("to take a file out, its rollouts with it, run in the store, and check again:")
         for command in commands:
             say(f"    {command}")
     alike: defaultdict[tuple[str, str], list[Violation]] = defaultdict(list)
@@ -97,6 +97,6 @@ def _print_report(report: CheckReport) -> None:
         )
     say(
         f"{counted(report.num_step_shards, 'step shard')}, {counted(report.num_steps, 'step')}, "
-        f"{counted(report.num_trajectories, 'trajectory')} ({report.num_incomplete:,} incomplete): "
+        f"{counted(report.num_trajectories, 'rollout')} ({report.num_incomplete:,} incomplete): "
         f"{counted(len(report.errors), 'error')}, {counted(len(report.notices), 'notice')}"
     )

@@ -66,7 +66,7 @@ def show_report(report: CollectReport) -> None:
         recovered = counted(report.num_recovered_steps, "step")
         tell(f"{recovered} recovered from workers that died")
     say(
-        f"{counted(report.num_trajectories, 'trajectory')} of {counted(report.num_tasks, 'task')} "
+        f"{counted(report.num_trajectories, 'rollout')} of {counted(report.num_tasks, 'task')} "
         f"played, {report.num_already_complete:,} were there already"
     )
     if report.failures:

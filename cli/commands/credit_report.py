@@ -43,14 +43,14 @@ def show_reports(
         ),
         (total.num_single_visit_steps, "steps alone in their state group: nothing to compare"),
         (total.num_invalid_steps, "invalid steps"),
-        (total.num_singleton_groups, "groups of one trajectory: nothing to compare it with"),
-        (total.num_degenerate_groups, "groups whose trajectories all have the same return"),
+        (total.num_singleton_groups, "groups of one rollout: nothing to compare it with"),
+        (total.num_degenerate_groups, "groups whose rollouts all have the same return"),
         *(returns if total.num_return_pairs_alike and not is_by_return else ()),
         (total.num_groups_without_success, "groups without a success"),
         (total.num_groups_without_goal, "groups without a known goal: most graphs are silent"),
         (
             total.num_incomplete,
-            f"incomplete trajectories ({counted(total.num_incomplete_steps, 'step')}): no credit",
+            f"incomplete rollouts ({counted(total.num_incomplete_steps, 'step')}): no credit",
         ),
     ]
     lines += [(count, f"texts met by {rule}") for rule, count in total.state_rules.items()]

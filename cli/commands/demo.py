@@ -66,7 +66,7 @@ def _show(store: Path, games: int, workers: int) -> dict[str, Any]:
         showcase.show_shares(connection)
         showcase.show_correlations(connection, ESTIMATORS)
 
-        _title("4. A failed trajectory", "the one about which GRPO and GraphGPO differ most")
+        _title("4. A failed rollout", "the one about which GRPO and GraphGPO differ most")
         showcase.show_trajectory(connection, ESTIMATORS)
 
         picture = showcase.draw_a_game(connection, opened)

@@ -45,7 +45,7 @@ def show_credit(reports: dict[tuple[str, int], CreditReport]) -> None:
     """Print the counts of the credit stage, in two lines."""
     total = merge_reports(reports.values())
     say(
-        f"{total.num_steps:,} steps of {total.num_trajectories:,} trajectories merged into "
+        f"{total.num_steps:,} steps of {total.num_trajectories:,} rollouts merged into "
         f"{total.num_states:,} states and {total.num_edges:,} transitions;"
     )
     say(
@@ -66,7 +66,7 @@ def show_shares(connection: Connection) -> None:
         """
     ).fetchall()
     say(
-        f"{progress or 0:.1%} of the {num_failed:,} steps of failed trajectories led "
+        f"{progress or 0:.1%} of the {num_failed:,} steps of failed rollouts led "
         f"nearer to the goal (the papers report 22.0 % on ALFWorld);"
     )
     say(

@@ -121,7 +121,7 @@ def show_report(report: "ImportReport") -> None:
     say(report.headline())
     if report.num_different:
         say(
-            f"not imported: {counted(report.num_different, 'trajectory')} that the store has with "
+            f"not imported: {counted(report.num_different, 'rollout')} that the store has with "
             f"other values of {', '.join(report.different_columns)}. Nothing was changed: the log "
             "was imported before with other options, or has changed. Use a new store, or another "
             f"--run. For example, {report.difference}"
@@ -132,14 +132,14 @@ def show_report(report: "ImportReport") -> None:
 def show_preview(preview: "Preview", state: str, told: "EvidenceReport | None" = None) -> None:
     """Print what the first trajectories would become, and which states tell how they end."""
     report = preview.report
-    say(f"{counted(report.num_trajectories, 'trajectory')} would be imported; nothing was written")
+    say(f"{counted(report.num_trajectories, 'rollout')} would be imported; nothing was written")
     _show_counts(report)
     if not preview.step:
         return
     share = preview.num_lonely_steps / max(report.num_steps, 1)
     say(
         f"{counted(preview.num_states, 'state')}, {preview.num_shared_states:,} of them shared by "
-        f"trajectories of a group; {share:.0%} of the steps are alone in their state"
+        f"rollouts of a group; {share:.0%} of the steps are alone in their state"
     )
     if told is not None:
         from graphcredit.loop.evidence_states import against_default
@@ -175,7 +175,7 @@ def _show_counts(report: "ImportReport") -> None:
     files = ", ".join(f"{counted(n, 'file')} of {name}" for name, n in report.num_files.items())
     say(f"{counted(report.num_records, 'record')} read from {files or 'no file'}")
     say(
-        f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one trajectory; "
+        f"{counted(report.num_groups, 'group')}, {report.num_single_groups:,} with one rollout; "
         f"{counted(report.num_steps, 'step')}, {_tokens(report)}"
     )
     if report.num_images:

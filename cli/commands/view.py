@@ -94,7 +94,7 @@ def _write(store: Store, target: Path, choice: BundleChoice, *, as_json: bool) -
         return
     tasks = counted(report.num_tasks, "task")
     say(
-        f"{counted(report.num_trajectories, 'trajectory')} of {tasks}, "
+        f"{counted(report.num_trajectories, 'rollout')} of {tasks}, "
         f"{report.num_bytes / 1e6:.1f} MB: open {report.index}"
     )
 

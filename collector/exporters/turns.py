@@ -45,7 +45,7 @@ class TurnsReport(Report):
 
     def headline(self) -> str:
         """Return how much was written."""
-        trajectories = counted(self.num_trajectories, "trajectory")
+        trajectories = counted(self.num_trajectories, "rollout")
         return (
             f"{counted(self.num_turns, 'turn')} of {trajectories} with advantages of "
             f"{', '.join(self.estimators)}; {self.num_without_credit:,} without credit"

@@ -32,8 +32,6 @@ class TrajectoryBatch:
     that are null or have their default everywhere."""
     num_bytes_read: float
     """Bytes of the log up to here."""
-    num_characters: int
-    """Characters of its texts, and bytes of its images."""
 
 
 def batches_of(trajectories: Iterable[ImportedTrajectory]) -> Iterator[TrajectoryBatch]:
@@ -94,12 +92,7 @@ class _Draft:
         """Return the batch."""
         tables = {key: _table(columns) for key, columns in self._columns.items()}
         num_bytes_read = self._entries[-1].origin.num_bytes_read if self._entries else 0.0
-        return TrajectoryBatch(
-            entries=self._entries,
-            tables=tables,
-            num_bytes_read=num_bytes_read,
-            num_characters=self.num_characters,
-        )
+        return TrajectoryBatch(entries=self._entries, tables=tables, num_bytes_read=num_bytes_read)
 
 
 def _table(columns: dict[str, list[Any]]) -> pa.Table:

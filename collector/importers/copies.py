@@ -10,7 +10,7 @@ from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 
-COPY = Omission(reason="copy of a trajectory that was read before")
+COPY = Omission(reason="copy of a rollout that was read before")
 
 
 class LengthError(RecordError):
@@ -68,7 +68,7 @@ class Copies:
             if self._known[key] == made.content:
                 return None
             raise LengthError(
-                f"the id of a trajectory must be unique: {made.trajectory_id!r} is that of an "
+                f"the id of a rollout must be unique: {made.trajectory_id!r} is that of an "
                 "earlier one with other steps, and neither goes on from the other"
             )
         may_be_copy = self._in_file[key] <= self._more[key] + 1  # of one in another file

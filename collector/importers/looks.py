@@ -86,13 +86,13 @@ def _advice(row: Mapping[str, Any]) -> str:
         if has_action and any(has_part(row, name) for name in SEEN):
             return (
                 "It may be a step, and lacks a sign of where it stands (episode, step, reward, "
-                "done): --columns trajectory=FIELD, or trajectory=path if each file is a trajectory"
+                "done): --columns trajectory=FIELD, or trajectory=path if each file is a rollout"
             )
         missing = "state" if has_action else "action"
         return (
             f"It may be a step, and lacks its {missing}: --columns {missing}=FIELD names it; with "
             "commas also task=FIELD, reward=FIELD, and trajectory=FIELD, or trajectory=path if "
-            "each file is a trajectory"
+            "each file is a rollout"
         )
     if not any(isinstance(item, str | list | dict) for item in row.values()):
         return (
@@ -101,7 +101,7 @@ def _advice(row: Mapping[str, Any]) -> str:
     return (
         "It has no messages, no prompt with its answer, and no state with its action; fields of "
         "these with other names can be named: --columns messages=FIELD, or --columns "
-        f"state=FIELD,action=FIELD,trajectory_id=FIELD,reward=FIELD. {_FORMATS}"
+        f"state=FIELD,action=FIELD,trajectory=FIELD,task=FIELD,reward=FIELD. {_FORMATS}"
     )
 
 

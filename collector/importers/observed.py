@@ -124,7 +124,7 @@ class Observed:
             )
         if self._numbers["promptless"] > 1:
             yield (
-                f"{self._numbers['promptless']:,} trajectories begin without a prompt, and nothing "
+                f"{self._numbers['promptless']:,} rollouts begin without a prompt, and nothing "
                 "names their task, so they are one group: --group names a field, or import each "
                 "task with a --run of its own"
             )
@@ -135,7 +135,7 @@ class Observed:
             (words,) = self._openings.values()
             if words:
                 yield (
-                    f"all {number:,} trajectories begin with the same answer, {words!r}: if it is "
+                    f"all {number:,} rollouts begin with the same answer, {words!r}: if it is "
                     "part of the prompt, mark it with `loss: false`; as a step, it hides the task "
                     "from groups by prompt"
                 )
@@ -171,13 +171,13 @@ class Observed:
         if judged > 1 and not (numbers["won"] and numbers["lost"]):
             what = "succeeded" if numbers["won"] else "failed"
             yield (
-                f"all {judged:,} judged trajectories {what}: estimators that read success have "
+                f"all {judged:,} judged rollouts {what}: estimators that read success have "
                 "nothing to compare. --success says what counts"
             )
         if 0 < judged < numbers["all"] - numbers["by_return"] and not (
             numbers["won"] and numbers["lost"]
         ):
             yield (
-                "only one outcome has a verdict, and the other trajectories have none: a log that "
+                "only one outcome has a verdict, and the other rollouts have none: a log that "
                 "judges winners alone is a selection, and no estimator can learn from it"
             )

@@ -31,7 +31,7 @@ from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
 
-_ANOTHER_LENGTH = Omission(reason="trajectory read before with other steps: the longer is imported")
+_ANOTHER_LENGTH = Omission(reason="rollout read before with other steps: the longer is imported")
 
 SAMPLED, SAMPLED_STEPS = 200, 4000
 """Trajectories, and steps, that are asked which states tell how they end."""

@@ -99,7 +99,7 @@ def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat 
         _refuse_file(file, known.begin, tally)
         return None
     if row.name != "atif" and is_native(file.path, file.root):
-        tally.leave_out(Omission(reason="log of an agent beside its trajectory in ATIF"))
+        tally.leave_out(Omission(reason="log of an agent beside its rollout in ATIF"))
         return None
     limit = tally.options.max_unread
     if coverage.unread_share * 100 > limit and not row.keeps_rest:
@@ -123,7 +123,7 @@ def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
             str(file.path),
             f"it must be JSON, CSV, Parquet or Arrow: it is text that begins with {text!r}. Write "
             "an object for each step (episode, step, state, action, reward, done) or for each "
-            "trajectory (messages, reward)",
+            "rollout (messages, reward)",
         )
         return
     for record in broken:

@@ -106,7 +106,7 @@ class ImportReport(Report):
     def headline(self) -> str:
         """Return how many trajectories were made."""
         return (
-            f"{counted(self.num_trajectories, 'trajectory')} imported, "
+            f"{counted(self.num_trajectories, 'rollout')} imported, "
             f"{self.num_already_there:,} were there already"
         )
 
@@ -194,11 +194,12 @@ class Tally:
         self.notes.update(dict.fromkeys(made.notes))
         self.groups[made.run_id, made.iteration, made.task_id] += 1
         self.success_by[made.verdict.by] += 1
-        self.candidates.update(made.candidates.keys())
+        if made.candidates:
+            self.candidates.update(made.candidates.keys())
         for option, value in made.candidates.values():
             if len(known := self.values.setdefault(option, set())) < 2:
                 known.add(value)
-        self.counts.update(made.counts)
+        _add(self.counts, made.counts)
         self.observed.add(made)
         if self.options.verdicts is not None:
             self.judged.add(made)
@@ -300,11 +301,11 @@ class Tally:
             notes.append(
                 f"not used: {', '.join(unused[:_SHOWN_FIELDS])}{more} beside the log, which may "
                 "have verdicts. The log or another file has them, or these name none of its "
-                "trajectories, cannot be read or have more than 64 MiB; --verdicts FILE takes them"
+                "rollouts, cannot be read or have more than 64 MiB; --verdicts FILE takes them"
             )
         if self.num_equal:
             notes.append(
-                f"{counted(self.num_equal, 'trajectory')} equal to one of another file: they count "
+                f"{counted(self.num_equal, 'rollout')} equal to one of another file: they count "
                 "as attempts of their own. --drop-equal takes them for copies"
             )
         if counts["missed"]:
@@ -322,32 +323,31 @@ class Tally:
             option = self._option()
             hint = f". {option} takes one that all of them have" if option else ""
             notes.append(
-                f"{counted(counts['unjudged'], 'trajectory')} without a verdict: incomplete in the "
+                f"{counted(counts['unjudged'], 'rollout')} without a verdict: incomplete in the "
                 "store, without credit. --success names a field or a threshold, --reward a number, "
                 f"--verdicts a file with them; numbers and flags of these records: "
                 f"{numbers}{hint}"
             )
         if counts["reward_of_success"]:
             notes.append(
-                f"{counted(counts['reward_of_success'], 'trajectory')} without a reward in the "
+                f"{counted(counts['reward_of_success'], 'rollout')} without a reward in the "
                 "log: it is 1 for success and 0 otherwise"
             )
         if counts["turn_rewards"] and self.options.reward == "end":
             notes.append(
-                f"{counted(counts['turn_rewards'], 'trajectory')} with rewards of single turns, "
+                f"{counted(counts['turn_rewards'], 'rollout')} with rewards of single turns, "
                 "which were not used: --reward turns uses them"
             )
         if counts["unscored"] and self.options.score != "auto":
             notes.append(
-                f"{counted(counts['unscored'], 'trajectory')} without a score at "
-                f"{self.options.score}"
+                f"{counted(counts['unscored'], 'rollout')} without a score at {self.options.score}"
             )
         num_single = sum(size == 1 for size in self.groups.values())
         if num_single and num_single == len(self.groups):
-            notes.append(f"every group has one trajectory, so no estimator can compare: {_REMEDY}")
+            notes.append(f"every group has one rollout, so no estimator can compare: {_REMEDY}")
         elif 2 * num_single > len(self.groups):
             notes.append(
-                f"{num_single:,} of {len(self.groups):,} groups have one trajectory, which no "
+                f"{num_single:,} of {len(self.groups):,} groups have one rollout, which no "
                 f"estimator can compare: if rollouts of one task are apart, {_REMEDY}"
             )
         return notes

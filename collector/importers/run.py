@@ -35,8 +35,8 @@ from graphcredit.store.errors import system_errors
 from graphcredit.store.layout import Store, create_store
 from graphcredit.store.progress import OnProgress, silent
 
-_EARLIER = Omission(reason="earlier copy of a trajectory of which the store has more")
-_SHORTER = Omission(reason="beginning of a trajectory, moved to quarantine/ for a longer copy")
+_EARLIER = Omission(reason="earlier copy of a rollout of which the store has more")
+_SHORTER = Omission(reason="beginning of a rollout, moved to quarantine/ for a longer copy")
 
 
 @system_errors()

@@ -180,7 +180,7 @@ def refuse_unknown_names(
     if all(each.counts["unscored"] for each in made):
         raise InputError(
             f"import.score must name what the records have: none of the first {len(made):,} "
-            f"trajectories has {options.score!r}, as a list with a number or null for each turn "
+            f"rollouts has {options.score!r}, as a list with a number or null for each turn "
             "or as a number of a message. Give the whole path, such as info.turn_scores"
         )
 
@@ -199,7 +199,7 @@ def refuse_unknown_success(
         fields = _fields_of(made)
         raise InputError(
             f"import.success must name what the records have: none of the first {len(made):,} "
-            f"trajectories has {options.success!r}. Their numbers and short fields: "
+            f"rollouts has {options.success!r}. Their numbers and short fields: "
             f"{', '.join(fields[:_SHOWN_FIELDS]) or 'none'}."
             f"{did_you_mean(options.success, fields)}"
         )

@@ -95,12 +95,12 @@ def _latest(
     while (found := recorded.get(rollout.trajectory_id)) is not None:
         if not found.has_first_step:
             raise InputError(
-                "a trajectory must have its first step, which records its settings: "
+                "a rollout must have its first step, which records its settings: "
                 f"{rollout.trajectory_id} is in the store without it. {_WHAT_TO_DO}"
             )
         if not settings.are_those_of(found.extra):
             raise OptionError(
-                "the rollouts of one group must be played with the same settings: trajectory "
+                "the rollouts of one group must be played with the same settings: rollout "
                 f"{rollout.trajectory_id} is in the store with {json.dumps(dict(found.extra))}, "
                 f"asked for {settings.to_json()}. Give this collection another --run or "
                 "--iteration."

@@ -81,6 +81,11 @@ class Policy(ABC):
         """Number of trajectories to play at a time by default."""
         return 1
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Oddities of it that a report of a collection tells."""
+        return ()
+
     @abstractmethod
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Return, for each request, `count` decisions."""

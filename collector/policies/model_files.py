@@ -1,5 +1,6 @@
 """Find a model's files, and compute digests of its weights and its tokenizer."""
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,19 @@ def digest_weights(model: ModelFiles) -> str:
 def digest_words(model: ModelFiles) -> str:
     """Return the same kind of digest of a model's tokenizer, chat template and end tokens."""
     return _digest(Path(model.path), _WORDS)
+
+
+def notes_of(model: ModelFiles) -> tuple[str, ...]:
+    """Return a note if a model has no chat template, as base models have none."""
+    directory, form = Path(model.path), Path(model.path) / "tokenizer_config.json"
+    if any(directory.glob("chat_template*")):
+        return ()
+    if form.is_file() and "chat_template" in json.loads(form.read_text(encoding="utf-8")):
+        return ()
+    return (
+        "the model has no chat template: prompts are plain texts, joined by line breaks. A model "
+        "that was taught a chat's form needs its chat_template.jinja in its folder",
+    )
 
 
 def _digest(directory: Path, patterns: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy, SampledTokens
 from graphcredit.collector.policies.language.answers import parse_answer, spoken
 from graphcredit.collector.policies.language.prompts import Template, render
-from graphcredit.collector.policies.model_files import ModelFiles, digest_words
+from graphcredit.collector.policies.model_files import ModelFiles, digest_words, notes_of
 from graphcredit.collector.policies.scripted import RandomPolicy
 from graphcredit.collector.policies.tokens import (
     cached_tokenizer,
@@ -38,6 +38,11 @@ class TutorPolicy(Policy):
     def settings(self) -> Mapping[str, Any]:
         """The settings that determine its prompts."""
         return {"tokenizer": digest_words(self.model), "template": self.template.fingerprint}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Says that the model has no chat template, if so."""
+        return notes_of(self.model)
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Decide one request after the other."""

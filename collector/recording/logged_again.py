@@ -30,7 +30,7 @@ class Again:
             raise StepRefusedError(
                 "trajectory_id must be unique within a run and iteration: it is in "
                 f"{known.where} already, {problem}. Give this attempt another id, or leave the id "
-                "out. `together` writes whole trajectories or nothing"
+                "out. `together` writes whole rollouts or nothing"
             )
 
     def append(self, row: dict[str, Any], *, is_last: bool) -> None:
@@ -67,8 +67,8 @@ class Again:
 
     def _differs(self, how: str) -> StepRefusedError:
         return StepRefusedError(
-            "a trajectory that is in the store may be logged again only with the same steps: it is "
-            f"in {self._known.where} and {how}. Give a different trajectory a different id"
+            "a rollout that is in the store may be logged again only with the same steps: it is "
+            f"in {self._known.where} and {how}. Give a different rollout a different id"
         )
 
 

@@ -163,7 +163,7 @@ class StepRecorder:
             is_first = self._journal.close()
         if is_first and self.num_already_there:
             warnings.warn(
-                f"{counted(self.num_already_there, 'trajectory')} already in the store, with the "
+                f"{counted(self.num_already_there, 'rollout')} already in the store, with the "
                 "same steps: not written again",
                 stacklevel=2,
             )

@@ -124,7 +124,7 @@ class Trajectory:
         with self._lock:
             self._refuse_if_over("an end")
             if not self._num_steps:
-                raise self._refused("a trajectory ends with a step: log one before `end`")
+                raise self._refused("a rollout ends with a step: log one before `end`")
             try:
                 self._sink.end(self.trajectory_id, end)
             except StepRefusedError as error:
@@ -147,7 +147,7 @@ class Trajectory:
     def _refuse_if_over(self, what: str) -> None:
         if self._over:
             raise self._refused(
-                f"{what} can be logged only while its trajectory is open: {self._over}"
+                f"{what} can be logged only while its rollout is open: {self._over}"
             )
 
     def _refuse_broken_chain(self, state: str) -> None:
@@ -159,7 +159,7 @@ class Trajectory:
 
     def _refused(self, rule: str) -> StepRefusedError:
         return StepRefusedError(
-            f"{rule} (step {self._num_steps} of trajectory {self.trajectory_id!r}, task "
+            f"{rule} (step {self._num_steps} of rollout {self.trajectory_id!r}, task "
             f"{self.task_id!r}; nothing was written, and the earlier steps are kept)"
         )
 

@@ -85,7 +85,7 @@ def _check_end(kept: Mapping[str, Any], *, is_told: bool) -> None:
     ends = kept.get("terminated", False) or kept.get("truncated", False)
     if ends and not is_told:
         raise StepRefusedError(
-            "success must be told on the step that ends a trajectory: True, False, or None where "
+            "success must be told on the step that ends a rollout: True, False, or None where "
             "its return is all that is known"
         )
     if "success" in kept and not ends:

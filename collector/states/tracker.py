@@ -20,9 +20,7 @@ class ToolStates:
         """
         self._rule = tool_rule(rule)
         if must_learn(rule):
-            raise OptionError(
-                f"a rule must name its tools while a trajectory is played: got {rule!r}"
-            )
+            raise OptionError(f"a rule must name its tools while a rollout is played: got {rule!r}")
         self._visits: list[Visit] = []
 
     @property

@@ -68,7 +68,7 @@ NUMBERS: tuple[Numbers, ...] = (
         rows=_columns(
             ("effective share of groups, mean", "avg(effective_size / size)"),
             ("least", "min(effective_size / size)"),
-            ("failures among trajectories", "1 - sum(num_won) / sum(size)"),
+            ("failures among rollouts", "1 - sum(num_won) / sum(size)"),
             (
                 "failures among steps",
                 "(SELECT sum(num_steps) FILTER (NOT success) / sum(num_steps) FROM rollouts)",
@@ -93,9 +93,9 @@ NUMBERS: tuple[Numbers, ...] = (
 
 
 TOTALS: dict[str, Sql] = {
-    "trajectories": "SELECT count(*) FROM trajectories",
-    "complete trajectories": "SELECT count(*) FROM rollouts",
-    "successful trajectories": "SELECT count(*) FROM rollouts WHERE success",
+    "rollouts": "SELECT count(*) FROM trajectories",
+    "complete rollouts": "SELECT count(*) FROM rollouts",
+    "successful rollouts": "SELECT count(*) FROM rollouts WHERE success",
     "groups": "SELECT count(*) FROM groups",
     "credited steps": "SELECT count(*) FROM credited",
     "repeated (state, action) pairs": f"""
@@ -110,7 +110,7 @@ TOTALS: dict[str, Sql] = {
         f"SELECT {len(scope.balanced)} * count(*) FROM groups"
     ),
     "advantages of groups": lambda scope: f"SELECT {len(scope.advantages)} * count(*) FROM groups",
-    "episode advantages of trajectories": lambda scope: (
+    "episode advantages of rollouts": lambda scope: (
         f"SELECT {len(scope.balanced_over('trajectories'))} * "
         "count(DISTINCT (run_id, iteration, trajectory_id)) FROM credited"
     ),

@@ -11,21 +11,21 @@ class AuditThresholds(Options):
     owner: ClassVar[str] = "audit"
 
     max_incomplete_share: Share = 0.1
-    """Tolerated share of incomplete trajectories."""
+    """Tolerated share of incomplete rollouts."""
     max_singleton_share: Share = 0.2
-    """Tolerated share of groups with one trajectory."""
+    """Tolerated share of groups with one rollout."""
     max_dead_share: Share = 0.5
-    """Tolerated share of groups whose trajectories all have the same return, and no advantage."""
+    """Tolerated share of groups whose rollouts all have the same return, and no advantage."""
     max_alone_share: Share = 0.5
     """Tolerated share of steps that start from a state no other step of the group starts from."""
     max_aliased_share: Share = 0.05
     """Tolerated share of repeated (state, action) pairs that led to several states."""
     min_effective_share: Share = 0.6
-    """Least ratio of effective to actual trajectories of a group, weighted by steps."""
+    """Least ratio of effective to actual rollouts of a group, weighted by steps."""
     min_equal_steps: Count = 5
-    """Ignore equal trajectories of fewer steps: that may be chance."""
+    """Ignore equal rollouts of fewer steps: that may be chance."""
     max_equal_chance: Share = 1e-6
-    """Trajectories that sampled equal tokens are copies if the policy gave them less than this."""
+    """Rollouts that sampled equal tokens are copies if the policy gave them less than this."""
     min_merge_precision: Share = 0.97
     """Least estimated share of the pairs of visits on one node that are of one state."""
     min_early_credit: Share = 0.1

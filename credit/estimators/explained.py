@@ -17,7 +17,7 @@ def whole_trajectory(options: Any) -> Explanation:
 
 def against_the_others(_: Any) -> Explanation:
     """RLOO: the return of the trajectory, against the others."""
-    same = (Compared(what="the return of its trajectory", among="others", number="return"),)
+    same = (Compared(what="the return of its rollout", among="others", number="return"),)
     return Explanation(total="", parts={"episode_advantage": same, "advantage": same})
 
 
@@ -59,7 +59,7 @@ def hgpo(options: Any) -> Explanation:
 def turn_credit(options: Any) -> Explanation:
     """Return what the score gained, among the steps of the trajectory."""
     of_trajectory = Compared(
-        what="the return of its trajectory, and what its score gained", among="trajectories"
+        what="the return of its rollout, and what its score gained", among="trajectories"
     )
     gained = Compared(
         what="what the score gained here and, the less the later, after it",
@@ -72,7 +72,7 @@ def turn_credit(options: Any) -> Explanation:
 def turn_rloo(options: Any) -> Explanation:
     """Return what followed, against what the others earned from the same turn on."""
     followed = Compared(
-        what=f"the return from this turn on{_discounted(options.gamma)}, 0 where a trajectory had "
+        what=f"the return from this turn on{_discounted(options.gamma)}, 0 where a rollout had "
         "ended",
         among="others",
     )
@@ -91,7 +91,7 @@ def rewardflow(options: Any) -> Explanation:
     )
     is_counted = options.stat_over == "trajectories" and not is_by_returns
     outcome = Compared(
-        what=f"the {'return' if is_by_returns else 'success'} of its trajectory",
+        what=f"the {'return' if is_by_returns else 'success'} of its rollout",
         among="trajectories",
         number="success" if is_counted else "unknown",
         unit=_unit(options),
@@ -118,7 +118,7 @@ def spo3(options: Any) -> Explanation:
     """Return novelty, drop in score and success, among the steps from the same state."""
     worth = Compared(
         what="its novelty, what it took off the difficulty of its state, and the success of its "
-        "trajectory",
+        "rollout",
         among="states",
         number="step_reward",
         unit=_unit(options),
@@ -154,10 +154,7 @@ def g2po(options: Any) -> Explanation:
         unit=_unit(options),
     )
     of_trajectory = Compared(
-        what="the return of its trajectory",
-        among="trajectories",
-        number="return",
-        unit=_unit(options),
+        what="the return of its rollout", among="trajectories", number="return", unit=_unit(options)
     )
     return Explanation(
         total=_sum(episode=1.0, step=options.step_weight),
@@ -200,7 +197,7 @@ def reach(options: Any) -> Explanation:
     }
     scale = " over the returns' spread" * (options.normalize == "std")
     return Explanation(
-        total=f"outcome less baseline{scale}, and less where few trajectories were compared; "
+        total=f"outcome less baseline{scale}, and less where few rollouts were compared; "
         "0 is the group's least return, 1 its greatest",
         parts={part: (Compared(what=what, among="nobody"),) for part, what in parts.items()},
     )
@@ -210,7 +207,7 @@ def _return(options: Any) -> Compared:
     # Where trajectories count by their length, so does the mean: a reader does not know it.
     is_plain = options.stat_over == "trajectories"
     return Compared(
-        what="the return of its trajectory",
+        what="the return of its rollout",
         among="trajectories",
         number="return" if is_plain else "unknown",
         unit=_unit(options),

@@ -16,7 +16,7 @@ class G2po:
     """A step is judged by the value of where it leads, among its siblings and among all steps.
 
         V(s) = mean over the steps from s of γ^{T-t} R(τ)      V(goal) = R_goal
-        v'   = V(s_{t+1}); 0 where an unsuccessful trajectory ends
+        v'   = V(s_{t+1}); 0 where an unsuccessful rollout ends
         step reward = v' - V(s_t)
         A_S  = rel(v' - 0.1·[invalid]; state group) + rel(v' - V(s_t); all steps of the group)
         A    = rel(R(τ); group) + w · A_S

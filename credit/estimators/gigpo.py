@@ -24,13 +24,13 @@ class Gigpo:
     """
 
     gamma: Discount = 0.95
-    """γ, discount of the return within a trajectory."""
+    """γ, discount of the return within a rollout."""
     omega: Weight = 1.0
     """ω, weight of the step part."""
     normalize: Normalize = "std"
     """Divide by the standard deviation, or not."""
     stat_over: StatOver = "trajectories"
-    """For the episode part: count each trajectory once, or once per step."""
+    """For the episode part: count each rollout once, or once per step."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the advantage, each [num_steps]."""

@@ -68,7 +68,7 @@ class Graft:
     normalize: Normalize = "std"
     """Divide by the standard deviation, or not."""
     stat_over: StatOver = "trajectories"
-    """For the episode part: count each trajectory once, or once per step."""
+    """For the episode part: count each rollout once, or once per step."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the advantage, each [num_steps]."""

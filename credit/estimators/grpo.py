@@ -10,7 +10,7 @@ from graphcredit.credit.steps.arrays import Floats
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grpo:
-    """Every step gets its trajectory's return, relative to the group's.
+    """Every step gets its rollout's return, relative to the group's.
 
         A = rel(R(τ); group)
 
@@ -21,7 +21,7 @@ class Grpo:
     normalize: Normalize = "std"
     """Divide by the group's standard deviation, or not."""
     stat_over: StatOver = "trajectories"
-    """Count each trajectory once, as in the paper, or once per step."""
+    """Count each rollout once, as in the paper, or once per step."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the advantage, each [num_steps]."""

@@ -31,7 +31,7 @@ class Hgpo:
     """
 
     gamma: Discount = 0.95
-    """γ, discount of the return within a trajectory."""
+    """γ, discount of the return within a rollout."""
     history: Count = 2
     """How many earlier states are looked at."""
     length_alpha: Weight = 1.0

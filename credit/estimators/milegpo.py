@@ -28,13 +28,13 @@ class MileGpo:
         step reward = c · γ_G^{d(s_{t+1}, goal)} + c · λ · (δ⁺ - δ⁻) + c · μ · branch
         A = β_E · rel(R(τ); group) + β_G · rel(step reward; state group)
 
-    A trajectory visits the states of its steps and the one it ends in; the goal is neither a
-    milestone nor a trap. p(v) is the success rate of the trajectories that visit v, p̄ that of the
+    A rollout visits the states of its steps and the one it ends in; the goal is neither a
+    milestone nor a trap. p(v) is the success rate of the rollouts that visit v, p̄ that of the
     group. Coverage is the share of the group's successes that visit v, f that of its failures. The
     degree is the number of distinct edges into and out of v, over the group's largest. Revisits are
-    the share of the visits of v that are not a trajectory's first. d is the cheapest observed path,
+    the share of the visits of v that are not a rollout's first. d is the cheapest observed path,
     as in GraphGPO, and s_t is `state_of_step`, s_{t+1} is `target_of_step`. Branch is the success
-    rate of the trajectories that take the step's edge less the mean of the other edges from s_t, 0
+    rate of the rollouts that take the step's edge less the mean of the other edges from s_t, 0
     where there is no other. At a state that no success visits, all fail, so its failure rate
     exceeds the group's by p̄.
 
@@ -74,7 +74,7 @@ class MileGpo:
     normalize: Normalize = "std"
     """Divide by the standard deviation, or not."""
     stat_over: StatOver = "trajectories"
-    """For the episode part: count each trajectory once, or once per step."""
+    """For the episode part: count each rollout once, or once per step."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the advantage, each [num_steps]."""
@@ -141,7 +141,7 @@ class _Visits:
     num_all: Ints
     """Visits."""
     num_trajectories: Ints
-    """Trajectories that visit."""
+    """Rollouts that visit."""
     num_won: Ints
     """Successes among them."""
 

@@ -49,7 +49,7 @@ class Reach:
 
     **Doubt.** Few rollouts know V badly. κ(s) more steps are supposed to have left s for something
     unknown, which makes the return e(s) + what was earned before s. κ(s) is κ, and 0 where the
-    steps of a state all led to one other state and none ended, or one trajectory alone visited it
+    steps of a state all led to one other state and none ended, or one rollout alone visited it
     (`outlook.py`). So routine costs no credit, however long it is. In A, e(s) is the mean return
     less the variance of the returns: a little pessimism, which is 0 where returns agree. In
     `value` and `q` it is the mean return, so that they are calibrated: where outcomes are binary,
@@ -57,24 +57,24 @@ class Reach:
 
     **How far the graph is believed** (`trust.py`, `hidden_state.py`). w(s) is small where what
     followed an action is what the graph expects, and near 1 where it differs by action more than
-    chance makes it, or where trajectories never meet: then the outcome counts, however late it
+    chance makes it, or where rollouts never meet: then the outcome counts, however late it
     comes. λ is 1 at a corridor and else η^(1/5); η is the share of contradictory transitions that
     their history explains, or of the returns' variance that no state foretells. ρ(s) takes credit
-    off the steps of long ways on which a trajectory was alone.
+    off the steps of long ways on which a rollout was alone.
 
     **Without the step.** V of a state that was left once is what happened then, and by that the
     step would seem to change nothing. So the baseline leaves one step out that is worth Q, and has
-    the doubt. At a corridor it is V. Where one trajectory alone was, it is the mean return, less
+    the doubt. At a corridor it is V. Where one rollout alone was, it is the mean return, less
     what was earned before the step, less (1 - α) of the variance.
 
     **Scale.** sd is the standard deviation of the group's returns, as in GRPO, with half a return
     of 0 and half of 1 beside them, so that it is never 0.
 
-    **Nothing to tell.** Groups whose returns are all equal, and of one trajectory, have A = 0 but
-    for the new. A group whose trajectories never meet has GRPO's credit, scaled.
+    **Nothing to tell.** Groups whose returns are all equal, and of one rollout, have A = 0 but
+    for the new. A group whose rollouts never meet has GRPO's credit, scaled.
 
     **The new.** In a group that earned nothing, what is to be found lies behind the new. There e(s)
-    in A is u(s), near = w = 0, ρ = 1, and one trajectory alone is like several:
+    in A is u(s), near = w = 0, ρ = 1, and one rollout alone is like several:
 
         u(s) = 1/5 sd N(s) / (1 + N(s))
 

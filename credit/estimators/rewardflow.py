@@ -39,7 +39,7 @@ class RewardFlow:
     normalize: Normalize = "std"
     """Divide by the standard deviation, or not."""
     stat_over: StatOver = "trajectories"
-    """For the episode part: count each trajectory once, or once per step."""
+    """For the episode part: count each rollout once, or once per step."""
     worth: Worth = "success"
     """What an end is worth: 1 at the goal (success), or what was scored there (returns)."""
 

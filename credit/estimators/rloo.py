@@ -9,9 +9,9 @@ from graphcredit.credit.steps.arrays import Floats
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rloo:
-    """Every step gets its trajectory's return less the mean return of the other trajectories.
+    """Every step gets its rollout's return less the mean return of the other rollouts.
 
-        A = R(τ) - mean of R over the other trajectories of the group
+        A = R(τ) - mean of R over the other rollouts of the group
 
     R(τ) is `episode_return`. Alone in its group: 0. It is its own normalisation and has no options.
     Source: GiGPO paper, Eq. 10.

@@ -31,7 +31,7 @@ class Sapo:
     that names what was not retrieved yet cites nothing, and the entity can be cited later. The
     first state of τ retrieves nothing. d is `mentions.answer_distance`; an answer has c = 1, with
     relations or without. A task without entities or without an answer has step reward 0, and then
-    A_g is 0, as for a trajectory of one step. Source: SAPO paper, arXiv 2605.29697, Eq. 4-14.
+    A_g is 0, as for a rollout of one step. Source: SAPO paper, arXiv 2605.29697, Eq. 4-14.
     """
 
     decay: Decay = 2.0
@@ -41,7 +41,7 @@ class Sapo:
     normalize: Normalize = "std"
     """Divide by the standard deviation, or not; in both parts."""
     stat_over: StatOver = "trajectories"
-    """For the episode part: count each trajectory once, or once per step."""
+    """For the episode part: count each rollout once, or once per step."""
 
     def assign(self, batch: StepBatch) -> dict[str, Floats]:
         """Return the parts of the advantage, each [num_steps].

@@ -22,11 +22,11 @@ class Spo3:
         step reward = w·[s_{t+1} ≠ s_t] + (0.5 - w)·(S(s_t) - S(s_{t+1})) + 0.5·[τ ends in success]
         A = rel(step reward; state group)
 
-    n(s) and k(s) count the trajectories of the run, and the successful ones, that acted in s and
+    n(s) and k(s) count the rollouts of the run, and the successful ones, that acted in s and
     ended before this one did: those of earlier iterations are in `past`, those of this iteration
     are counted here in the order of `past.num_ended_before`. The state that a last step leads to
     does not count; S is 1 where nobody acted, as at the goal. T is 1 + `past.num_ended_before`. A
-    trajectory sees neither itself nor the future. Source: 3SPO paper, Eq. 1-4.
+    rollout sees neither itself nor the future. Source: 3SPO paper, Eq. 1-4.
     """
 
     alpha: Weight = 1.0
@@ -84,7 +84,7 @@ class Spo3:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Visits:
-    """Each pair of a trajectory and a node it saw, with the counts at the time it ended."""
+    """Each pair of a rollout and a node it saw, with the counts at the time it ended."""
 
     trajectory: Ints
     """[num_pairs]."""
@@ -93,9 +93,9 @@ class _Visits:
     num_success: Ints
     """[num_pairs] k of the node."""
     of_state: Ints
-    """[num_steps] the pair of the step's trajectory and state."""
+    """[num_steps] the pair of the step's rollout and state."""
     of_target: Ints
-    """[num_steps] the pair of the step's trajectory and target."""
+    """[num_steps] the pair of the step's rollout and target."""
 
     @classmethod
     def count(cls, batch: StepBatch, past: Past) -> "_Visits":

@@ -17,7 +17,7 @@ from graphcredit.store.schema import LARGEST_NUMBER
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnCredit:
-    """GRPO's level, and within a trajectory more for turns before and at gains of the score.
+    """GRPO's level, and within a rollout more for turns before and at gains of the score.
 
         p_t = score_t - the last score before it; 0 without one, or without a score
         c_t = Σ_{k≥t} γ^{k-t} p_k / (1 + γ + … + γ^k)
@@ -27,7 +27,7 @@ class TurnCredit:
 
     score is how good the state after a step is, R(τ) is `episode_return`. Each gain is handed out
     once: Σ c_t = Σ p_t, the last score less the first. A peak that is lost again nets 0. Without
-    scores A is the return less the group's mean. Equal trajectories get A_g alone, as does one that
+    scores A is the return less the group's mean. Equal rollouts get A_g alone, as does one that
     is alone in its group. In the mean of c each turn counts once; prime-rl weighs it by its tokens.
     Source: prime-rl PR 3282.
     """

@@ -11,15 +11,15 @@ from graphcredit.store.options import Discount
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRloo:
-    """A turn is worth the rewards from it on, less the mean of those of the other trajectories.
+    """A turn is worth the rewards from it on, less the mean of those of the other rollouts.
 
         G_t(τ) = Σ_{k≥t} γ^{k-t} r_k, and 0 if τ ended before turn t
-        A      = G_t(τ) - mean of G_t over the other trajectories of the group
+        A      = G_t(τ) - mean of G_t over the other rollouts of the group
 
-    r is `reward`. The baseline of a turn has a term for *every* other trajectory, whether it got so
+    r is `reward`. The baseline of a turn has a term for *every* other rollout, whether it got so
     far or not, and none of its own. So it depends on nothing that its own policy chose, and with
     γ = 1 the expected gradient is that of the return, also where the policy decides when to stop:
-    MT-GRPO's baseline has a term for each turn that the trajectory itself takes. Ended ones count
+    MT-GRPO's baseline has a term for each turn that the rollout itself takes. Ended ones count
     as 0, and not as absent, so that the baseline of a late turn is no mean of one or two. Alone in
     its group: 0. Source: verl RFC 7244 (the bias); RLOO by turns.
     """

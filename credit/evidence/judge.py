@@ -57,7 +57,7 @@ def evidence(
     source = partial(_iterations, list(shards.values()), most_steps)
     report = _judged(source, definitions, on_progress)
     if report is None:
-        raise InputError(f"{opened.root} must have complete trajectories to judge: found none")
+        raise InputError(f"{opened.root} must have complete rollouts to judge: found none")
     return report
 
 

@@ -118,7 +118,7 @@ class CreditReport(Report):
             ended.append(f"{self.num_by_return:,} compared by their returns")
         return (
             f"credit for {counted(self.num_steps, 'step')} of "
-            f"{counted(self.num_trajectories, 'trajectory')} ({', '.join(ended)}) "
+            f"{counted(self.num_trajectories, 'rollout')} ({', '.join(ended)}) "
             f"in {counted(self.num_groups, 'group')}"
         )
 
@@ -176,7 +176,7 @@ def incomplete_notice(report: CreditReport) -> str:
     num_trajectories = report.num_incomplete + report.num_trajectories
     return (
         f"{_some(report.num_incomplete_steps, report.num_rows, 'row', 'has', 'have')} no credit: "
-        f"{_some(report.num_incomplete, num_trajectories, 'trajectory', 'is', 'are')} "
+        f"{_some(report.num_incomplete, num_trajectories, 'rollout', 'is', 'are')} "
         f"not complete{reasons}\nfor example {report.incomplete_example}"
     )
 
@@ -270,7 +270,7 @@ def _found_scores(report: CreditReport) -> dict[str, bool]:
     if none:
         found[f"{_groups_with(none, report)} no step with a score"] = False
     if some:
-        found[f"{_groups_with(some, report)} trajectories without any score"] = True
+        found[f"{_groups_with(some, report)} rollouts without any score"] = True
     return found
 
 

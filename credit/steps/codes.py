@@ -51,7 +51,7 @@ def encode_together(*columns: pa.ChunkedArray) -> list[Codes]:
         raise InputError(
             "the different texts of the tasks that are credited together must have less than 2 GiB:"
             " shorten the states (`state` is what tells them apart; `observation` has room for the "
-            f"rest), or give each task fewer trajectories ({error})"
+            f"rest), or give each task fewer rollouts ({error})"
         ) from error
     if not unified.num_chunks:
         return [Codes(code=np.empty(0, np.int64), texts=pa.nulls(0, pa.string()))] * len(columns)

@@ -46,9 +46,9 @@ REASONS: tuple[str, ...] = (
 """Why a trajectory gets no credit; the first that applies is counted."""
 
 _REMEDIES: tuple[str, ...] = (
-    "fill it, or leave the trajectory out",
+    "fill it, or leave the rollout out",
     "scale or clip it",
-    "number the steps of a trajectory from 0, and give each trajectory a name of its own",
+    "number the steps of a rollout from 0, and give each rollout a name of its own",
     "number them from 0 without gaps; in a table without step_index, the order of the rows counts",
     "log the state of the next step there; a table without next_state takes it from there",
     "terminated, truncated and success belong on the last step: what follows it needs a "
@@ -195,7 +195,7 @@ def refuse_shared_names(task: Codes, trajectory: Codes) -> None:
         others = f", and {len(shared) - 1} more like it" if len(shared) > 1 else ""
         raise SchemaError(
             f"a trajectory_id must be of one task within an iteration: {name!r} is of task "
-            f"{first!r} and of task {second!r}{others}. Give every trajectory a name of its own; "
+            f"{first!r} and of task {second!r}{others}. Give every rollout a name of its own; "
             "`graphcredit check STORE` names the files that share one"
         )
 

@@ -278,7 +278,7 @@ def _refuse_unknown(connection: Connection, trajectory_id: str) -> None:
     where = "SELECT 1 FROM trajectories WHERE trajectory_id = $1 LIMIT 1"
     if connection.execute(where, [trajectory_id]).fetchone() is None:
         raise InputError(
-            f"the store has no trajectory {trajectory_id!r}. `graphcredit sql STORE "
+            f"the store has no rollout {trajectory_id!r}. `graphcredit sql STORE "
             '"SELECT trajectory_id FROM trajectories WHERE NOT success"` lists failures'
         )
 

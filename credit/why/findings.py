@@ -137,9 +137,9 @@ def _reason(log: Log) -> str:
         few = f"{counted(least, 'rollout')}{side}"
         return f"{few}: too few to say what they share; sample more, {LEAST} at least"
     remedy = "sample more, or say with --success what counts"
-    if log.is_graded:
-        return f"all {number} rollouts have one return: nothing to compare; {remedy}"
-    ended = "won" if won else "failed"
+    if number == 1:
+        return f"there is one rollout, and nothing to compare it with: {remedy}"
+    ended = "have one return" if log.is_graded else "won" if won else "failed"
     return f"all {number} rollouts {ended}: nothing to compare; {remedy}"
 
 

@@ -96,11 +96,11 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
             "regexp_extract(if(step_index = previous_index, previous_file, next_file), "
             "'[^/]*/[^/]*/[^/]*/[^/]*$')"
             " || ' has it too: step ' || step_index || ' of ' || trajectory_id",
-            "log each trajectory once, and give different ones different ids",
+            "log each rollout once, and give different ones different ids",
         ),
         rule(
             "contiguous_steps",
-            "step_index must count 0, 1, 2, … within a trajectory",
+            "step_index must count 0, 1, 2, … within a rollout",
             "step_index - coalesce(previous_index, -1) <= 1",
             "'step ' || step_index || ' of ' || trajectory_id || ' after '"
             " || coalesce('step ' || previous_index, 'no step')",
@@ -131,7 +131,7 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
         ),
         rule(
             "ordered_times",
-            "logged_at must not decrease within a trajectory",
+            "logged_at must not decrease within a rollout",
             "logged_at >= previous_logged_at",
             "logged_at || ' after ' || previous_logged_at || ' in ' || trajectory_id",
         ),
@@ -140,7 +140,7 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
             "a last step that has success has an end (terminated or truncated), too",
             "next_index IS NOT NULL OR terminated OR truncated OR success IS NULL",
             "'success without an end in ' || trajectory_id",
-            "set it: until then the trajectory counts as incomplete and gets no credit",
+            "set it: until then the rollout counts as incomplete and gets no credit",
         ),
     ),
     # The first step of each trajectory.
@@ -150,7 +150,7 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
         _STARTS,
         notice(
             "same_start",
-            "the trajectories of a group start from the same state",
+            "the rollouts of a group start from the same state",
             "state = group_state",
             "'another first state of ' || trajectory_id || ' in ' || task_id",
             "give rollouts of different initial states different task_ids",

@@ -82,7 +82,7 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
         *not_null(CREDIT_COLUMNS, RECREDIT),
         _of_credit(
             "no_credit_for_incomplete",
-            "credit must be null on the steps of incomplete trajectories",
+            "credit must be null on the steps of incomplete rollouts",
             "is_complete OR NOT has_credit",
             "'credit in ' || trajectory_id",
         ),
@@ -123,7 +123,7 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
         SUMMARY_TRAJECTORY_COLUMNS,
         _of_credit(
             "summary_steps",
-            "num_steps must be the number of steps that the trajectory has",
+            "num_steps must be the number of steps that the rollout has",
             "num_steps = num_logged",
             "num_steps || ' of ' || trajectory_id || ', which has ' || num_logged",
         ),
@@ -169,7 +169,7 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
         """,
         notice(
             "noted_step",
-            "a note is on a step or trajectory of its task in the store",
+            "a note is on a step or rollout of its task in the store",
             "is_there",
             _shown("trajectory_id, step_index"),
             "the note is kept, and counts again when the steps are back",

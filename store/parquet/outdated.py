@@ -37,7 +37,7 @@ def take_out(store: Store, run_id: str, iteration: int, trajectories: Set[str]) 
         name = tree.other_name(shard.path.relative_to(store.root).as_posix())
         if name is not None:
             raise InputError(
-                f"{shard.path} must have one name before its trajectories are replaced: it is also "
+                f"{shard.path} must have one name before its rollouts are replaced: it is also "
                 f"{name}. Remove one of the two"
             )
     for shard in shards:

@@ -312,7 +312,7 @@ def test_rllm():
     assert found == [pytest.approx([value] * 2, rel=1e-4) for value in (EAST, TAKE, WEST)]
     assert metrics["advantage/solver/max"] == pytest.approx(EAST, rel=1e-4)
     x.trajectories[0].steps[0].chat_completions = X[:1]
-    with pytest.raises(InputError, match=r"step 0 of trajectory .* must have an answer"):
+    with pytest.raises(InputError, match=r"step 0 of rollout .* must have an answer"):
         rllm.set_advantages(groups)
 
 

@@ -79,9 +79,9 @@ def test_what_is_wrong_is_named_by_row_and_column(tmp_path: Path):
 
 def test_a_table_that_does_not_say_how_its_rollouts_ended_is_refused(tmp_path: Path):
     silent = FRAME.drop("r")
-    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 traj"):
+    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 roll"):
         graphcredit.record(silent, tmp_path / "store", action="move")
-    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 traj"):
+    with pytest.raises(InputError, match=r"the table must say how its rollouts ended: 2 roll"):
         graphcredit.why(silent, columns={"action": "move"})
     assert not (tmp_path / "store").exists()
 
@@ -91,7 +91,7 @@ def test_a_list_of_chats_is_a_log(tmp_path: Path):
     chats = [{"messages": [asked, answered], "task_id": "t", "reward": i % 2} for i in range(4)]
     report = graphcredit.import_log(chats, tmp_path / "store", state="window:2")
     assert (report.num_success, report.num_failed) == (2, 2)
-    assert repr(report) == "4 trajectories imported, 0 were there already"
+    assert repr(report) == "4 rollouts imported, 0 were there already"
     assert "few to say what they share" in repr(graphcredit.why(chats))
     chats[1]["task_id"] = "<b>"
     chats.append({"messages": 3, "task_id": "<i>"})

@@ -33,7 +33,7 @@ def test_the_steps_of_a_trajectory(tmp_path: Path):
     credited(tmp_path / "s", worked_example(), names=("grpo", "graphgpo"))
     page = graphcredit.show(tmp_path / "s", trajectory_id="x", estimator="grpo")
     assert 'sandbox=""' in page._repr_html_()
-    assert "The trajectory succeeded after 4 steps with return 10." in page.html
+    assert "The rollout succeeded after 4 steps with return 10." in page.html
     assert "Advantage of each step by grpo" in page.html
     page.save(tmp_path / "x.html")
     assert (tmp_path / "x.html").read_text(encoding="utf-8") == page.html
@@ -74,7 +74,7 @@ def test_a_log_cannot_leave_the_frame(tmp_path: Path):
         ({}, "show needs a task_id or a trajectory_id: got None and None"),
         ({"task_id": "t0", "trajectory_id": "x"}, "got 't0' and 'x'"),
         ({"task_id": "t7"}, "no task 't7'"),
-        ({"trajectory_id": "q"}, "has no trajectory 'q'"),
+        ({"trajectory_id": "q"}, "has no rollout 'q'"),
         ({"task_id": "t0", "estimator": "grpo"}, "has no grpo_advantage"),
         ({"trajectory_id": "x", "estimator": "grpo"}, "no credit by 'grpo' for 'x'"),
     ],

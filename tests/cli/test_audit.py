@@ -26,11 +26,11 @@ def test_errors_come_first_name_place_and_remedy_and_give_exit_code_1(tmp_path: 
     first, _, error, place, remedy, _, warning, *rest = _lines(result)
     assert first == "1 error, 1 warning, 0 to know"
     assert error.startswith(
-        "error: copied_trajectories: 2 of 10 complete trajectories (20.0%) are the same rollout"
+        "error: copied_trajectories: 2 of 10 complete rollouts (20.0%) are the same rollout"
     )
     assert place == "    t0 (r0, iteration 0): evil\\x1b[2J, t0-a (2 steps)"
     assert remedy.startswith("    remedy: keep one of each")
-    assert warning.startswith("warning: success_without_reward: 1 of 6 successful trajectories")
+    assert warning.startswith("warning: success_without_reward: 1 of 6 successful rollouts")
     assert any(line.startswith("group sizes") and line.endswith("5: 2") for line in rest)
     assert rest[-1].startswith("not checked, because there is no credit: ")
     assert " stale_credit, " in rest[-1]

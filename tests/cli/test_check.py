@@ -28,7 +28,7 @@ def test_a_sound_store_exits_with_0_and_counts_what_it_holds(tmp_path: Path):
     assert result.stdout == (
         "unverified: 11 of 11 files, without a digest because another program wrote "
         "them: a flipped bit may go unnoticed\n"
-        "1 step shard, 10 steps, 4 trajectories (1 incomplete): 0 errors, 0 notices\n"
+        "1 step shard, 10 steps, 4 rollouts (1 incomplete): 0 errors, 0 notices\n"
     )
 
 
@@ -106,7 +106,7 @@ def test_recover_makes_a_shard_of_a_dead_workers_spool(tmp_path: Path):
     assert "notice: left_over_spool: spool/w7.jsonl" in before.stdout
     after = graphcredit_check(root, "--recover")
     assert "recovered 1 step of w7: steps/run_id=r0/iteration=000000/w7-" in after.stdout
-    assert "2 step shards, 2 steps, 2 trajectories (1 incomplete): 0 errors" in after.stdout
+    assert "2 step shards, 2 steps, 2 rollouts (1 incomplete): 0 errors" in after.stdout
 
 
 def test_recover_says_what_of_a_damaged_spool_is_not_in_a_shard(
@@ -144,5 +144,5 @@ def test_a_store_that_our_recorder_wrote_is_sound(tmp_path: Path):
     result = graphcredit_check(tmp_path / "store")
     assert result.returncode == 0
     assert result.stdout == (
-        "1 step shard, 1 step, 1 trajectory (0 incomplete): 0 errors, 0 notices\n"
+        "1 step shard, 1 step, 1 rollout (0 incomplete): 0 errors, 0 notices\n"
     )

@@ -82,7 +82,7 @@ def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(tmp_path
     assert summary["steps_per_second"] == summary["num_steps"] / summary["seconds"]
     second = run(*arguments)
     assert second.exit_code == 0
-    assert second.out == "0 trajectories of 1 task played, 3 were there already\n"
+    assert second.out == "0 rollouts of 1 task played, 3 were there already\n"
     tables = list(read_steps(open_store(tmp_path / "store"), columns=["oracle_distance"]))
     assert sum(table.num_rows for table in tables) == summary["num_steps"]
     assert sum(table["oracle_distance"].null_count for table in tables) == 0

@@ -18,10 +18,10 @@ def test_the_report_counts_what_got_no_credit(tmp_path: Path):
     assert result.returncode == 0, result.stderr
     first, *lines = result.stdout.splitlines()
     assert first.startswith(
-        "credit for 8 steps of 3 trajectories (1 successful) in 1 group, 1 iteration"
+        "credit for 8 steps of 3 rollouts (1 successful) in 1 group, 1 iteration"
     )
     counts = {" ".join(words[1:]): words[0] for line in lines if (words := line.split())}
-    assert counts["incomplete trajectories (1 step): no credit"] == "1"
+    assert counts["incomplete rollouts (1 step): no credit"] == "1"
     assert counts["the last step has no end"] == "1"
     assert counts["states"] == "5"
     assert "'dead' of task 't0'" in result.stderr

@@ -25,7 +25,7 @@ def test_the_demo_plays_credits_and_shows(tmp_path: Path):
         ).fetchall()
         tasks = connection.sql("SELECT DISTINCT task_id FROM groups").fetchall()
     assert num_null == 0
-    assert f"{num_steps:,} steps of 16 trajectories" in shown
+    assert f"{num_steps:,} steps of 16 rollouts" in shown
     for (task,) in tasks:
         assert task.removeprefix("textworld-") in shown
     (picture,) = tmp_path.glob("*.svg")

@@ -245,7 +245,8 @@ def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt
         " nothing learnt: all advantages are 0 (all returns are equal in 2 of 2 groups)"
     )
     lines = [line for line in shown.stderr.splitlines() if "distinct" not in line]
-    before, after, advice = lines
+    template, before, after, advice = lines
+    assert template.startswith("notice: iteration 0, collect: the model has no chat template: ")
     assert before.startswith("notice: iteration 0, train: graphgpo_advantage is 0 in all ")
     assert before.endswith("/policy-000000/model moves the policy")
     assert after == "notice: iteration 0, train: nothing was learnt: all advantages are 0"
@@ -256,7 +257,7 @@ def test_where_only_the_divergence_is_left_the_line_says_that_nothing_was_learnt
     ("success_rate", "num_degenerate", "advice"),
     [
         (0.0, 2, r"larger groups \(group_size is 4\).* learns from such groups too, such as reach"),
-        (1.0, 2, "every trajectory succeeded, so there is nothing left to learn from these"),
+        (1.0, 2, "every rollout succeeded, so there is nothing left to learn from these"),
         (0.5, 1, r"returns differ within groups.* look at \[train\]"),
     ],
 )
@@ -351,7 +352,7 @@ def test_a_training_s_notices_and_what_it_left_out_are_said(
     file.write_text(_toml({k: v for k, v in config.items() if v is not None}), encoding="utf-8")
     shown = CliRunner().invoke(app, ["loop", str(file)])
     assert shown.exit_code == 0, shown.output
-    assert shown.stderr == "notice: iteration 0, train: weights are odd\\x07\n"
+    assert shown.stderr.splitlines()[1:] == ["notice: iteration 0, train: weights are odd\\x07"]
     header, line = shown.stdout.splitlines()
     assert header.split()[7:9] == ["updates", "kept"]
     assert line.split()[6:8] == ["3", "1,234"]

@@ -171,7 +171,7 @@ def test_a_bundle_is_written_and_its_first_page_named(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     found = run("view", str(store.root), "--bundle", str(tmp_path / "b"), "--find", "t0")
     assert found.exit_code == 0
-    words = "3 trajectories of 1 task, "
+    words = "3 rollouts of 1 task, "
     assert found.out.startswith(words)
     assert found.out.strip().endswith(f"open {tmp_path / 'b' / 'index.html'}")
     assert (tmp_path / "b" / "index.html").is_file()

@@ -73,7 +73,7 @@ def test_of_one_rollout(small: Path, tmp_path: Path):
     assert {each["trajectory_id"] for each in as_json["decisions"]} == {name}
     unknown = run("why", store, "--trajectory", "nobody")
     assert unknown.exit_code == 2
-    assert "has no trajectory 'nobody'" in unknown.err
+    assert "has no rollout 'nobody'" in unknown.err
 
 
 def test_markdown_names_no_file_of_this_machine(kept: tuple[Path, Ended], small: Path):
@@ -110,7 +110,7 @@ def test_a_log_that_cannot_be_read_is_reported_as_by_import(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text('{"a": 1}\n')
     shown = run("why", tmp_path / "log.jsonl")
     assert shown.exit_code != 0
-    assert "0 trajectories imported" in shown.out or "log.jsonl" in shown.err
+    assert "0 rollouts imported" in shown.out or "log.jsonl" in shown.err
 
 
 def test_quiet_hides_no_reason(tmp_path: Path):
@@ -140,7 +140,7 @@ def test_a_log_without_verdicts_is_told_which_options_give_them(tmp_path: Path):
     (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages, "turns": 7}))
     shown = run("why", tmp_path / "log.jsonl")
     assert shown.exit_code == 2
-    assert "log.jsonl must say how its rollouts ended: 1 trajectory without" in shown.err
+    assert "log.jsonl must say how its rollouts ended: 1 rollout without" in shown.err
     assert "--success names a field" in shown.err
 
 
@@ -192,4 +192,4 @@ def test_what_of_the_log_has_no_credit_is_said(small: Path, tmp_path: Path):
     shown = run("why", tmp_path / "log.jsonl").out
     (bad,) = (line for line in shown.splitlines() if line.startswith("- 1 bad row, such as"))
     assert ": it must be JSON" in bad
-    assert "- 1 trajectory without a verdict" in shown
+    assert "- 1 rollout without a verdict" in shown

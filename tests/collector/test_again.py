@@ -13,7 +13,7 @@ from graphcredit.store import open_store, read_steps
 from graphcredit.store.errors import SchemaError, StepRefusedError
 from tests.worlds import trajectory, write_store
 
-ALREADY = r"trajector(y|ies) already in the store, with the same steps"
+ALREADY = r"rollouts? already in the store, with the same steps"
 STEPS: list[dict[str, Any]] = [
     {"state": "A", "action": "go", "next_state": "B", "reward": 0.0, "extra": {"a": 1, "b": "é"}},
     {
@@ -76,7 +76,7 @@ def test_what_the_store_has_is_counted_and_not_written_again(
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        ({"action": "stay"}, r"action is 'win' there, 'stay' here.*\(step 1 of trajectory 'x'"),
+        ({"action": "stay"}, r"action is 'win' there, 'stay' here.*\(step 1 of rollout 'x'"),
         ({"reward": 2}, r"reward is 1\.0 there, 2\.0 here"),
         ({"temperature": None}, r"temperature is 0\.1\d* there, None here"),
         ({"response_ids": [8]}, r"response_ids is \[7\] there, \[8\] here"),

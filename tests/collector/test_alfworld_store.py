@@ -45,7 +45,7 @@ def test_games_that_cannot_be_played_are_named_and_the_others_are_played(tmp_pat
         tmp_path / "store", tmp_path, "--group-size", "4", "--workers", "0", "--seed", "3"
     )
     assert code == 1
-    assert "4 trajectories of 3 tasks played" in report
+    assert "4 rollouts of 3 tasks played" in report
     assert "2 tasks could not be played" in report
     lines = [line for line in report.splitlines() if "cannot be played" in line]
     assert len(lines) == 2

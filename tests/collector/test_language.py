@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ from graphcredit.collector.playing.schedule import Rollout, Settings
 from graphcredit.collector.policies.base import Decision, DecisionRequest, Policy, PolicyView
 from graphcredit.collector.policies.engines import registry
 from graphcredit.collector.policies.engines.base import Request, Response, Sampling
-from graphcredit.collector.policies.engines.transformers import draw
+from graphcredit.collector.policies.engines.decoding import Decoder
+from graphcredit.collector.policies.engines.transformers import TransformersEngine, draw
 from graphcredit.collector.policies.language import policy as language
 from graphcredit.collector.policies.registry import LanguageOptions, parse_policy
 from graphcredit.collector.policies.tokens import encode_prompt, load_tokenizer
 from graphcredit.store import create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
-from graphcredit.store.errors import InputError, MissingDependencyError, OptionError
+from graphcredit.store.errors import EngineError, InputError, MissingDependencyError, OptionError
 from graphcredit.store.extras import how_to_install
 from tests.collector.corridor import Corridor
 from tests.collector.talkers import CHAT_TEMPLATE, save_talker
@@ -42,6 +44,41 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(autouse=True)
 def _no_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "_engines", {})
+
+
+@pytest.mark.parametrize("fits", [3, 1, 0])
+def test_a_batch_that_does_not_fit_is_sampled_in_halves(
+    model: str, monkeypatch: pytest.MonkeyPatch, fits: int
+):
+    engine = TransformersEngine()
+    engine.load(model)
+    requests = [Request(prompt_ids=(1, 2, 3 + n), seed=n) for n in range(5)]
+    sampling, begin = Sampling(temperature=1.0, max_new_tokens=4), Decoder.begin
+    whole = engine.generate(requests, sampling)
+
+    def small(decoder: Decoder, prompts: Sequence[tuple[int, ...]]) -> Any:
+        if len(prompts) > fits:
+            raise torch.OutOfMemoryError
+        return begin(decoder, prompts)
+
+    monkeypatch.setattr(Decoder, "begin", small)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        if fits:
+            halved = engine.generate(requests, sampling)
+            assert [each.token_ids for each in halved] == [each.token_ids for each in whole]
+        else:
+            with pytest.raises(EngineError, match="a prompt of 3 tokens must fit"):
+                engine.generate(requests, sampling)
+    assert "5 rollouts do not fit in the memory of cpu together" in str(told[0].message)
+
+
+@pytest.mark.parametrize("policy", ["hf", "tutor"])
+@pytest.mark.parametrize("template", [CHAT_TEMPLATE, None])
+def test_a_model_without_a_chat_template_is_told(tmp_path: Path, policy: str, template: str | None):
+    path = save_talker(tmp_path / "model", chat_template=template)
+    notes = parse_policy(f"{policy}:{path}", PLAIN).notes
+    assert notes == () if template else "has no chat template" in notes[0]
 
 
 class _Reciter:

@@ -174,7 +174,7 @@ def test_what_is_left_out_has_the_documented_defaults(tmp_path: Path):
         ({"colour": "red"}, "steps has no column 'colour'; `log` takes state, next_state"),
         ({"step_index": 0}, "step_index is filled by the recorder"),
         ({"success": True}, "success must be set on the last step only"),
-        ({"terminated": True}, "success must be told on the step that ends a trajectory"),
+        ({"terminated": True}, "success must be told on the step that ends a rollout"),
         ({"truncated": True, "success": "no"}, "success must be True or False: got 'no'"),
     ],
 )
@@ -186,7 +186,7 @@ def test_a_step_that_breaks_a_rule_is_refused_and_the_trajectory_goes_on(
         recorder.trajectory(task_id="t0", trajectory_id="x") as trajectory,
     ):
         trajectory.log(state="0", action="go", next_state="A", reward=0)
-        with pytest.raises(StepRefusedError, match=rf"{rule}(?s:.*)step 1 of trajectory 'x'"):
+        with pytest.raises(StepRefusedError, match=rf"{rule}(?s:.*)step 1 of rollout 'x'"):
             trajectory.log(**(GOOD | columns))
         trajectory.log(**GOOD)
         trajectory.end(success=False)
@@ -234,12 +234,12 @@ def test_nothing_is_logged_after_the_end(tmp_path: Path, ending: str):
             trajectory.log(**GOOD, truncated=True, success=True)
         with pytest.raises(
             StepRefusedError,
-            match="a step can be logged only while its trajectory is open: it has ended",
+            match="a step can be logged only while its rollout is open: it has ended",
         ):
             trajectory.log(state="B", action="a", next_state="C", reward=0)
         with pytest.raises(
             StepRefusedError,
-            match="an end can be logged only while its trajectory is open: it has ended",
+            match="an end can be logged only while its rollout is open: it has ended",
         ):
             trajectory.end(success=False)
     (row,) = _rows(tmp_path)

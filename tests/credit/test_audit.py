@@ -116,7 +116,7 @@ FAULTS = (
         make=_plain([*sound_group(), *rollout("dead", "S up M", success=None)]),
         severity=WARNING,
         counted=(1, 5),
-        detail="t0-dead of 5 trajectories",
+        detail="t0-dead of 5 rollouts",
     ),
     Fault(
         check="singleton_groups",
@@ -131,21 +131,21 @@ FAULTS = (
         make=_plain([*sound_group("t0")[:-2], *sound_group("t1"), *sound_group("t2")]),
         severity=WARNING,
         counted=(1, 3),
-        detail="3 trajectories, where 4 are usual",
+        detail="3 rollouts, where 4 are usual",
     ),
     Fault(
         check="unequal_group_sizes",
         make=_plain([*sound_group("t0")[:-1], *sound_group("t1"), *sound_group("t2")]),
         severity=WARNING,
         counted=(1, 3),
-        detail="3 trajectories, where 4 are usual; 1 more are incomplete",
+        detail="3 rollouts, where 4 are usual; 1 more are incomplete",
     ),
     Fault(
         check="degenerate_groups",
         make=_plain(_dead_group()),
         severity=WARNING,
         counted=(1, 1),
-        detail="all 4 trajectories (8 steps, 0 successful) have return 0",
+        detail="all 4 rollouts (8 steps, 0 successful) have return 0",
     ),
     Fault(
         check="different_first_states",
@@ -173,7 +173,7 @@ FAULTS = (
         ),
         severity=WARNING,
         counted=(4, 4),
-        detail="2 classes that share no state after the same first step, among 4 trajectories",
+        detail="2 classes that share no state after the same first step, among 4 rollouts",
     ),
     Fault(
         check="one_outcome",
@@ -265,14 +265,14 @@ FAULTS = (
         make=_grown,
         severity=ERROR,
         counted=(1, 1),
-        detail="1 of 5 trajectories have no credit",
+        detail="1 of 5 rollouts have no credit",
     ),
     Fault(
         check="stale_credit",
         make=_changed(lambda row: {"group_size": 3}),
         severity=ERROR,
         counted=(1, 2),
-        detail="credited as a group of 3, has 4 trajectories",
+        detail="credited as a group of 3, has 4 rollouts",
     ),
     *[
         Fault(
@@ -319,8 +319,8 @@ FAULTS = (
         ),
         severity=ERROR,
         counted=(1, 24),
-        detail="grpo_advantage: mean +0.5 over 4 trajectories, +0.5 over their 8 steps, should be "
-        "0 over trajectories; largest 1",
+        detail="grpo_advantage: mean +0.5 over 4 rollouts, +0.5 over their 8 steps, should be "
+        "0 over rollouts; largest 1",
     ),
     Fault(
         check="unbalanced_advantages",
@@ -541,7 +541,7 @@ def test_statistics_over_steps_are_unbalanced_where_the_options_say_trajectories
     with making_only("unbalanced_advantages"):
         (finding,) = audit(store).findings
     assert finding.num_places == 2
-    assert "+0 over their 11 steps, should be 0 over trajectories" in finding.places[0].detail
+    assert "+0 over their 11 steps, should be 0 over rollouts" in finding.places[0].detail
 
 
 def test_a_store_without_credit_gets_what_needs_steps_alone(tmp_path: Path):

@@ -82,7 +82,7 @@ def test_rows_without_credit_are_counted_by_reason(change: dict[str, Any], reaso
     assert credit["grpo_advantage"].is_null().to_pylist() == [True] * 4 + [False] * 4
     (message,) = [str(warning.message) for warning in said]
     first, why, example, _ = message.splitlines()
-    assert first == "4 of 8 rows have no credit: 1 of 3 trajectories is not complete"
+    assert first == "4 of 8 rows have no credit: 1 of 3 rollouts is not complete"
     assert why.split() == ["1", *reason.split()]
     assert example.startswith("for example 'x' of task 't0', step ")
     assert said[0].filename == __file__
@@ -95,7 +95,7 @@ def test_each_reason_is_counted_over_all_iterations():
     for last, change in zip((3, 5, 7), ends, strict=True):
         rows[last] |= change
     table = _nullable(rows).append_column("iteration", pa.array([0] * 4 + [1] * 4))
-    with pytest.warns(CreditWarning, match="8 of 8 rows have no credit: 3 of 3 trajector") as said:
+    with pytest.warns(CreditWarning, match="8 of 8 rows have no credit: 3 of 3 rollouts") as said:
         credit = compute(table, estimators=["grpo"])
     assert credit["grpo_advantage"].null_count == 8
     lines = [" ".join(line.split()) for line in str(said[0].message).splitlines()]

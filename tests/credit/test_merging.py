@@ -248,7 +248,7 @@ def test_a_store_without_a_complete_trajectory_has_no_states(
 ):
     dead = trajectory("dead", "A a B", success=None)
     store = write_store(tmp_path / "s", dead)
-    with pytest.raises(NothingToCreditError, match=r"found 1 incomplete trajectory \(1 step\)"):
+    with pytest.raises(NothingToCreditError, match=r"found 1 incomplete rollout \(1 step\)"):
         credit(store, "graphgpo", **settings)
     assert not store.shards()[0].credit_path.exists()
     # Beside a whole one it changes nothing.

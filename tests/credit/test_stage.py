@@ -169,7 +169,7 @@ def test_without_a_complete_trajectory_nothing_is_written_and_the_reasons_are_to
     before = files_of(store)
     write_store(tmp_path / "s", rows, rows)  # the same log by two workers
     with pytest.raises(
-        NothingToCreditError, match=r"found 3 incomplete trajectories \(16 steps\)"
+        NothingToCreditError, match=r"found 3 incomplete rollouts \(16 steps\)"
     ) as refused:
         run(store, "grpo")
     assert "\n3: a step_index is there twice\nfor example 'x' of" in str(refused.value)

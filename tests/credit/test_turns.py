@@ -106,7 +106,7 @@ def test_a_log_without_scores_has_turn_credit_of_returns_and_is_told():
         found = credit_of(table, estimators="turn_credit")
     assert found["turn_credit_advantage"].to_pylist() == [0.5, 0.5, -0.5, -0.5]
     rows[0]["score"] = 0.5
-    with pytest.warns(CreditWarning, match="1 of 1 group has trajectories without any score"):
+    with pytest.warns(CreditWarning, match="1 of 1 group has rollouts without any score"):
         credit_of(step_table(rows), estimators="turn_credit")
 
 

@@ -312,7 +312,7 @@ def test_a_step_that_two_shards_have_is_told_of_each_with_the_other_and_what_to_
     assert list(told) == files
     assert told[files[0]].found == f"{files[1]} has it too: step 0 of x"
     assert told[files[1]].found == f"{files[0]} has it too: step 0 of x"
-    assert "log each trajectory once" in told[files[0]].message
+    assert "log each rollout once" in told[files[0]].message
 
 
 def test_rules_between_steps_hold_across_shards_in_any_order(tmp_path: Path):

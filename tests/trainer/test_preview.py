@@ -13,13 +13,15 @@ from benchmarks.train_memory import measure
 from graphcredit.cli.main import app
 from graphcredit.store.errors import InputError, NothingToTrainError
 from graphcredit.store.schema import TRAINING_COLUMNS
+from graphcredit.trainer import card
 from graphcredit.trainer.batching.plan import MicroBatchSize
+from graphcredit.trainer.card import refuse_small_card
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.model import head
 from graphcredit.trainer.model.loading import load_shapes
 from graphcredit.trainer.model.memory import MemoryEstimate, _LiveBytes, estimate_memory, pass_bytes
 from graphcredit.trainer.preview import preview
-from graphcredit.trainer.training import train
+from graphcredit.trainer.training import plan_training, train
 from tests.trainer.logs import episode, random_episodes, token_store, turn
 from tests.trainer.models import save_tiny_model
 
@@ -155,6 +157,25 @@ def test_another_reference_is_there_before_the_first_update(tmp_path: Path):
     assert found["on_device"] == sum(found[x] for x in ("parameters", "reference", "gathered"))
     with pytest.raises(InputError, match="the model must be a directory"):
         preview(config.changed(reference=str(tmp_path / "none")), num_processes=2)
+
+
+def test_a_card_that_is_too_small_is_refused_before_the_model_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    token_store(tmp_path / "s")
+    config, plan, _ = plan_training(_config(tmp_path, device="cuda"))
+    found, cuda = preview(config, num_processes=1)["memory"], torch.device("cuda")
+    monkeypatch.setattr(card, "device_memory", lambda _: found["on_device"])
+    refuse_small_card(config, plan, cuda)
+    monkeypatch.setattr(card, "device_memory", lambda _: found["on_device"] - 1)
+    monkeypatch.setattr(card, "_GIB", 1)
+    with pytest.raises(InputError) as refused:
+        refuse_small_card(config, plan, cuda)
+    passing = found["activations"] + found["logits"]
+    for text in (f"it takes {found['on_device']}.0 GiB", f"{passing}.0 are", "--max-tokens"):
+        assert text in str(refused.value)
+    refuse_small_card(config, plan, torch.device("cpu"))
+    refuse_small_card(config.changed(compile=True), plan, cuda)
 
 
 def test_recomputed_activations_take_less_and_so_do_smaller_chunks_of_the_head(

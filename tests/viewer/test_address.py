@@ -30,7 +30,7 @@ def test_the_id_of_a_trajectory_is_enough(store: Store, monkeypatch: pytest.Monk
 def test_of_several_the_last_one_is_shown_and_said(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "trajectory", trajectory="x")
     assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "1")
-    assert "2 trajectories have this id: the last one is shown." in markdown_of(app)
+    assert "2 rollouts have this id: the last one is shown." in markdown_of(app)
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", iteration=0)
     assert app.query_params["iteration"] == "0"
     assert "have this id" not in markdown_of(app)
@@ -39,4 +39,4 @@ def test_of_several_the_last_one_is_shown_and_said(store: Store, monkeypatch: py
 def test_an_id_that_is_nowhere_is_named(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "trajectory", trajectory="nobody")
     assert not app.exception
-    assert app.warning[0].value == "The store has no trajectory `nobody` there."
+    assert app.warning[0].value == "The store has no rollout `nobody` there."

@@ -53,7 +53,7 @@ def test_every_task_and_trajectory_is_linked_and_says_its_credit(shared: Shared,
     pages = bundled(store, tmp_path / "b")
     assert len(pages) == 1 + 2 + 5
     index = pages["index.html"]
-    assert "Iteration 0: 2 tasks, 1 of 5 complete trajectories succeeded" in index.text
+    assert "Iteration 0: 2 tasks, 1 of 5 complete rollouts succeeded" in index.text
     sql = "SELECT task_id, trajectory_id, step_index, graphgpo_advantage AS a FROM enriched"
     for row in run_trusted_query(store, sql).table.to_pylist():
         (page,) = [

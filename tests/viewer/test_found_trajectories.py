@@ -105,7 +105,7 @@ def test_a_list_that_is_cut_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     store = credited(tmp_path / "s", two_tasks())
     app = open_page(monkeypatch, store, "tasks", list="trajectories")
     assert not app.exception
-    assert "5 trajectories, the first 2 of them shown." in markdown_of(app)
+    assert "5 rollouts, the first 2 of them shown." in markdown_of(app)
 
 
 def test_the_page_filters_by_tag_and_leads_to_the_trajectory(

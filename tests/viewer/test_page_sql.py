@@ -71,8 +71,8 @@ def test_a_ready_query_runs(store: Store, title: str):
 
 def test_a_ready_query_is_chosen_and_shown(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "sql")
-    app.selectbox(key="ready").select("Failed trajectories").run()
-    assert app.text_area[0].value == READY["Failed trajectories"]
+    app.selectbox(key="ready").select("Failed rollouts").run()
+    assert app.text_area[0].value == READY["Failed rollouts"]
     assert sorted(app.dataframe[0].value["trajectory_id"]) == ["p", "q", "y", "z"]
 
 

@@ -87,7 +87,7 @@ def test_credit_that_is_out_of_date_is_said_and_found(
     late = trajectory("late", "A a B b C", success=True, task_id="t1")
     app = open_page(monkeypatch, write_store(tmp_path / "s", two_tasks(), late), "tasks")
     assert not app.exception
-    assert "Trajectories of 1 of 2 tasks came after the credit" in app.warning[0].value
+    assert "Rollouts of 1 of 2 tasks came after the credit" in app.warning[0].value
     app.selectbox(key="kind").select("credit out of date").run()
     assert _column(app, "task_id") == ["t1"]
 

@@ -170,7 +170,7 @@ def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
 
 def test_a_step_beyond_the_end_is_the_last_one(shared: Shared, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x", step=99)
-    assert "The trajectory has 4 steps: the last one is shown." in markdown_of(app)
+    assert "The rollout has 4 steps: the last one is shown." in markdown_of(app)
     assert app.query_params["step"] == "3"
 
 
@@ -229,7 +229,7 @@ def test_a_trajectory_that_came_after_the_credit_says_how_to_get_it(
     store = write_store(tmp_path / "s", two_tasks(), late)
     app = open_page(monkeypatch, store, "trajectory", task="t0", trajectory="late")
     assert not app.exception
-    assert "This trajectory came after the credit" in app.warning[0].value
+    assert "This rollout came after the credit" in app.warning[0].value
     command = f"graphcredit credit {store.root} --estimator graphgpo --run r0 --iteration 0"
     assert code(app)[0] == command
 

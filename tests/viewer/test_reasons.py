@@ -50,8 +50,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def test_grpo_compares_the_return_of_the_trajectory(store: Store):
     # (0 - 3.3) / 5.8026… = -0.5687
     assert why(store, "grpo") == [
-        "grpo gives -0.57: the return of its trajectory is 0, against a mean of 3.3 over the 3 "
-        "trajectories of its group, in standard deviations."
+        "grpo gives -0.57: the return of its rollout is 0, against a mean of 3.3 over the 3 "
+        "rollouts of its group, in standard deviations."
     ]
 
 
@@ -60,7 +60,7 @@ def test_reach_says_where_the_step_was_what_its_action_earns_and_what_followed(t
     store = credited(tmp_path / "s", rows, names=("reach",))
     total, *parts = why(store, "reach", "y", 1)
     assert total.endswith(
-        ": outcome less baseline over the returns' spread, and less where few trajectories were "
+        ": outcome less baseline over the returns' spread, and less where few rollouts were "
         "compared; 0 is the group's least return, 1 its greatest."
     )
     # κ = 1, and the unknown earns the mean: V(M) = (1 + 0 + 1/2) / 3. To learn from, it earns 1/4,
@@ -74,8 +74,8 @@ def test_reach_says_where_the_step_was_what_its_action_earns_and_what_followed(t
 def test_rloo_compares_it_with_the_others(store: Store):
     # The others' mean is (10 - 0.1) / 2 = 4.95.
     assert why(store, "rloo") == [
-        "rloo gives -4.95: the return of its trajectory is 0, against a mean of 4.95 over the 2 "
-        "other trajectories of its group."
+        "rloo gives -4.95: the return of its rollout is 0, against a mean of 4.95 over the 2 "
+        "other rollouts of its group."
     ]
 
 
@@ -83,7 +83,7 @@ def test_gigpo_compares_what_followed_from_the_same_state(store: Store):
     # With 0.95: x has 10·0.95³ = 8.57375 and 10·0.95 = 9.5, y 0, z -0.1 and 0: the mean is 3.59475.
     total, episode, step = why(store, "gigpo", "x", 0)
     assert total.endswith(": the episode part, and the step part.")
-    assert episode.startswith("Episode part +1.15: the return of its trajectory is 10, against a")
+    assert episode.startswith("Episode part +1.15: the return of its rollout is 10, against a")
     assert step.startswith("Step part +1.0")
     assert step.endswith(
         ": the return that followed, times 0.95 for each step that it came later is 8.57, against "
@@ -139,9 +139,7 @@ def test_weights_and_scales_are_those_of_the_options(tmp_path: Path):
     total, episode, step = why(store, "graphgpo")
     assert total.endswith(": the episode part, and 2.5 times the step part.")
     # The mean over steps is not that over trajectories, which is all that the viewer can count.
-    assert episode.endswith(
-        ": the return of its trajectory, against the 3 trajectories of its group."
-    )
+    assert episode.endswith(": the return of its rollout, against the 3 rollouts of its group.")
     assert step.endswith("over the 5 steps of its group from this state.")
 
 
@@ -157,7 +155,7 @@ def test_a_group_of_one_has_nobody_to_compare_with(tmp_path: Path):
     store = credited(tmp_path / "s", trajectory("y", "A a B"), names=("grpo", "rloo"))
     for name in ("grpo", "rloo"):
         (told,) = why(store, name)
-        assert told.endswith("; its group has no other trajectory to compare with.")
+        assert told.endswith("; its group has no other rollout to compare with.")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_every_step_is_there_with_its_numbers(tmp_path: Path):
     page = _Reader(trajectory_page(table, title="r0, iteration 0", estimator="graphgpo"))
     texts = [text.strip() for text in page.texts]
     assert "r0, iteration 0, t0, x" in texts
-    summary = "The trajectory succeeded after 4 steps with return 10. "
+    summary = "The rollout succeeded after 4 steps with return 10. "
     assert any(text.startswith(summary) for text in texts)
     actions = [text for text in texts if text.startswith("Step ")]
     assert actions == ["Step 0: a", "Step 1: b", "Step 2: c", "Step 3: d"]

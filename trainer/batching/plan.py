@@ -230,7 +230,7 @@ def make_plan(
     updates = updates[:max_steps]
     shares_prefixes = prefixes is not None
     options = [seed, epochs, batch_size, max_tokens, aggregation]
-    options += ["whole trajectories"] if whole_trajectories else []
+    options += ["whole rollouts"] if whole_trajectories else []
     options += ["shared prefixes"] if shares_prefixes else []
     prefixes = equal_order(index) if prefixes is None else prefixes
     return TrainingPlan(

@@ -119,6 +119,13 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 
+def device_memory(device: torch.device) -> int:
+    """Return the bytes of a card's memory, or of the machine's."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def init_process_group(device: torch.device, *, alone_too: bool) -> None:
     """Initialise the process group, if torchrun started several processes.
 

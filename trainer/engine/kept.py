@@ -5,14 +5,11 @@ reference is always the same. The files are written as ever and say the same to 
 process goes on from them.
 """
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.engine.distributed import destroy_process_group
+from graphcredit.trainer.engine.distributed import destroy_process_group, device_memory
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
 
@@ -37,8 +34,9 @@ class KeptEngines:
         Raises:
             InputError: As for `open_engine`.
         """
-        engine, self._policy = self._policy, None
-        if engine is not None and self._goes_on(config):
+        engine, goes_on = self._policy, self.goes_on(config)
+        self._policy = None
+        if engine is not None and goes_on:
             return engine, True
         del engine  # its memory is needed
         return open_engine(config.model, config), False
@@ -62,10 +60,12 @@ class KeptEngines:
         self._frozen.clear()
         destroy_process_group()
 
-    def _goes_on(self, config: TrainConfig) -> bool:
+    def goes_on(self, config: TrainConfig) -> bool:
+        """Return whether a training begins with the weights and the optimizer that are here."""
         before = config.continue_from
         return (
-            self._out is not None
+            self._policy is not None
+            and self._out is not None
             and before is not None
             and before.resolve() == self._out
             and Path(config.model).resolve() == self._out / "model"
@@ -73,8 +73,5 @@ class KeptEngines:
 
     def _fits(self, engine: TrainingEngine) -> bool:
         """Return whether a model, with all that is kept of it, takes little of the memory."""
-        if engine.device.type == "cuda":
-            memory = torch.cuda.get_device_properties(engine.device).total_memory
-        else:
-            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return engine.num_weights * _BYTES_EACH <= self.most * memory * engine.world_size
+        memory = self.most * device_memory(engine.device) * engine.world_size
+        return engine.num_weights * _BYTES_EACH <= memory

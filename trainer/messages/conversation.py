@@ -54,7 +54,7 @@ def conversation_of(rows: Sequence[Mapping[str, Any]]) -> Conversation:
     turns: list[ChatTurn] = []
     num_by_columns, fault = 0, None
     if rows[0]["step_index"] != 0:
-        fault = "their trajectory begins in another shard"
+        fault = "their rollout begins in another shard"
         rows = ()
     extras = [parse_object(row["extra"]) for row in rows]
     num_seen = 0

@@ -38,7 +38,7 @@ def _chapter(chapter: Chapter, addresses: Mapping[str, str], *, is_open: bool) -
     rows = chapter.tasks.to_pylist()
     judged = [row for row in rows if row["success_rate"] is not None]
     won = sum(row["success_rate"] * row["num_trajectories"] for row in judged)
-    total = counted(sum(row["num_trajectories"] for row in rows), "complete trajectory")
+    total = counted(sum(row["num_trajectories"] for row in rows), "complete rollout")
     summary = f"Iteration {chapter.iteration}: {counted(len(rows), 'task')}, "
     summary += f"{won:.0f} of {total} succeeded" if judged else total
     yield f"<details{' open' if is_open else ''}><summary><b>{summary}</b></summary>"

@@ -86,9 +86,9 @@ def _by_trajectory(rows: pa.Table) -> dict[str, pa.Table]:
 def _navigation(task: int, task_id: str, files: list[str], index: int) -> str:
     links = [("../index.html", "All tasks"), (task_file(task), named(task_id))]
     if index > 0:
-        links.append((files[index - 1], "Previous trajectory"))
+        links.append((files[index - 1], "Previous rollout"))
     if index + 1 < len(files):
-        links.append((files[index + 1], "Next trajectory"))
+        links.append((files[index + 1], "Next rollout"))
     return navigation(links)
 
 

@@ -57,7 +57,7 @@ def legend_notes(graph: TaskGraph, shading: Shading, *, are_boxes: bool) -> list
     if shading.truth is not None:
         notes.append("✓ ✗: the mean advantage has the sign of the true progress, or not")
     if shading.own:
-        notes.append("numbers: steps of the trajectory, in its own colours; elsewhere means")
+        notes.append("numbers: steps of the rollout, in its own colours; elsewhere means")
     return notes
 
 

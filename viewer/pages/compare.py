@@ -72,7 +72,7 @@ def _estimators(run: str, iteration: int, left: str, right: str) -> None:
     st.subheader("The steps that differ most")
     st.caption(
         "Differences count in standard deviations of each side. Tick a row to see the step in its "
-        "trajectory."
+        "rollout."
     )
     only_flips = st.toggle("Only sign flips", key="flips", bind="query-params")
     steps = ask(queries.differing_steps, **where, only_flips=only_flips, num_rows=_NUM_ROWS)

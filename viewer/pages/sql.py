@@ -20,7 +20,7 @@ READY: dict[str, str] = {
 FROM groups
 WHERE is_degenerate
 ORDER BY ALL""",
-    "Failed trajectories": """SELECT run_id, iteration, task_id, trajectory_id, num_steps, "return"
+    "Failed rollouts": """SELECT run_id, iteration, task_id, trajectory_id, num_steps, "return"
 FROM trajectories
 WHERE success = false
 ORDER BY num_steps DESC

@@ -70,7 +70,7 @@ def show() -> None:
     facts = with_instructions(facts, instructions)
     num_old = tasks_of_kind(facts, OUT_OF_DATE).num_rows
     if estimator is not None and num_old:
-        what = f"Trajectories of {num_old:,} of {facts.num_rows:,} tasks"
+        what = f"Rollouts of {num_old:,} of {facts.num_rows:,} tasks"
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
     missing.doubtful_credit(run, iteration)
     st.text(in_numbers(facts))

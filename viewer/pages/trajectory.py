@@ -60,7 +60,7 @@ def show() -> None:
 
 def _headline(shown: Shown) -> None:
     """Say how the trajectory and its group ended, and offer ways on."""
-    words = f"The trajectory **{shown.ending}** after {counted(shown.table.num_rows, 'step')} with "
+    words = f"The rollout **{shown.ending}** after {counted(shown.table.num_rows, 'step')} with "
     words += f"return {facts.total(shown.table)}."
     first = shown.table.slice(0, 1).to_pylist()[0]
     rate, size = first["group_success_rate"], first["group_size"]
@@ -100,16 +100,16 @@ def _no_credit(shown: Shown) -> None:
         missing.no_credit(store, **shown.where)
     elif not facts.has_values(shown.table):
         st.info(
-            "This trajectory gets no credit: a value is null, or a reward or cost is out of range. "
+            "This rollout gets no credit: a value is null, or a reward or cost is out of range. "
             "`graphcredit check` names the value."
         )
     elif not facts.has_all_steps(shown.table):
-        st.info("This trajectory lacks steps or an end. Only complete ones get credit.")
+        st.info("This rollout lacks steps or an end. Only complete ones get credit.")
     elif not facts.has_any(shown.table, "state_id"):
-        what = "This trajectory"
+        what = "This rollout"
         missing.newer_steps(store, **shown.where, estimators=shown.names, what=what)
     else:
-        st.info("This estimator gave this trajectory no credit; choose another one.")
+        st.info("This estimator gave this rollout no credit; choose another one.")
 
 
 def _charts(shown: Shown) -> None:

@@ -86,7 +86,7 @@ def _row(table: pa.Table, group: pa.Table, estimator: str | None) -> int:
         wanted = 0 if estimator is None else opening_row(table, group, estimator)
         selection.select(step=wanted)
     if wanted >= table.num_rows:
-        st.warning(f"The trajectory has {counted(table.num_rows, 'step')}: the last one is shown.")
+        st.warning(f"The rollout has {counted(table.num_rows, 'step')}: the last one is shown.")
         wanted = table.num_rows - 1
         selection.select(step=wanted)
     return wanted
@@ -113,8 +113,8 @@ def complete_address(store: Store) -> None:
         ).to_pylist()
     ]
     if not homes:
-        st.warning(f"The store has no trajectory {code_label(name)} there.")
+        st.warning(f"The store has no rollout {code_label(name)} there.")
         return
     if len(homes) > 1:
-        st.caption(f"{len(homes)} trajectories have this id: the last one is shown.")
+        st.caption(f"{len(homes)} rollouts have this id: the last one is shown.")
     selection.select(**homes[0], trajectory=name, step=chosen.step)

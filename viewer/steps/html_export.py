@@ -81,7 +81,7 @@ def trajectory_page(
     heading = ", ".join([title, *ids])
     rewards = facts.total(table)
     summary = (
-        f"The trajectory {facts.ending(table)} after {counted(table.num_rows, 'step')} "
+        f"The rollout {facts.ending(table)} after {counted(table.num_rows, 'step')} "
         f"with return {rewards}. "
         "Steps have reward 0 and cost 1 unless they say otherwise."
     )

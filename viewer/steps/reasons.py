@@ -26,12 +26,12 @@ _PARTS: Mapping[str, str] = {
 }
 _BESIDE: Mapping[str, tuple[str, str]] = {
     "trajectories": (
-        "the {} trajectories of its group",
-        "its group has no other trajectory to compare with",
+        "the {} rollouts of its group",
+        "its group has no other rollout to compare with",
     ),
     "others": (
-        "the {} other trajectories of its group",
-        "its group has no other trajectory to compare with",
+        "the {} other rollouts of its group",
+        "its group has no other rollout to compare with",
     ),
     "states": (
         "the {} steps of its group from this state",
@@ -41,10 +41,7 @@ _BESIDE: Mapping[str, tuple[str, str]] = {
         "the {} transitions from this state, each counted once",
         "the group took no other transition from this state",
     ),
-    "trajectory": (
-        "the {} steps of its trajectory",
-        "its trajectory has no other step to compare with",
-    ),
+    "trajectory": ("the {} steps of its rollout", "its rollout has no other step to compare with"),
     "group": ("all {} steps of its group", "its group has no other step to compare with"),
 }
 """Whom a number is compared with, in words: several, and nobody else."""

@@ -76,7 +76,7 @@ def show_notes(table: pa.Table, step: int, rows: NoteRows) -> None:
         if (why := _why_none_are_kept(viewed_store())) is not None:
             st.caption(why)
         _edit_note(f"Note on step {index}", rows, on_step)
-        _edit_note("Note on the trajectory", rows, whole)
+        _edit_note("Note on the rollout", rows, whole)
 
 
 def _edit_note(title: str, rows: NoteRows, place: NotePlace) -> None:

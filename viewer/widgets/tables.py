@@ -29,7 +29,7 @@ COLUMNS: Mapping[str, Any] = {
         min_value=0.0,
         max_value=1.0,
         format="percent",
-        help="Share of complete trajectories.",
+        help="Share of complete rollouts.",
     ),
     "doubts": _TEXT(
         "doubts",
@@ -44,7 +44,7 @@ COLUMNS: Mapping[str, Any] = {
     "degenerate_share": _NUMBER(
         "degenerate",
         format="percent",
-        help="Groups whose trajectories all have the same return, so that they teach nothing.",
+        help="Groups whose rollouts all have the same return, so that they teach nothing.",
     ),
     "advantage_spread": _NUMBER(
         "spread",
@@ -57,21 +57,21 @@ COLUMNS: Mapping[str, Any] = {
         help="Steps by advantage: blame on the left, 0 in the middle, credit on the right. All "
         "tasks have the same scale.",
     ),
-    "returns": st.column_config.BarChartColumn("returns", help="One bar per trajectory."),
+    "returns": st.column_config.BarChartColumn("returns", help="One bar per rollout."),
     "disagreement": _NUMBER(
         "disagree",
         format="percent",
         help="Steps to which one estimator gives credit and another one blame.",
     ),
     "num_groups": _NUMBER("groups"),
-    "num_trajectories": _NUMBER("complete", help="Complete trajectories."),
+    "num_trajectories": _NUMBER("complete", help="Complete rollouts."),
     "num_credited": _NUMBER(
         "credited",
-        help="Complete trajectories with credit. If they are fewer than the complete ones, "
+        help="Complete rollouts with credit. If they are fewer than the complete ones, "
         "assign credit again.",
     ),
     "num_incomplete": _NUMBER(
-        "incomplete", help="Trajectories that lack steps, an end or a value. They get no credit."
+        "incomplete", help="Rollouts that lack steps, an end or a value. They get no credit."
     ),
     "num_states": _NUMBER("states", help="The goal is one of them."),
     "num_merges": _NUMBER("merges", help="Texts that were merged into the state of another text."),
@@ -85,7 +85,7 @@ COLUMNS: Mapping[str, Any] = {
     "return": _NUMBER("return", format="%.3f"),
     "most": signed_number("most", "Greatest advantage."),
     "least": signed_number("least", "Least advantage."),
-    "tags": _TEXT("tags", help="Of the trajectory and its steps."),
+    "tags": _TEXT("tags", help="Of the rollout and its steps."),
     "action": _TEXT("action"),
     "advantage": signed_number("advantage"),
     "truth": _TEXT(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from graphcredit.collector.importers.coverage.fields import Field, record_field, texts_within
-from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message, are_plain
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, PlainMessages
 from graphcredit.collector.importers.messages.values import canonical, canonical_text, parse_json
 
 _LONG = 40
@@ -73,44 +73,18 @@ def _without_plain(
 ) -> tuple[object, int]:
     """Return a record without its list of plain messages that were read whole, and their length."""
     messages = rollouts[0].messages if len(rollouts) == 1 else ()
-    if type(record) is not dict or not messages or not are_plain(messages):
+    if type(record) is not dict or type(messages) is not PlainMessages:
         return record, 0
-    for name, items in cast("dict[str, Any]", record).items():
-        if type(items) is list and len(cast("list[Any]", items)) == len(messages):
-            within = place[name]["*"]
-            fields = (place[name], within, *(within[each] for each in _OF_PLAIN))
-            if any(each.characters for each in fields):
-                continue
-            num_characters = 0
-            for item, message in zip(cast("list[Any]", items), messages, strict=True):
-                number = _num_read(item, message)
-                if number is None:
-                    break
-                num_characters += number
-            else:
-                return {k: v for k, v in record.items() if k != name}, num_characters
+    fields = cast("dict[str, Any]", record)
+    for name in (name for name in fields if fields[name] is messages.items):
+        within = place[name]["*"]
+        inner = (place[name], within, *(within[each] for each in _OF_PLAIN))
+        if not any(each.characters for each in inner):
+            return {k: v for k, v in fields.items() if k != name}, messages.num_characters
     return record, 0
 
 
 _OF_PLAIN = ("content", "reasoning_content", "tool_calls")
-
-
-def _num_read(item: Any, message: Message) -> int | None:
-    """Return the characters of a plain message that is an item of a list, and was read whole."""
-    source, number = message.source, 0
-    said, apart = source.get("content"), source.get("reasoning_content")
-    if type(item) is not dict or item.get("content") is not said:
-        return None
-    if item.get("tool_calls") is not source.get("tool_calls"):
-        return None
-    if message.text is not (said or "") or message.thought is not (apart or ""):
-        return None
-    for call in message.tool_calls:
-        number += len(call.name) + (0 if call.logged.isspace() else len(call.logged))
-    for text in (said, apart):
-        if text and not text.isspace():
-            number += len(text)
-    return number
 
 
 def _names_of(rollouts: Iterable[LoggedRollout]) -> set[str | None]:

@@ -73,7 +73,7 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
 
 def read(record: Record) -> Rollouts:
     """Yield the rollout of a trajectory; sub-agents and copied steps are left out."""
-    root = as_mapping(record.value, "a trajectory")
+    root = as_mapping(record.value, "a rollout")
     trial = trial_of(record.path)
     reason = part_of(record.path)
     if reason is not None:
@@ -86,7 +86,7 @@ def read(record: Record) -> Rollouts:
             yield Omission(reason=name, count=len(steps))
     subagents = root.get("subagent_trajectories") or ()
     if subagents:
-        yield Omission(reason="trajectory of a sub-agent", count=len(subagents))
+        yield Omission(reason="rollout of a sub-agent", count=len(subagents))
     failure = as_text(field_at(trial.result, "exception_info.exception_type"))
     is_timeout = failure is not None and "timeout" in failure.lower()
     if failure is not None and not is_timeout and not trial.rewards:

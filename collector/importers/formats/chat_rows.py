@@ -121,7 +121,7 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
 
 def _notes(row: Mapping[str, Any], score: str | None) -> Iterator[str]:
     if row.get("error"):
-        yield "some rows have an `error`; they are trajectories like the others"
+        yield "some rows have an `error`; they are rollouts like the others"
     if score is not None:
         yield f"the reward is the score {score!r}: --reward or --success choose another"
 

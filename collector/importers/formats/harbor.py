@@ -88,10 +88,10 @@ def _reward_file(folder: Path) -> dict[str, float]:
 def part_of(path: Path) -> str | None:
     """Return what a file is that is no trajectory of its own; None if it is one."""
     if ".summarization-" in path.name:
-        return "trajectory of a sub-agent"
+        return "rollout of a sub-agent"
     continued = path.with_name(_CONTINUATION.sub("", path.name))
     if continued != path and continued.exists():
-        return "continuation, which was read with its trajectory"
+        return "continuation, which was read with its rollout"
     return None
 
 
@@ -183,4 +183,4 @@ def read_result(record: Record) -> Rollouts:
     if "trial_name" in result and not any(map(any, logs)):
         failure = as_text(field_at(result, "exception_info.exception_type"))
         ended = f" that ended in {failure}," if failure is not None else ""
-        yield Omission(reason=f"trial{ended} without a trajectory")
+        yield Omission(reason=f"trial{ended} without a rollout")

@@ -78,7 +78,7 @@ def columns_of_log(rows: Sequence[Row]) -> tuple[dict[str, list[Any]], dict[str,
             columns[column.name] = _values(column, rows)
         except StepRefusedError as error:
             rule = str(error).partition(": got")[0]
-            left_out[f"`{column.name}` of a trajectory, as {rule}"] = 1
+            left_out[f"`{column.name}` of a rollout, as {rule}"] = 1
     return columns, left_out
 
 

@@ -60,7 +60,7 @@ _STEP_FIELDS = _FIELDS - {*NAMES["task_id"], *NAMES["reward"]}
 """Those that say nothing of an episode as a whole."""
 _SAMPLING = tuple(field.name for field in fields(LoggedSampling))
 
-_GOES_ON = "rows of one name that go on after an end, or begin again, are a trajectory each"
+_GOES_ON = "rows of one name that go on after an end, or begin again, are a rollout each"
 _UNENDED = "some episodes end with a row that is not done: a limit is taken to have ended them"
 _REPEATED = (
     "some episodes have one reward other than 0 on all their steps, and their return is the sum. "

@@ -60,7 +60,7 @@ def is_swe_agent(value: object, path: Path) -> bool:
 
 def read_swe_agent(record: Record) -> Rollouts:
     """Yield the rollout of a file, or those of all attempts, of which its own is one."""
-    log = as_mapping(record.value, "a trajectory")
+    log = as_mapping(record.value, "a rollout")
     attempts = as_objects(log.get("attempts"), "attempts", "an attempt")
     instance = as_text(log.get("instance_id")) or stem_of(record.path)
     for number, attempt in enumerate(attempts):
@@ -126,7 +126,7 @@ def is_mini(value: object, path: Path) -> bool:
 
 def read_mini(record: Record) -> Rollouts:
     """Yield the rollout of a file."""
-    log = as_mapping(record.value, "a trajectory")
+    log = as_mapping(record.value, "a rollout")
     instance = as_text(log.get("instance_id")) or record.path.name.partition(".")[0]
     status = as_text(field_at(log, "info.exit_status")) or ""
     sampling = sampling_of(field_at(log, "info.config.model.model_kwargs"))

@@ -47,7 +47,7 @@ ASIDE = ("rows.*.input",)
 
 NO_ID = (
     "rows of verl-agent must have a traj_uid: nothing else tells surely which rows are one "
-    "trajectory. Before its trainer calls _dump_generations, add "
+    "rollout. Before its trainer calls _dump_generations, add "
     'reward_extra_infos_dict["traj_uid"] = list(batch.non_tensor_batch["traj_uid"])'
 )
 
@@ -109,7 +109,7 @@ def _messages(rows: list[Mapping[str, Any]]) -> Iterator[Message]:
     for row in rows:
         step = _step_of(row)
         if step is None:
-            raise RecordError("each row of a trajectory must have a prompt of verl-agent as input")
+            raise RecordError("each row of a rollout must have a prompt of verl-agent as input")
         yield Message(
             role=USER,
             text=step.observation,

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.helpers.read import (
+    SMALL_BYTES,
     are_by_return,
-    first_batches,
     read_batches,
     with_rows,
     with_success_rule,
@@ -62,18 +62,19 @@ def to_read(log: LogSource) -> tuple[LogSource, Tally]:
 def begin_reading(log: LogSource, engine: str) -> tuple[LogSource, Tally, Batches]:
     """Return what `to_read` does, and the batches of the log.
 
-    It is read twice from its beginning only if its rewards are no wins.
+    A small one is read whole, and again only if its rewards turn out to be no wins.
     """
+    if log.num_bytes > SMALL_BYTES or log.options.success != "auto":
+        log, tally = to_read(log)
+        return log, tally, read_batches(log, tally, engine)
     log = _with_files_beside(log)
     tally = _tally(log)
-    batches = read_batches(log, tally, engine)
-    first = list(first_batches(batches))
-    if log.options.success == "auto" and are_by_return(first):
-        batches.close()
-        log = log.with_options(success="returns")
-        tally = _tally(log)
-        return log, tally, read_batches(log, tally, engine)
-    return log, tally, _again(first, batches)
+    batches = list(read_batches(log, tally, engine))
+    if not are_by_return(made for batch in batches for made in batch.entries):
+        return log, tally, (batch for batch in batches)
+    log = log.with_options(success="returns")
+    tally = _tally(log)
+    return log, tally, read_batches(log, tally, engine)
 
 
 def _with_files_beside(log: LogSource) -> LogSource:
@@ -85,10 +86,3 @@ def _tally(log: LogSource) -> Tally:
     if any(file.rows_before is not None for file in log.files):
         tally.notes["verdicts by numbers of rows: the log has nothing else that they name"] = None
     return tally
-
-
-def _again(first: list[TrajectoryBatch], rest: Batches) -> Batches:
-    with closing(rest):
-        while first:
-            yield first.pop(0)
-        yield from rest

@@ -15,6 +15,7 @@ from graphcredit.collector.importers.logs.places import row_of
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.reading import (
     format_to_read,
+    read_trajectories,
     refuse_folders,
     trajectories_of_file,
 )
@@ -34,9 +35,8 @@ they take half a second to start."""
 
 MOST_WORKERS = 4
 
-FIRST, _FIRST_CHARACTERS = 200, 64 << 20
-"""Rollouts, or characters of their steps, by which it is decided whether the rewards of a log are
-wins."""
+FIRST = 200
+"""Rollouts by which it is decided whether the rewards of a log are wins."""
 
 _PIECES_AT_ONCE = 2
 """One being read and one waiting, so that no worker waits for the import."""
@@ -52,26 +52,14 @@ def with_success_rule(log: LogSource) -> LogSource:
     """Return a log of which no reward is a win, if one of its first rollouts has another reward."""
     if log.options.success != "auto":
         return log
-    with closing(read_batches(log, Tally(options=log.options), "local:1")) as batches:
-        is_by_return = are_by_return(first_batches(batches))
+    with closing(read_trajectories(log, Tally(options=log.options))) as trajectories:
+        is_by_return = are_by_return(trajectories)
     return log.with_options(success="returns") if is_by_return else log
 
 
-def first_batches(batches: Iterable[TrajectoryBatch]) -> Iterator[TrajectoryBatch]:
-    """Yield the batches of a log by which it is decided whether its rewards are wins."""
-    num_rollouts = num_characters = 0
-    for batch in batches:
-        yield batch
-        num_rollouts += len(batch.entries)
-        num_characters += batch.num_characters
-        if num_rollouts >= FIRST or num_characters >= _FIRST_CHARACTERS:
-            return
-
-
-def are_by_return(batches: Iterable[TrajectoryBatch]) -> bool:
-    """Return whether one of the first rollouts has a reward that is no win."""
-    first = islice((made for batch in batches for made in batch.entries), FIRST)
-    return any(made.verdict.by == RETURN for made in first)
+def are_by_return(trajectories: Iterable[ImportedTrajectory]) -> bool:
+    """Return whether one of the first rollouts of a log has a reward that is no win."""
+    return any(made.verdict.by == RETURN for made in islice(trajectories, FIRST))
 
 
 def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory]) -> None:

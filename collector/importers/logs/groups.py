@@ -155,7 +155,7 @@ class TooLargeError(RowError):
     def __init__(self, limit: int, first: Record) -> None:
         """Say how many are allowed; the first record tells where they are."""
         super().__init__(
-            f"the records of a trajectory must have at most {limit / 2**20:g} MiB together: these "
+            f"the records of a rollout must have at most {limit / 2**20:g} MiB together: these "
             "have more. --max-record MIB allows more, and takes more memory"
         )
         self.first = first

@@ -16,7 +16,12 @@ from graphcredit.collector.importers.messages.parts import (
     Piece,
     pieces_of,
 )
-from graphcredit.collector.importers.messages.plain import plain_message, split_thinking, without_id
+from graphcredit.collector.importers.messages.plain import (
+    plain_message,
+    plain_messages,
+    split_thinking,
+    without_id,
+)
 from graphcredit.collector.importers.messages.roles import (
     CALLS_TEXT,
     ROLES,
@@ -63,8 +68,11 @@ def chat_messages(value: object, what: str, *, is_context: bool = False) -> tupl
         what: What the list is called in the record, for messages of errors.
         is_context: Whether it is a prompt, whose assistant messages are no steps.
     """
+    items = as_list(value, what)
+    if not is_context and (plain := plain_messages(items)) is not None:
+        return plain
     messages: list[Message] = []
-    for number, item in enumerate(as_list(value, what)):
+    for number, item in enumerate(items):
         messages += _messages(item, what, number, is_context=is_context)
     return tuple(joined_answers([opened_words(message) for message in messages]))
 

@@ -33,13 +33,20 @@ def opened_words(message: Message) -> Message:
 
     A text with a call that cannot be read stays as it is.
     """
+    if not has_words(message):
+        return message
     if message.role == ASSISTANT:
-        has_calls = OPEN in message.text or _OPEN_FUNCTION in message.text
-        return _with_calls(message) if has_calls else message
-    is_result = message.role in (TOOL, USER) and message.text.startswith("<tool_response>")
-    if not is_result or _RESULT.sub("", message.text):
+        return _with_calls(message)
+    if _RESULT.sub("", message.text):
         return message
     return replace(message, role=TOOL, text="\n\n".join(_RESULT.findall(message.text)))
+
+
+def has_words(message: Message) -> bool:
+    """Return whether a text may have a call, or is in the tags of a result."""
+    if message.role == ASSISTANT:
+        return OPEN in message.text or _OPEN_FUNCTION in message.text
+    return message.role in (TOOL, USER) and message.text.startswith("<tool_response>")
 
 
 def _with_calls(message: Message) -> Message:

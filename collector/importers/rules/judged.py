@@ -44,20 +44,20 @@ class Judged:
         by = f" ({verdicts.sentence(ids)})" if verdicts.scores else ""
         yield (
             f"verdicts of {path}: {counted(len(known), 'verdict')}{by}, "
-            f"{len(self._judged):,} of them of {counted(self._judged.total(), 'trajectory')}"
+            f"{len(self._judged):,} of them of {counted(self._judged.total(), 'rollout')}"
         )
         if unknown := [name for name in known if (ids, name) not in self._judged]:
-            yield f"{counted(len(unknown), 'verdict')} of no trajectory: {_named(unknown)}"
+            yield f"{counted(len(unknown), 'verdict')} of no rollout: {_named(unknown)}"
         if self._others:
             yield (
-                f"{counted(len(self._others), 'trajectory')} without a verdict in the file, which "
+                f"{counted(len(self._others), 'rollout')} without a verdict in the file, which "
                 f"keep that of the log: {_named(self._others)}"
             )
         if several := [name for (_, name), number in self._judged.items() if number > 1]:
             yield (
-                f"{counted(len(several), 'verdict')} of several trajectories each, which then have "
+                f"{counted(len(several), 'verdict')} of several rollouts each, which then have "
                 f"the same: {_named(several)}. If these are rollouts of one task, each needs its "
-                "own: name files, trajectories or tries in the verdicts"
+                "own: name files, rollouts or tries in the verdicts"
             )
 
 
@@ -77,9 +77,9 @@ def refuse_unmatched(
     known = ", ".join(islice(chain.from_iterable(verdicts.by_field.values()), _FEW))
     names = map(_name_of, first[:_FEW])
     raise InputError(
-        f"--verdicts must name what the log names, and none of {path} is of a trajectory. The "
+        f"--verdicts must name what the log names, and none of {path} is of a rollout. The "
         f"file has {known} ({verdicts.sentence()}); the log has {', '.join(dict.fromkeys(names))}. "
-        "Ids are those of trajectories, sessions, instances or tasks, or names of files and folders"
+        "Ids are those of rollouts, sessions, instances or tasks, or names of files and folders"
     )
 
 

@@ -30,10 +30,8 @@ class States:
 StateRule = Callable[[Sequence[Turn]], States]
 """Returns the states of the turns of a rollout."""
 
-_RULES = (
-    "last, results, calls, effects, facts, worktree, last-tool (several with + between them), "
-    "window:K, regex:PATTERN, json:PATH or column:NAME (see docs/choosing-a-state.md)"
-)
+_PLAIN = "last, results, calls, effects, facts, worktree, last-tool"
+_TAKING = "window:K, regex:PATTERN, json:PATH or column:NAME"
 
 
 def state_rule(text: str, decimals: int | None = None) -> StateRule:
@@ -85,8 +83,11 @@ def _rule(text: str) -> StateRule:
         return lambda turns: _extracted(turns, lambda turn: _json_part(argument, turn))
     if kind == "column" and argument:
         return lambda turns: _extracted(turns, lambda turn: _column(argument, turn))
-    nearest = did_you_mean(kind, re.findall(r"[a-z-]+(?=[,: ])", _RULES.partition("(see")[0]))
-    raise OptionError(f"import.state must be {_RULES}: got {text!r}.{nearest}")
+    nearest = did_you_mean(kind, [*_PLAIN.split(", "), *re.findall(r"[a-z]+(?=:)", _TAKING)])
+    raise OptionError(
+        f"import.state must be {_PLAIN} (several with + between them), {_TAKING} (see "
+        f"docs/choosing-a-state.md): got {text!r}.{nearest}"
+    )
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -7,7 +7,9 @@ samples all rows from one generator.
 """
 
 import random
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -26,7 +28,7 @@ from graphcredit.collector.policies.engines.base import (
 from graphcredit.collector.policies.engines.decoding import Decoder
 from graphcredit.collector.policies.model_files import require_safetensors
 from graphcredit.collector.policies.tokens import end_ids_of, load_tokenizer
-from graphcredit.store.errors import InputError, library_errors
+from graphcredit.store.errors import EngineError, InputError, library_errors
 
 
 class TransformersEngine:
@@ -66,7 +68,32 @@ class TransformersEngine:
         self._decoder.forget()
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
-        """Sample an answer to each request."""
+        """Sample an answer to each request.
+
+        A batch that does not fit in the memory of the device is answered in halves, with a warning.
+
+        Raises:
+            EngineError: A single request does not fit.
+        """
+        with suppress(torch.OutOfMemoryError):
+            return self._generate(requests, sampling)
+        # Only here: the error held what the batch had in memory.
+        self._decoder = Decoder(self._model)
+        if len(requests) == 1:
+            raise EngineError(
+                f"the model and a prompt of {len(requests[0].prompt_ids):,} tokens must fit in the "
+                f"memory of {self._device}: take a shorter template, --dtype bfloat16, or a vLLM "
+                "server with several cards"
+            )
+        text = f"{len(requests)} rollouts do not fit in the memory of {self._device} together: "
+        warnings.warn(f"{text}they are sampled in halves; --concurrency plays fewer", stacklevel=2)
+        half = len(requests) // 2
+        return [
+            *self.generate(requests[:half], sampling),
+            *self.generate(requests[half:], sampling),
+        ]
+
+    def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Response]:
         limits = [max_answer(request, sampling, self.room) for request in requests]
         responses = [Response(token_ids=[], logprobs=[]) for _ in requests]
         chances = [random.Random(request.seed) for request in requests]
@@ -135,4 +162,12 @@ def load_model(path: str, device: torch.device, dtype: Dtype) -> Any:
             f"{len(lacking)} are missing or have another shape, such as {lacking[0]}. They would "
             "be random numbers"
         )
-    return model.to(device).eval().requires_grad_(False)
+    try:
+        return model.to(device).eval().requires_grad_(False)
+    except torch.OutOfMemoryError:
+        size = sum(each.nbytes for each in model.parameters()) / 2**30
+        raise EngineError(
+            f"a model must fit in the memory of its device: that of {path} takes {size:.1f} GiB in "
+            f"{kind}, more than {device} has left. Take --dtype bfloat16, or a vLLM server with "
+            "several cards"
+        ) from None

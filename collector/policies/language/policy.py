@@ -26,7 +26,12 @@ from graphcredit.collector.policies.engines.base import (
 from graphcredit.collector.policies.engines.registry import ENGINES
 from graphcredit.collector.policies.language.answers import parse_answer
 from graphcredit.collector.policies.language.prompts import Template, render
-from graphcredit.collector.policies.model_files import ModelFiles, digest_weights, digest_words
+from graphcredit.collector.policies.model_files import (
+    ModelFiles,
+    digest_weights,
+    digest_words,
+    notes_of,
+)
 from graphcredit.collector.policies.tokens import decode_answer, encode_prompt
 from graphcredit.store.errors import InputError
 
@@ -72,6 +77,11 @@ class LanguagePolicy(Policy):
     def concurrency(self) -> int:
         """Many: a batch takes little longer than a single request."""
         return CONCURRENCY
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Says that the model has no chat template, if so."""
+        return notes_of(self.model)
 
     def decide(self, questions: Sequence[DecisionRequest]) -> list[list[Decision]]:
         """Sample all answers as one batch.

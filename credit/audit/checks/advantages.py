@@ -80,7 +80,7 @@ def _unbalanced_episodes(per_trajectory: str) -> str:
     """Compare the mean over trajectories, or over steps where the options say so, with 0."""
     return f"""
         SELECT {GROUP}, 1 AS number, abs(balance) / largest AS badness,
-            format('{{}}: mean {{:+.4g}} over {{}} trajectories, {{:+.4g}} over their {{}} steps, '
+            format('{{}}: mean {{:+.4g}} over {{}} rollouts, {{:+.4g}} over their {{}} steps, '
                 'should be 0 over {{}}; largest {{:.4g}}', "column",
                 off(over_trajectories, largest), size, off(over_steps, largest), num_steps,
                 stat_over, largest) AS detail
@@ -88,7 +88,7 @@ def _unbalanced_episodes(per_trajectory: str) -> str:
             SELECT {GROUP}, "column", avg(mean) AS over_trajectories, count(*) AS size,
                 sum(mean * num_steps) / sum(num_steps) AS over_steps, sum(num_steps) AS num_steps,
                 max(abs(mean)) AS largest,
-                coalesce(any_value(stat_over), 'trajectories') AS stat_over,
+                if(any_value(stat_over) = 'steps', 'steps', 'rollouts') AS stat_over,
                 CASE any_value(stat_over) WHEN 'steps' THEN over_steps ELSE over_trajectories END
                     AS balance
             FROM (
@@ -155,8 +155,8 @@ def _late(scope: Scope) -> str:
 _STALE = f"""
     SELECT {GROUP}, 1 AS number, greatest(size - num_credited, 1) AS badness,
         CASE WHEN num_credited < size
-            THEN (size - num_credited) || ' of ' || size || ' trajectories have no credit'
-            ELSE 'credited as a group of ' || credited_size || ', has ' || size || ' trajectories'
+            THEN (size - num_credited) || ' of ' || size || ' rollouts have no credit'
+            ELSE 'credited as a group of ' || credited_size || ', has ' || size || ' rollouts'
         END AS detail
     FROM groups JOIN (
         SELECT {GROUP}, count(is_credited) AS num_credited, any_value(group_size) AS credited_size,
@@ -196,7 +196,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="stale_credit",
         severity=AuditSeverity.ERROR,
-        means="have credit that was computed from other trajectories than they have now",
+        means="have credit that was computed from other rollouts than they have now",
         remedy="run `graphcredit credit` again for the iteration",
         of="groups",
         places=_STALE,
@@ -248,8 +248,8 @@ CHECKS: tuple[Check, ...] = (
         severity=AuditSeverity.ERROR,
         means="have an episode advantage that differs from step to step",
         remedy="run the estimator again; if another program wrote the column, give all steps of a "
-        "trajectory its one value",
-        of="episode advantages of trajectories",
+        "rollout its one value",
+        of="episode advantages of rollouts",
         places=_uneven,
         needs="credit",
     ),

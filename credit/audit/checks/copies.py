@@ -75,7 +75,7 @@ CHECKS: tuple[Check, ...] = (
         "tokens that are too improbable to be sampled twice. They count double in every mean",
         remedy="keep one of each; look for padding that repeats samples, or for a log that was "
         "imported twice",
-        of="complete trajectories",
+        of="complete rollouts",
         places=_COPIES,
     ),
     Check(
@@ -84,7 +84,7 @@ CHECKS: tuple[Check, ...] = (
         means="take the same actions through the same states as another of their group",
         remedy="look whether they are copies; if not, the policy hardly explores: sample at a "
         "higher temperature",
-        of="complete trajectories",
+        of="complete rollouts",
         places=_MERELY_EQUAL.format(long="true"),
     ),
     Check(
@@ -93,7 +93,7 @@ CHECKS: tuple[Check, ...] = (
         means="equal another of their group, but are so short, or so probable, that this may be "
         "chance",
         remedy="nothing, unless they are many",
-        of="complete trajectories",
+        of="complete rollouts",
         places=_MERELY_EQUAL.format(long="false"),
     ),
 )

@@ -6,7 +6,7 @@ from graphcredit.store.sql.views import identifier
 
 _INCOMPLETE = f"""
     SELECT {GROUP}, count(*) AS number, number AS badness,
-        named(list(trajectory_id)) || ' of ' || any_value(num_all) || ' trajectories' AS detail
+        named(list(trajectory_id)) || ' of ' || any_value(num_all) || ' rollouts' AS detail
     FROM (SELECT *, count(*) OVER (PARTITION BY {GROUP}) AS num_all FROM trajectories)
     WHERE NOT is_complete GROUP BY {GROUP}
 """
@@ -36,7 +36,7 @@ _UNEQUAL_SIZES = f"""
         FROM trajectories WHERE NOT is_complete GROUP BY ALL
     )
     SELECT {GROUP}, 1 AS number, abs(size - usual_size) AS badness,
-        size || ' trajectories, where ' || usual_size || ' are usual' || CASE
+        size || ' rollouts, where ' || usual_size || ' are usual' || CASE
             WHEN num_incomplete > 0 THEN '; ' || num_incomplete || ' more are incomplete'
             ELSE '' END AS detail
     FROM groups JOIN usual USING (run_id, iteration) LEFT JOIN incomplete USING ({GROUP})
@@ -45,7 +45,7 @@ _UNEQUAL_SIZES = f"""
 
 _EVEN = f"""
     SELECT {GROUP}, 1 AS number, num_steps AS badness,
-        'all ' || size || ' trajectories (' || num_steps || ' steps, ' || num_won
+        'all ' || size || ' rollouts (' || num_steps || ' steps, ' || num_won
             || ' successful) have return ' || format('{{:.6g}}', lowest) AS detail
     FROM groups WHERE is_even AND size > 1
 """
@@ -104,7 +104,7 @@ _APART = f"""
     )
     SELECT {GROUP}, count(*) AS number, number AS badness,
         any_value(num_classes) || ' classes that share no state after the same first step, among '
-            || count(*) || ' trajectories' AS detail
+            || count(*) || ' rollouts' AS detail
     FROM members ANTI JOIN mixed USING ({GROUP}) GROUP BY {GROUP}
 """
 
@@ -130,14 +130,14 @@ CHECKS: tuple[Check, ...] = (
         remedy="of an imported log, tell `graphcredit import --success` what counts; of a recorded "
         "one, find out why workers die: `graphcredit check STORE` names what is wrong, and with "
         "`--recover` turns what workers left into shards",
-        of="trajectories",
+        of="rollouts",
         places=_INCOMPLETE,
         limit="max_incomplete_share",
     ),
     Check(
         name="singleton_groups",
         severity=AuditSeverity.ERROR,
-        means="have a single trajectory: there is nothing to compare it with, so its "
+        means="have a single rollout: there is nothing to compare it with, so its "
         "credit is 0, or without a baseline that of its outcome",
         remedy="give all rollouts of one task the same task_id (not one of their own, nor one with "
         "a path or a time in it), or play each task several times",
@@ -148,8 +148,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="unequal_group_sizes",
         severity=AuditSeverity.WARNING,
-        means="have more or fewer trajectories than most groups of their iteration that have "
-        "several",
+        means="have more or fewer rollouts than most groups of their iteration that have several",
         remedy="play the missing rollouts, or look for rollouts that went under another task_id; "
         "where the allocation is meant to differ, nothing",
         of="groups",
@@ -158,7 +157,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="degenerate_groups",
         severity=AuditSeverity.WARNING,
-        means="are dead: all trajectories have the same return and no estimator has an advantage "
+        means="are dead: all rollouts have the same return and no estimator has an advantage "
         "that tells them apart, while the steps still count in every denominator",
         remedy="play tasks that are neither always won nor always lost, and leave steps without "
         "advantage out of the update (`WHERE <estimator>_advantage <> 0`; `is_degenerate_group` "
@@ -175,7 +174,7 @@ CHECKS: tuple[Check, ...] = (
         remedy="where the tasks differ, give each a task_id of its own; where a simulated user "
         "words one task anew, keep the groups, and import with a state that leaves the words out "
         "(`--state results`) or merge the states (`graphcredit credit --merge`)",
-        of="complete trajectories",
+        of="complete rollouts",
         places=_FIRST_STATES,
     ),
     Check(
@@ -185,14 +184,14 @@ CHECKS: tuple[Check, ...] = (
         "never meet, as several tasks under one name do",
         remedy="give each task a task_id of its own (`graphcredit import --group FIELD`); where "
         "chance or a hidden start decides at the first step, nothing",
-        of="complete trajectories",
+        of="complete rollouts",
         places=_APART,
     ),
     Check(
         name="unequal_step_weights",
         severity=AuditSeverity.WARNING,
-        means="are ruled by their long trajectories wherever each step counts once",
-        remedy="weigh steps by 1 / trajectory length in the loss, and keep stat_over=trajectories",
+        means="are ruled by their long rollouts wherever each step counts once",
+        remedy="weigh steps by 1 / rollout length in the loss, and keep stat_over=trajectories",
         of="groups",
         places=_WEIGHTS,
     ),

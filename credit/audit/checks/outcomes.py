@@ -45,7 +45,7 @@ CHECKS: tuple[Check, ...] = (
         "returns punish the success",
         remedy="correct reward or success where they are logged, and log the reward of success on "
         "the last step",
-        of="successful trajectories",
+        of="successful rollouts",
         places=_BELOW_FAILURE,
     ),
     Check(
@@ -54,7 +54,7 @@ CHECKS: tuple[Check, ...] = (
         means="have a return of 0 or less: estimators that compare returns do not see the success",
         remedy="log the reward of success on the last step, or use estimators that read success "
         "(rewardflow, graphgpo)",
-        of="successful trajectories",
+        of="successful rollouts",
         places=_UNREWARDED,
     ),
     Check(
@@ -63,7 +63,7 @@ CHECKS: tuple[Check, ...] = (
         means="have the outcome of all others of their iteration: nothing can be compared",
         remedy="of an imported log, tell `graphcredit import --success` what counts (a threshold, "
         "median, top:0.25); otherwise play tasks that are neither always won nor always lost",
-        of="complete trajectories",
+        of="complete rollouts",
         places=_ONE_OUTCOME,
     ),
 )

@@ -41,7 +41,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="progress_in_failures",
         severity=AuditSeverity.INFO,
-        means="led nearer to the goal: credit for whole trajectories punishes them",
+        means="led nearer to the goal: credit for whole rollouts punishes them",
         remedy="use an estimator that credits steps (reach)",
         of="judged steps of failures",
         places=_steps("progress > 0", "NOT won", "failures led nearer"),
@@ -50,7 +50,7 @@ CHECKS: tuple[Check, ...] = (
     Check(
         name="idle_steps_in_successes",
         severity=AuditSeverity.INFO,
-        means="did not lead nearer to the goal: credit for whole trajectories rewards them",
+        means="did not lead nearer to the goal: credit for whole rollouts rewards them",
         remedy="use an estimator that credits steps (reach)",
         of="judged steps of successes",
         places=_steps("progress <= 0", "won", "successes did not lead nearer"),

@@ -55,7 +55,7 @@ def test_turns_without_credit_are_null_and_counted(tmp_path: Path):
     imported(write_lines(tmp_path / "rows.jsonl", WON, LOST, later), store)
     ended = run("export", store, tmp_path / "turns.jsonl.gz", "--to", "turns")
     assert ended.exit_code == 0, ended.err
-    assert ended.out == "4 turns of 3 trajectories with advantages of rloo; 1 without credit\n"
+    assert ended.out == "4 turns of 3 rollouts with advantages of rloo; 1 without credit\n"
     assert "the credit of run imported, iteration 0 by rloo is stale" in ended.err
     lines = gzip.decompress((tmp_path / "turns.jsonl.gz").read_bytes()).splitlines()
     assert [json.loads(line)["advantages"]["rloo"] for line in lines] == [1.0, -1.0, -1.0, None]

@@ -265,7 +265,7 @@ def test_usual_names_of_ids_and_verdicts_are_known(name: str, tmp_path: Path):
         write_json(tmp_path / "log" / f"run{number}.json", row)
     report = imported(tmp_path / "log", tmp_path / "store", verdicts=verdicts)
     assert outcomes(tmp_path / "store") == {"run0": True, "run1": False}
-    assert any("2 of them of 2 trajectories" in note for note in report.notes)
+    assert any("2 of them of 2 rollouts" in note for note in report.notes)
 
 
 def test_a_folder_of_verdicts_has_them_by_the_names_of_its_files(tmp_path: Path):

@@ -163,7 +163,7 @@ def test_harbor_counts_trials_without_a_trajectory(tmp_path: Path):
     trial(tmp_path / "job", "find__2", None, **lost)
     write_json(tmp_path / "job" / "result.json", {"n_total_trials": 2, "stats": {}})
     report = imported(tmp_path / "job", tmp_path / "store")
-    assert report.left_out == {"trial that ended in SetupError, without a trajectory": 1}
+    assert report.left_out == {"trial that ended in SetupError, without a rollout": 1}
     assert (report.num_trajectories, report.other_files) == (1, [])
     assert steps_of(tmp_path / "store")[0]["task_id"] == "find#abcdef01"
 
@@ -175,7 +175,7 @@ def test_the_own_log_of_an_agent_is_no_second_trajectory_of_its_trial(tmp_path: 
     native = {"messages": [said("user", "find it"), said("assistant", "one")]}
     own = write_json(agent / "sessions" / "mini.trajectory.json", native)
     report = imported(tmp_path / "job", tmp_path / "store")
-    assert report.left_out == {"log of an agent beside its trajectory in ATIF": 1}
+    assert report.left_out == {"log of an agent beside its rollout in ATIF": 1}
     assert (report.num_trajectories, report.num_success) == (1, 1)
     assert imported(own, tmp_path / "alone").num_trajectories == 1
     (agent / "trajectory.json").unlink()
@@ -231,9 +231,9 @@ def test_a_compacted_trajectory_goes_on_in_the_next_file(name: str, tmp_path: Pa
     write_json(folder / "agent" / "trajectory.summarization-1-summary.json", PLAIN)
     report = imported(tmp_path / "job", tmp_path / "store")
     assert report.left_out == {
-        "continuation, which was read with its trajectory": 1,
+        "continuation, which was read with its rollout": 1,
         "step that repeats copied context": 1,
-        "trajectory of a sub-agent": 1,
+        "rollout of a sub-agent": 1,
     }
     assert [action for (action,) in brief(tmp_path / "store", "action")] == ["one", "two", "three"]
 

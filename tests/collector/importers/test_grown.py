@@ -16,8 +16,8 @@ from graphcredit.store.checks.run import check_store
 from tests.collector.importers.logs import called, said, write_lines
 from tests.collector.importers.read_back import imported, steps_of
 
-AGAIN = "earlier copy of a trajectory of which the store has more"
-MOVED = "beginning of a trajectory, moved to quarantine/ for a longer copy"
+AGAIN = "earlier copy of a rollout of which the store has more"
+MOVED = "beginning of a rollout, moved to quarantine/ for a longer copy"
 
 
 def line(session: str, role: str, content: str, **more: Any) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_of_two_that_part_in_one_log_the_second_is_refused(tmp_path: Path):
     report = imported(tmp_path / "log", tmp_path / "store")
     assert report.num_trajectories == 3
     assert [row.reason.split(":")[0] for row in report.bad_rows] == [
-        "the id of a trajectory must be unique"
+        "the id of a rollout must be unique"
     ]
 
 

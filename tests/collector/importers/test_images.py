@@ -316,6 +316,6 @@ def test_a_bad_image_is_named_and_its_row_imported(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", row(shows("y"), said("assistant", "x")), bad)
     found = run("import", log, tmp_path / "store")
     assert found.exit_code == 1
-    assert "2 trajectories imported" in found.out
+    assert "2 rollouts imported" in found.out
     assert "1 bad image, not kept" in found.out
     assert f"bad image: {log}, line 2: image that is missing: gone.png" in found.err

@@ -61,7 +61,7 @@ def test_equal_rows_are_attempts_unless_an_id_or_a_time_says_that_two_files_have
     report = imported(tmp_path / "log", tmp_path / "store", drop_equal=drop_equal)
     assert report.num_trajectories == number
     assert sum(report.left_out.values()) == 4 - number
-    assert any("2 trajectories equal to one" in note for note in report.notes) is (number == 4)
+    assert any("2 rollouts equal to one" in note for note in report.notes) is (number == 4)
     again = imported(tmp_path / "log", tmp_path / "store", drop_equal=drop_equal)
     assert (again.num_trajectories, again.num_already_there) == (0, number)
     imported(tmp_path / "single", tmp_path / "s", drop_equal=drop_equal)
@@ -140,7 +140,7 @@ def test_ids_of_the_log_must_be_unique(tmp_path: Path):
     log = write_lines(tmp_path / "traces.jsonl", episode(), episode(), other)
     report = imported(log, tmp_path / "store")
     assert report.num_trajectories == 1
-    assert report.left_out["copy of a trajectory that was read before"] == 1
+    assert report.left_out["copy of a rollout that was read before"] == 1
     assert "'trace-1' is that of an earlier one with other steps" in report.bad_rows[0].reason
 
 
@@ -153,7 +153,7 @@ def test_compressed_logs(tmp_path: Path):
     (packed / "c.json.gz").write_bytes(gzip.compress(json.dumps(WALKS).encode()))
     report = imported(packed, tmp_path / "store", drop_equal=True)
     assert (report.num_records, report.num_trajectories) == (9, 3)
-    assert report.left_out == {"copy of a trajectory that was read before": 6}
+    assert report.left_out == {"copy of a rollout that was read before": 6}
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
@@ -222,11 +222,11 @@ def test_try_shows_and_writes_nothing(tmp_path: Path):
     log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
     ended = run("import", log, "--try", 2)
     assert ended.exit_code == 0
-    assert "2 trajectories would be imported; nothing was written" in ended.out
+    assert "2 rollouts would be imported; nothing was written" in ended.out
     assert "3 states, 1 of them shared" in ended.out
     assert "50% of the steps are alone" in ended.out
     for bare in (("import", "--try", log), ("import", log, "--try")):
-        assert "3 trajectories would be imported" in run(*bare).out
+        assert "3 rollouts would be imported" in run(*bare).out
     ended = run("import", log, store, "--try", 3, "--json")
     report = json.loads(ended.out)
     assert (report["num_states"], report["num_shared_states"]) == (3, 2)

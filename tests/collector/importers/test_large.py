@@ -125,7 +125,7 @@ def test_many_batches_write_what_one_writes(tmp_path: Path):
     report = _in_small_parts(log, tmp_path / "many")
     assert report == alone
     assert (report.num_bad_rows, report.num_files["messages"]) == (4, 16)
-    assert report.left_out["copy of a trajectory that was read before"] > 1
+    assert report.left_out["copy of a rollout that was read before"] > 1
     assert _facts(tmp_path / "many") == _facts(tmp_path / "alone")
     again = _in_small_parts(log, tmp_path / "many")
     assert (again.num_trajectories, again.num_already_there) == (0, alone.num_trajectories)

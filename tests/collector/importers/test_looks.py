@@ -252,7 +252,7 @@ def test_a_refusal_is_an_answer(tmp_path: Path):
 def test_trajectories_without_a_prompt_are_told_to_be_one_group(tmp_path: Path):
     rows = [{"messages": [LOOKED, SAW, said("assistant", answer)]} for answer in ("left", "right")]
     report = imported(write_lines(tmp_path / "x.jsonl", *rows), tmp_path / "store")
-    assert any("2 trajectories begin without a prompt" in note for note in report.notes)
+    assert any("2 rollouts begin without a prompt" in note for note in report.notes)
 
 
 def test_scores_of_an_evaluation_of_weave_judge_its_trace(tmp_path: Path):

@@ -32,8 +32,8 @@ def notes_of(tmp_path: Path, *rows: dict[str, Any], **options: Any) -> str:
     ("scores", "said_of_them"),
     [
         ((0, 1), None),
-        ((1, 1), "all 2 judged trajectories succeeded"),
-        ((0, 0), "all 2 judged trajectories failed"),
+        ((1, 1), "all 2 judged rollouts succeeded"),
+        ((0, 0), "all 2 judged rollouts failed"),
         ((0.5, 1, 0), "3 returns that say nothing of winning"),
         ((10, 100), "2 returns that say nothing of winning"),
         ((-1, 1), None),
@@ -44,7 +44,7 @@ def test_scores_that_are_no_wins_are_named(
     tmp_path: Path, scores: tuple[float | None, ...], said_of_them: str | None
 ):
     notes = notes_of(tmp_path, *map(row, scores))
-    words = ("judged trajectories", "nothing of winning", "only one outcome")
+    words = ("judged rollouts", "nothing of winning", "only one outcome")
     assert (said_of_them or "") in notes
     assert any(word in notes for word in words) == (said_of_them is not None)
 
@@ -67,7 +67,7 @@ def test_the_field_of_the_groups_and_others_are_named(tmp_path: Path):
 def test_an_answer_that_all_begin_with_is_named(tmp_path: Path):
     rows = [row(n % 2, "play", "look", f"task {n % 2}", "go") for n in range(4)]
     notes = notes_of(tmp_path, *rows)
-    assert "all 4 trajectories begin with the same answer, 'look'" in notes
+    assert "all 4 rollouts begin with the same answer, 'look'" in notes
     assert "falls into 2 classes that saw different things after the same first act" in notes
     mixed = [row(n % 2, "play", "look", f"task {n}", "go") for n in range(4)]
     assert "classes" not in notes_of(tmp_path / "2", *mixed)
@@ -82,7 +82,7 @@ def test_points_of_a_game_are_no_wins(tmp_path: Path):
     assert "--success 'reward>=NUMBER'" in said_of_it
     ended = [(step["success"], step["terminated"], step["next_state"]) for step in steps_of(store)]
     assert ended == [(None, True, "[end]")] * 3
-    assert "3 steps of 3 trajectories (3 compared by their returns)" in run("credit", store).out
+    assert "3 steps of 3 rollouts (3 compared by their returns)" in run("credit", store).out
     rows = run("sql", store, "SELECT success_rate, mean_return FROM groups", "--format", "csv").out
     assert rows.splitlines()[1] == ",1.3333333333333333"
     rates = "SELECT count(success_rate) + count(group_success_rate) AS known FROM enriched, nodes"

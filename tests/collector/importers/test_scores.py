@@ -99,7 +99,7 @@ def test_a_field_that_no_record_has_is_an_error_and_one_that_some_lack_a_note(tm
         scores(tmp_path, chat(), score="mine")
     log = write_lines(tmp_path / "log.jsonl", chat(), chat(mine=[1, 2]))
     notes = imported(log, tmp_path / "some", score="mine").notes
-    assert "1 trajectory without a score at mine" in notes
+    assert "1 rollout without a score at mine" in notes
 
 
 def test_a_score_out_of_range_costs_its_row(tmp_path: Path):

@@ -97,6 +97,11 @@ def test_a_state_rule_that_is_none_is_refused(rule: str):
         state_rule(rule)
 
 
+def test_the_nearest_rule_of_states_is_named():
+    with pytest.raises(OptionError, match=r"got 'worktre'\. Did you mean 'worktree'\?$"):
+        state_rule("worktre")
+
+
 def test_calls_of_no_tool_are_no_rule():
     with pytest.raises(OptionError, match="calls: must name tools"):
         state_rule("calls:")

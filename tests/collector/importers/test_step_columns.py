@@ -141,11 +141,7 @@ def test_a_log_has_columns_of_the_store_beside_its_own(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "values", "said"),
     [
-        (
-            "cost",
-            (0.0, 1.0),
-            "`cost` of a trajectory, as cost must be a number from 1e-24 to 1e+24",
-        ),
+        ("cost", (0.0, 1.0), "`cost` of a rollout, as cost must be a number from 1e-24 to 1e+24"),
         ("logged_at", (NOON.isoformat(), None), "logged_at must be in all rows"),
         ("logged_at", (1.5, 2.5), "logged_at must be a time"),
         ("logged_at", (NOON.isoformat(), "2020-01-01"), "must not decrease"),

@@ -171,7 +171,7 @@ def test_a_log_without_a_verdict_names_its_numbers(tmp_path: Path):
 
 def test_a_success_that_no_record_has_is_said(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", *WALKS)
-    with pytest.raises(InputError, match="none of the first 3 trajectories has 'nosuch'"):
+    with pytest.raises(InputError, match="none of the first 3 rollouts has 'nosuch'"):
         imported(log, tmp_path / "store", success="nosuch")
     assert not (tmp_path / "store").exists()
 
@@ -212,9 +212,7 @@ def test_other_options_for_the_same_store_are_said_in_one_sentence(tmp_path: Pat
     assert imported(log, store, group="prompt", run="other").num_trajectories == 3
     ended = run("import", log, store, "--success", "reward<1")
     assert ended.exit_code == 1
-    said = (
-        "not imported: 3 trajectories that the store has with other values of next_state, success"
-    )
+    said = "not imported: 3 rollouts that the store has with other values of next_state, success"
     assert said in ended.out
     assert ended.out.count("Use a new store, or another --run. For example, ") == 1
 
@@ -222,8 +220,8 @@ def test_other_options_for_the_same_store_are_said_in_one_sentence(tmp_path: Pat
 @pytest.mark.parametrize(
     ("tasks", "note"),
     [
-        ("abc", "every group has one trajectory, so no estimator can compare: --group names"),
-        ("aabcd", "3 of 4 groups have one trajectory, which no estimator can compare: if "),
+        ("abc", "every group has one rollout, so no estimator can compare: --group names"),
+        ("aabcd", "3 of 4 groups have one rollout, which no estimator can compare: if "),
         ("aabbc", None),
     ],
 )
@@ -237,4 +235,4 @@ def test_groups_of_one_are_named_where_they_are_usual(tasks: str, note: str | No
 def test_a_log_without_a_trajectory_ends_with_1(tmp_path: Path):
     log = write_lines(tmp_path / "w.jsonl", {"messages": [{"role": "user", "content": "hall"}]})
     ended = run("import", log, tmp_path / "store")
-    assert (ended.exit_code, ended.out.splitlines()[0][:24]) == (1, "0 trajectories imported,")
+    assert (ended.exit_code, ended.out.splitlines()[0][:20]) == (1, "0 rollouts imported,")

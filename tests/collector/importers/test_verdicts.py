@@ -67,12 +67,12 @@ def test_what_does_not_match_is_counted_and_named(tmp_path: Path):
     verdicts = write(tmp_path / "v.json", {"r-0": True, "r-7": False, "r-8": True})
     log = write_lines(tmp_path / "log.jsonl", *LOG, {**LOG[0], "reward": 0.0})
     notes = imported(log, tmp_path / "store", verdicts=verdicts).notes
-    assert f"verdicts of {verdicts}: 3 verdicts, 1 of them of 2 trajectories" in notes
-    assert "2 verdicts of no trajectory: r-7, r-8" in notes
+    assert f"verdicts of {verdicts}: 3 verdicts, 1 of them of 2 rollouts" in notes
+    assert "2 verdicts of no rollout: r-7, r-8" in notes
     without = next(note for note in notes if "without a verdict in the file" in note)
-    assert without.startswith("2 trajectories")
+    assert without.startswith("2 rollouts")
     assert "(r-1), " in without
-    assert any(note.startswith("1 verdict of several trajectories each") for note in notes)
+    assert any(note.startswith("1 verdict of several rollouts each") for note in notes)
 
 
 @pytest.mark.parametrize("before", ["", "\n ", '{"id": "r-1", "score": 0}\n'])
@@ -152,7 +152,7 @@ def test_numbers_are_no_rows_where_lines_are_empty_or_the_log_has_them_as_ids(tm
     judged = write(tmp_path / "map.json", {"0": True, "1": False, "2": False})
     lines = [json.dumps({"messages": row["messages"]}) for row in LOG]
     log = write(tmp_path / "log.jsonl", "\n".join([lines[0], "", *lines[1:]]))
-    with pytest.raises(InputError, match=r"none of .* is of a trajectory"):
+    with pytest.raises(InputError, match=r"none of .* is of a rollout"):
         imported(log, tmp_path / "store", verdicts=judged)
     rows = [{**row, "instance_id": name} for row, name in zip(LOG, "10x", strict=True)]
     report = imported(write_lines(tmp_path / "ids.jsonl", *rows), tmp_path / "s", verdicts=judged)

@@ -111,7 +111,7 @@ def test_groups_in_which_all_end_alike_are_not_judged(tmp_path: Path):
     report = evidence(tmp_path / "store", [Definition(name="logged")])
     assert (report.num_groups, report.num_mixed, report.best, report.chosen) == (1, 0, None, None)
     assert "all rollouts ended alike" in run("evidence", tmp_path / "store").out
-    with pytest.raises(InputError, match="must have complete trajectories"):
+    with pytest.raises(InputError, match="must have complete rollouts"):
         evidence(tmp_path / "store", [Definition(name="logged")], iteration=7)
 
 

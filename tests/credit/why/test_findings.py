@@ -19,6 +19,7 @@ from graphcredit.credit.why.kinds import kinds_of
 from graphcredit.credit.why.log import Log, read_log
 from graphcredit.credit.why.within import centred, difference, false_discovery
 from graphcredit.store.layout import Store
+from tests.worlds import trajectory, write_store
 
 _TRIES = 6
 
@@ -247,6 +248,11 @@ def test_where_all_end_alike_the_reason_comes_with_a_remedy(coding: Log, won: bo
     assert told.findings == ()
     ended = "won" if won else "failed"
     assert told.reason.startswith(f"all 120 rollouts {ended}: nothing to compare; sample more")
+
+
+def test_of_one_rollout_it_is_said_that_it_is_alone(tmp_path: Path):
+    alone = write_store(tmp_path / "store", trajectory("x", "A a B", success=True))
+    assert findings(alone).reason.startswith("there is one rollout, and nothing to compare it with")
 
 
 @pytest.mark.parametrize(

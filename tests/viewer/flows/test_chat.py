@@ -61,7 +61,7 @@ def test_text_of_a_log_stays_text_and_a_long_one_folds(page: Page):
 
 def test_words_are_searched_and_letters_are_no_keys_there(page: Page):
     open_page(page, "trajectory", **_HERE)
-    box = page.get_by_label("Search in this trajectory")
+    box = page.get_by_label("Search in this rollout")
     box.click()
     page.keyboard.type("jd")
     expect(page.locator(".tools .count")).to_have_text("0 places")

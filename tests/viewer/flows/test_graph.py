@@ -81,7 +81,7 @@ def test_a_click_on_a_transition_shows_its_steps_and_leads_to_them(page: Page, s
 @pytest.mark.slow
 def test_a_trajectory_is_laid_over_the_graph_and_stays_there(page: Page, store: Store):
     open_page(page, "graph", **_HERE, estimator="graphgpo")
-    choose(page, "Trajectory laid over it", "succeeded · 4 steps · x")
+    choose(page, "Rollout laid over it", "succeeded · 4 steps · x")
     expect(page.get_by_text("Its steps, the most credited first")).to_be_visible()
     sql = """
         SELECT unnest(['n' || state_id, 'n' || next_state_id,

@@ -41,9 +41,7 @@ def test_a_finding_leads_to_its_task(page: Page):
     open_page(page, "runs", run="r0", iteration=1)
     page.get_by_role("button", name="Audit this iteration").click()
     page.get_by_text("info: degenerate groups").click()
-    expect(
-        page.get_by_text("all 2 trajectories (4 steps, 0 successful) have return 0")
-    ).to_be_visible()
+    expect(page.get_by_text("all 2 rollouts (4 steps, 0 successful) have return 0")).to_be_visible()
     page.get_by_role("link", name="t1", exact=True).first.click()
     expect_at(page, "graph", run="r0", iteration=1, task="t1")
     expect(page.get_by_role("combobox", name="Task")).to_have_value("t1")

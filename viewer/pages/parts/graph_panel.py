@@ -137,7 +137,7 @@ class Panel:
             for number, choice in enumerate(taken[:_MOST_ACTIONS]):
                 self._action_button(state_id, choice, number)
         if not taken:
-            st.caption("No trajectory continued from here.")
+            st.caption("No rollout continued from here.")
         if len(taken) > _MOST_ACTIONS:
             st.caption(f"{len(taken) - _MOST_ACTIONS} more with lower advantages.")
 
@@ -167,7 +167,7 @@ class Panel:
         show_text(self._edge_facts(edge))
         steps = edge_steps(self.steps, ends)
         endings = {name: each.ending for name, each in trajectories(self.steps).items()}
-        st.caption("Open a step in its trajectory:")
+        st.caption("Open a step in its rollout:")
         with st.container(gap=None):
             for step in steps.slice(0, _MOST_LINKS).to_pylist():
                 self._step_link(step, endings[step["trajectory_id"]])

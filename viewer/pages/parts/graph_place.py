@@ -89,7 +89,7 @@ def choose_trajectory(steps: pa.Table) -> str | None:
         return f"{there[name].ending} · {counted(there[name].num_steps, 'step')} · {name}"
 
     return selection.choose(
-        "trajectory", "Trajectory laid over it", list(there), nothing="none", show=show, width=230
+        "trajectory", "Rollout laid over it", list(there), nothing="none", show=show, width=230
     )
 
 

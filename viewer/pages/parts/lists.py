@@ -71,7 +71,7 @@ def _with_text(notes: NoteRows, text: str) -> tuple[str, ...]:
 def _table(trajectories: pa.Table, notes: NoteRows) -> None:
     total = trajectories["num_found"][0].as_py() if trajectories.num_rows else 0
     st.caption(
-        counted(total, "trajectory")
+        counted(total, "rollout")
         + (
             f", the first {trajectories.num_rows:,} of them shown"
             if trajectories.num_rows < total
@@ -93,7 +93,7 @@ def _table(trajectories: pa.Table, notes: NoteRows) -> None:
     shown = trajectories
     for name, values in columns.items():
         shown = shown.append_column(name, pa.array(values, pa.string()))
-    row = choose_row(shown, _TRAJECTORIES, key="trajectories_table", title="Trajectories")
+    row = choose_row(shown, _TRAJECTORIES, key="trajectories_table", title="Rollouts")
     if row is not None:
         selection.open_row(trajectories, row)
 

@@ -135,7 +135,7 @@ function markOutline(parent, row) {
 function search(root, shown) {
   const box = element("input", "search");
   box.type = "search";
-  box.placeholder = "Search in this trajectory";
+  box.placeholder = "Search in this rollout";
   box.setAttribute("aria-label", box.placeholder);
   box.value = shown.wanted;
   const count = element("span", "count");

@@ -194,11 +194,12 @@ class Tally:
         self.notes.update(dict.fromkeys(made.notes))
         self.groups[made.run_id, made.iteration, made.task_id] += 1
         self.success_by[made.verdict.by] += 1
-        self.candidates.update(made.candidates.keys())
+        if made.candidates:
+            self.candidates.update(made.candidates.keys())
         for option, value in made.candidates.values():
             if len(known := self.values.setdefault(option, set())) < 2:
                 known.add(value)
-        self.counts.update(made.counts)
+        _add(self.counts, made.counts)
         self.observed.add(made)
         if self.options.verdicts is not None:
             self.judged.add(made)

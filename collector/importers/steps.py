@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -17,6 +16,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Turn,
     Turns,
+    are_plain,
     only_agent,
     text_of,
     turns_of,
@@ -120,7 +120,7 @@ def trajectory_of(
             "images": len(images),
             "missed": states.num_missed,
             **_counts(rollout, turns, columns),
-            **{f"{WITHOUT_TOKENS}{reason}": n for reason, n in Counter(reasons).items()},
+            **{f"{WITHOUT_TOKENS}{each}": reasons.count(each) for each in dict.fromkeys(reasons)},
         },
         left_out={**_left_out(rollout), **scores.left_out},
         notes=rollout.notes,
@@ -246,7 +246,9 @@ def _columns(
         ],
         "thought": [clean(_thought_of(turn.message)) or None for turn in turns.turns],
         "action": [clean(action_of(turn.message)) for turn in turns.turns],
-        "is_action_valid": [not (seen and all(m.is_refused for m in seen)) for seen in results],
+        "is_action_valid": [not (seen and all(m.is_refused for m in seen)) for seen in results]
+        if any(message.is_refused for message in rollout.messages)
+        else [True] * len(texts),
         "reward": rewards,
         "extra": _extras(rollout, turns),
         **_admissible_columns(turns),
@@ -262,11 +264,12 @@ def _columns(
 def _extras(rollout: LoggedRollout, turns: Turns) -> list[str]:
     """Return the messages of each step as the log has them, and as a chat, as JSON."""
     extras: list[dict[str, Any]] = []
+    is_chat = are_plain(rollout.messages)
     for turn, is_cut in zip(turns.turns, cuts_of(rollout, turns), strict=True):
         extra: dict[str, Any] = {"message": turn.message.source}
         if seen := [message.source for message in turn.seen if message.source]:
             extra["seen"] = seen
-        if (chat := chat_of(turn)) is not None:
+        if not is_chat and (chat := chat_of(turn)) is not None:
             extra["chat"] = chat
         if is_cut:
             extra["cut"] = True

@@ -123,6 +123,8 @@ class KnownTrajectories:
         """Return the sources with a trajectory, and now and then one with another."""
         if self._hashes is None:
             self._hashes = self._read_all_ids()
+        if not self._sources:
+            return []
         key = hash(trajectory_id)
         first, last = np.searchsorted(self._hashes, [key, key + 1])
         return [self._sources[number] for number in self._source_of_hash[first:last]]

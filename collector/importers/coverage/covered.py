@@ -50,7 +50,8 @@ class Coverage:
         unread = unread_of(value, record_field(aside), rollouts)
         self.num_records += 1
         self.num_characters += unread.num_characters
-        self.guessed += unread.guessed
+        if unread.guessed:
+            self.guessed += unread.guessed
         fields: dict[str, int] = {}
         for place, text in unread.texts:
             fields[place.path] = fields.get(place.path, 0) + len(text)

@@ -41,6 +41,7 @@ LISTS = (
     *("scores", "feedback", "feedback_stats", "feedback_scores", "annotations", "evaluations"),
     *("span_annotations", "assessments", "info.assessments", "output.scores", "evaluation"),
 )
+_PLACES = frozenset({*LISTS, *(name.partition(".")[0] for name in LISTS)})
 _TARGETS = (
     *("observationId", "observation_id", "run_id", "traceId", "trace_id", "sessionId"),
     "session_id",
@@ -76,6 +77,8 @@ def scores_of(
 ) -> dict[str, float]:
     """Return the scores of a row by name, or of a span with its attributes and events."""
     found: dict[str, float] = {}
+    if not attributes and events == () and _PLACES.isdisjoint(row):
+        return found
     for name in LISTS:
         for given in (field_at(row, name), attributes.get(name)):
             if given is not None:
@@ -165,7 +168,8 @@ def rewards_of(row: Mapping[str, Any]) -> dict[str, float]:
     """Return the numbers of a row by name, for rules that options name."""
     named = numbers_of(row)
     for name in ("metrics", "scores", "rewards", *REWARDS):
-        named |= numbers_of(row.get(name))
+        if name in row:
+            named |= numbers_of(row[name])
     return {**scores_of(row), **named}
 
 

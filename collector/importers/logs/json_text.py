@@ -29,40 +29,33 @@ def parse_json_text(text: bytes | str) -> Any:
     Raises:
         ValueError: It is no JSON, or is nested deeper than `MAX_DEPTH`.
     """
-    data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     try:
+        data = text if isinstance(text, bytes) else text.encode()
         value = orjson.loads(data)
-    except orjson.JSONDecodeError:
+    except (UnicodeEncodeError, orjson.JSONDecodeError):
         return parse_json(text)
     if len(data) < _SHORT:
         return value
     if _MANY_DIGITS in data.translate(_DIGITS) and _WHOLE_NUMBER.search(data):
         return parse_json(text)
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+    if len(data) > MAX_DEPTH and data.count(b"[") + data.count(b"{") > MAX_DEPTH:
         refuse_deep(value)
     return value
-
-
-_ESCAPED = re.compile(rb"\\u00(?:2[02]|3[aA])")
-"""A blank, a quote or a colon."""
 
 
 def refuse_repeated_keys(text: bytes, value: object) -> None:
     """Raise ValueError if an object has a key twice in the JSON text of a value: one would be lost.
 
-    A key's quote and colon, and those within strings, are as often in the text as in a new one of
-    the value, unless a key is lost. Escapes may hide them: then Python's reader decides.
+    A text has as many colons as a new one of its value, unless a key is lost, or one is escaped:
+    then Python's reader decides.
     """
     try:
         written = orjson.dumps(value)
     except orjson.JSONEncodeError:
         written = b""
-    if _ESCAPED.search(text) or _num_colons(text) != _num_colons(written):
+    is_escaped = b"\\u003a" in text or b"\\u003A" in text
+    if is_escaped or text.count(b":") != written.count(b":"):
         json.loads(text, object_pairs_hook=_once)
-
-
-def _num_colons(text: bytes) -> int:
-    return text.translate(None, b" \t\r\n").count(b'":')
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

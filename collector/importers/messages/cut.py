@@ -49,7 +49,8 @@ def cuts_of(rollout: LoggedRollout, turns: Turns) -> Iterator[bool]:
     """
     last = len(turns.turns) - 1
     for number, turn in enumerate(turns.turns):
-        sources = [] if turn.message.is_plain else sources_of(turn.message)
+        message = turn.message
+        sources = [] if message.plain is message.source else sources_of(message)
         reason = next(filter(None, map(reason_of, reversed(sources))), None)
         if reason is None and number == last and not turns.after:
             yield rollout.truncated and not _is_of_episode(rollout.record)

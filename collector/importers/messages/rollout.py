@@ -149,9 +149,9 @@ def with_sampling(message: Message, sampling: LoggedSampling) -> Message:
     return replace(message, sampling=sampling) if message.is_answer else message
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class LoggedRollout:
-    """One trajectory of a foreign log."""
+    """One trajectory of a foreign log. Do not change it."""
 
     messages: tuple[Message, ...]
     record: Mapping[str, Any]

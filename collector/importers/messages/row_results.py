@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.content import images_of, text_of_content
-from graphcredit.collector.importers.messages.rollout import TOOL, Message
+from graphcredit.collector.importers.messages.rollout import TOOL, Message, are_plain
 from graphcredit.collector.importers.messages.shapes import IDS, RESULTS, is_call
 from graphcredit.collector.importers.messages.values import as_text, fields_of, first_of
 
@@ -12,7 +12,8 @@ from graphcredit.collector.importers.messages.values import as_text, fields_of, 
 def with_results_of(row: Mapping[str, Any], messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return messages in which calls without a result have that which the row has for their id."""
     ids = {call.id for message in messages for call in message.tool_calls if call.id}
-    known = {as_text(first_of(m.source, IDS)) for m in messages if m.role == TOOL}
+    names = ("tool_call_id",) if are_plain(messages) else IDS
+    known = {as_text(first_of(m.source, names)) for m in messages if m.role == TOOL}
     if not ids - known:
         return messages
     results: dict[str, Any] = {}

@@ -10,7 +10,12 @@ from itertools import groupby
 from typing import Any, cast
 
 from graphcredit.collector.importers.messages.answers import sources_of
-from graphcredit.collector.importers.messages.rollout import NO_SAMPLING, LoggedSampling, Message
+from graphcredit.collector.importers.messages.rollout import (
+    NO_SAMPLING,
+    LoggedSampling,
+    Message,
+    are_plain,
+)
 
 _PROMPT = ("prompt_ids", "prompt_token_ids")
 _RESPONSE = (
@@ -54,14 +59,16 @@ def samplings(
         answers: The messages of the policy.
         record: The record that they were read from.
     """
-    found: list[_Tokens | str] = [
-        NO_IDS if message.is_plain and message.sampling is NO_SAMPLING else _of_message(message)
-        for message in answers
-    ]
+    is_unsaid = all(message.sampling is NO_SAMPLING for message in answers)
+    found: list[_Tokens | str] = (
+        [NO_IDS] * len(answers)
+        if is_unsaid and are_plain(answers)
+        else [_of_message(message) for message in answers]
+    )
     if all(each is NO_IDS for each in found) and not any(m.sampling.response_ids for m in answers):
         found = _of_record(record, len(answers)) or found
-    if all(each is NO_IDS for each in found) and all(m.sampling is NO_SAMPLING for m in answers):
-        return [message.sampling for message in answers], [NO_IDS] * len(answers)
+    if is_unsaid and all(each is NO_IDS for each in found):
+        return [NO_SAMPLING] * len(answers), [NO_IDS] * len(answers)
     has_logprobs = any(isinstance(each, tuple) and each[2] is not None for each in found)
     made: list[LoggedSampling] = []
     reasons: list[str] = []

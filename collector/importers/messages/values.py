@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any, cast
 
 from graphcredit.collector.importers.logs.json_text import parse_json_text
@@ -82,7 +81,6 @@ def without(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str).encode
 _encode_as_is = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _quoted = json.encoder.encode_basestring
-_NAME = itemgetter(0)
 
 
 def canonical(value: object) -> str:
@@ -90,12 +88,17 @@ def canonical(value: object) -> str:
     if type(value) is not dict:
         return _encode(value)
     # Most calls have a few texts and numbers: that is quicker than to make an encoder.
-    fields: list[str] = []
-    for name, field in sorted(cast("dict[Any, Any]", value).items(), key=_NAME):
-        if type(name) is not str or type(field) not in (str, int):
+    fields = cast("dict[Any, Any]", value)
+    parts: list[str] = []
+    for name in sorted(fields):
+        field = fields[name]
+        if type(name) is str and type(field) is str:
+            parts.append(f"{_quoted(name)}: {_quoted(field)}")
+        elif type(name) is str and type(field) is int:
+            parts.append(f"{_quoted(name)}: {field}")
+        else:
             return _encode(value)
-        fields.append(f"{_quoted(name)}: {_quoted(field) if type(field) is str else field}")
-    return f"{{{', '.join(fields)}}}"
+    return f"{{{', '.join(parts)}}}"
 
 
 def json_text(value: object) -> str:

@@ -54,7 +54,7 @@ def _auto_scores(rollout: LoggedRollout, turns: Turns) -> Scores:
 def _parts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for whole in (record, fields_of(record.get("trace"))):
         yield whole
-        yield from (fields_of(whole.get(name)) for name in NESTED)
+        yield from (fields_of(whole[name]) for name in NESTED if name in whole)
 
 
 def _named(rollout: LoggedRollout, turns: Turns, name: str) -> list[float | None]:

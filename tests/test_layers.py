@@ -47,7 +47,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
     "accelerate": ("trainer", "api/integrations"),
-    "typer": ("cli",),
+    "click": ("cli",),
     "rich": ("cli",),
 }
 """Library to the only places that may import it."""
@@ -127,7 +127,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
         *("open", "run"),
     ),
-    "cli": (*("output", "options", "session", "commands", "table", "main"),),
+    "cli": (*("output", "parameters", "options", "session", "commands", "table", "main"),),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),
         *("showing", "asking", "integrations"),

@@ -30,7 +30,7 @@ def _libraries(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("flag", ["--version", "--help"])
-def test_the_version_and_the_help_load_typer_and_no_command(flag: str):
+def test_the_version_and_the_help_load_no_command(flag: str):
     loaded = _loaded("graphcredit.cli.main", flag)
     needless = {"pydantic", "pydantic_core", "rich", "numpy", "pyarrow", "duckdb"}
     assert _libraries(loaded) & needless == set()

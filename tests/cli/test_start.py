@@ -44,22 +44,6 @@ def test_a_command_loads_no_other():
     assert commands == {"check"}
 
 
-def test_a_query_loads_arrow_in_the_parent_and_duckdb_in_the_sandbox(tmp_path: Path):
-    store = write_store(tmp_path / "store", worked_example())
-    loaded = _loaded("graphcredit.cli.main", "sql", store.root, "SELECT 1")
-    needless = {
-        "pyarrow.parquet",
-        "pyarrow.dataset",
-        "numpy",
-        "pandas",
-        "duckdb",
-        "polars",
-        "orjson",
-    }
-    assert loaded & needless == set()
-    assert len(loaded) < 500
-
-
 def test_the_help_of_a_query_loads_no_arrow():
     loaded = _loaded("graphcredit.cli.main", "sql", "--help")
     assert _libraries(loaded) & {"pyarrow", "numpy", "duckdb"} == set()

@@ -48,7 +48,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "trl": ("api/integrations",),
     "accelerate": ("trainer", "api/integrations"),
     "altair": ("api",),
-    "typer": ("cli",),
+    "click": ("cli",),
     "rich": ("cli",),
 }
 """Library to the only places that may import it."""
@@ -129,7 +129,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("open", "run"),
     ),
     "cli": (
-        *("output", "options", "prompt", "session", "commands", "table", "within_limit", "main"),
+        *("output", "parameters", "options", "prompt", "session", "commands", "table"),
+        *("within_limit", "main"),
     ),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),

@@ -4,9 +4,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from graphcredit.cli.options import StorePath
+from graphcredit.cli.parameters import Argument, Option
 from graphcredit.store.errors import OptionError
 from graphcredit.store.layout import open_store
 from graphcredit.store.near_names import must_be_one_of
@@ -19,32 +18,28 @@ _FORMATS = ("table", "csv", "json", "parquet")
 def sql(
     store: StorePath,
     query: Annotated[
-        str | None,
-        typer.Argument(help="One SELECT statement. Without one: a prompt.", show_default=False),
+        str | None, Argument(help="One SELECT statement. Without one: a prompt.")
     ] = None,
     format_: Annotated[
-        str, typer.Option("--format", help="How to write the rows: table, csv, json or parquet.")
+        str, Option("--format", help="How to write the rows: table, csv, json or parquet.")
     ] = "table",
     output: Annotated[
-        Path | None, typer.Option(help="Write to this file, link or pipe instead of stdout.")
+        Path | None, Option(help="Write to this file, link or pipe instead of stdout.")
     ] = None,
     limit_rows: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=0,
             help=f"Most rows to write, 0 for all. Default: {_TABLE_ROWS} in a table, else all.",
         ),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Time limit of the query in seconds.")] = 60.0,
+    timeout: Annotated[float, Option(help="Time limit of the query in seconds.")] = 60.0,
     memory: Annotated[
-        int,
-        typer.Option(help="MiB that the query and its result may use; its process gets 256 more."),
+        int, Option(help="MiB that the query and its result may use; its process gets 256 more.")
     ] = 1024,
     unlocked: Annotated[
         bool,
-        typer.Option(
-            "--unlocked", help="Run any SQL, on any file that you can access, without limits."
-        ),
+        Option("--unlocked", help="Run any SQL, on any file that you can access, without limits."),
     ] = False,
 ) -> None:
     """Query a store's views with SQL.

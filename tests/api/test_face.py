@@ -49,7 +49,7 @@ def test_the_import_loads_nothing():
 
 def test_compute_needs_no_library_of_the_other_stages():
     code = "import sys; from graphcredit import compute; print(*sys.modules)"
-    unwanted = {"torch", "streamlit", "textworld", "pandas", "typer", "networkx", "transformers"}
+    unwanted = {"torch", "streamlit", "textworld", "pandas", "click", "networkx", "transformers"}
     assert unwanted & set(_printed(code).split()) == set()
 
 

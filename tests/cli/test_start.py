@@ -30,7 +30,7 @@ def _libraries(modules: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("flag", ["--version", "--help"])
-def test_the_version_and_the_help_load_typer_and_no_command(flag: str):
+def test_the_version_and_the_help_load_no_command(flag: str):
     loaded = _loaded("graphcredit.cli.main", flag)
     needless = {"pydantic", "pydantic_core", "rich", "numpy", "pyarrow", "duckdb"}
     assert _libraries(loaded) & needless == set()
@@ -84,6 +84,6 @@ def test_the_sandbox_loads_neither_numpy_nor_pandas(query: str, tmp_path: Path):
     limits = '"max_rows": 9, "seconds": 60, "memory": 1073741824'
     request = f'{{"root": "{store.root}", "sql": "{query}", {limits}}}'
     loaded = _loaded("graphcredit.store.sql.sandbox_start", given=request)
-    needless = {"numpy", "pandas", "polars", "pydantic", "rich", "typer"}
+    needless = {"numpy", "pandas", "polars", "pydantic", "rich", "click"}
     assert _libraries(loaded) & needless == set()
     assert len(loaded) < 340

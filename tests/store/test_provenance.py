@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.credit.estimators.table import configure

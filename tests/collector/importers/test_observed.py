@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from graphcredit.collector.importers.helpers import learn
 from graphcredit.collector.importers.helpers.read import FIRST
 from tests.cli.in_process import run
 from tests.collector.importers.logs import said, write_lines
@@ -95,6 +96,21 @@ def test_points_of_a_game_are_no_wins(tmp_path: Path):
     run("export", store, tmp_path / "again.csv")
     run("import", tmp_path / "again.csv", tmp_path / "twice")
     assert [step["success"] for step in steps_of(tmp_path / "twice")] == [None] * 3
+
+
+@pytest.mark.parametrize(("score", "times"), [(1, 1), (0.5, 2)])
+def test_a_log_is_read_again_only_if_its_rewards_are_no_wins(
+    score: float, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    log = write_lines(tmp_path / "a.jsonl", row(0, "q", "no"), row(score, "q", "yes"))
+    read, opened = learn.read_batches, list[str]()
+    monkeypatch.setattr(
+        learn,
+        "read_batches",
+        lambda *given: opened.append(given[0].options.success) or read(*given),
+    )
+    assert imported(log, tmp_path / "s").num_trajectories == 2
+    assert opened == ["auto", "returns"][:times]
 
 
 def test_a_later_reward_that_is_no_win_is_compared_by_its_return(tmp_path: Path):

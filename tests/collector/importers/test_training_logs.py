@@ -64,7 +64,7 @@ def test_evaluations_of_a_training_are_not_compared_with_its_rollouts(tmp_path: 
 def test_an_episode_of_rllm_without_a_trajectory_is_counted(tmp_path: Path):
     episode = {"episode_id": "h:0", "task": "?", "trajectories": []}
     report = imported(write_json(tmp_path / "e.json", episode), tmp_path / "store")
-    assert report.left_out == {"episode without a rollout": 1}
+    assert report.left_out == {"episode without a trajectory": 1}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import click
 
 from graphcredit.cli.parameters import HELP_NAMES
 from graphcredit.cli.table import CommandTable
-from graphcredit.cli.within_limit import within_limit
 from graphcredit.store.errors import (
     DamagedFileError,
     ExtensionWarning,
@@ -44,10 +43,6 @@ def main() -> None:
     The exit code is 2 for wrong use. It is 1 if a file is damaged, or if the same command can
     succeed later; 130 after Ctrl-C, and 143 after SIGTERM, which ends a command as that does.
     """
-    within_limit(_ended_in_order)
-
-
-def _ended_in_order() -> None:
     with _ended_by_sigterm():
         _main()
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from graphcredit.cli.commands.credit_report import show_reports
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
-from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
 from graphcredit.cli.parameters import Option
 from graphcredit.credit.options import CreditOptions, EstimatorOptions, GraphOptions, MergeOptions
@@ -26,7 +25,7 @@ PANELS: Mapping[str, type[Options]] = {
 
 @takes(
     PANELS,
-    omit=("normalise", "substitute", "guard", "min_merge_precision"),
+    omit=("normalise", "substitute", "guard"),
     names={"estimators": "--estimator, -e", "set": "--set"},
 )
 def credit(
@@ -104,8 +103,7 @@ def _show(
 
 
 def _finish(store: "Store") -> None:
-    """Bring the catalog up to date, and name what is still waiting to become steps."""
-    rebuild(store)
+    """Name what is still waiting to become steps."""
     for spool in store.spools():
         tell(
             f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "

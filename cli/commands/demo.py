@@ -11,7 +11,6 @@ from rich.text import Text
 from graphcredit.cli.commands import demo_report as showcase
 from graphcredit.cli.commands.collect import show_report
 from graphcredit.cli.options import AsJson
-from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.cli.parameters import Option
 from graphcredit.collector.collection import collect
@@ -59,7 +58,6 @@ def _show(store: Path, games: int, workers: int) -> dict[str, Any]:
     with interruptible("the demo goes on when it is run again"), progress("credit") as show:
         reports = assign_credit(opened, settings, on_progress=show)
     showcase.show_credit(reports)
-    rebuild(opened)
 
     with catalog.connect(opened) as connection:
         _title("3. Judge it", "these games know how many actions the goal was away, at every step")

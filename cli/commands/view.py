@@ -40,7 +40,7 @@ def view(
 ) -> None:
     """Show in a browser on this machine which steps got credit, and why.
 
-    It changes nothing but notes, and runs until Ctrl-C. No data leaves this machine. Example:
+    It changes nothing, and runs until Ctrl-C. No data leaves this machine. Example:
 
         graphcredit view STORE --port 8600
 

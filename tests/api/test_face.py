@@ -28,7 +28,7 @@ def test_every_name_is_there_once_for_the_checker_and_once_for_the_interpreter()
         for alias in node.names
     }
     assert {*imported, "__version__"} == set(graphcredit.__all__)
-    assert set(dir(graphcredit)) == {*graphcredit.__all__, "estimators", "integrations", "plot"}
+    assert set(dir(graphcredit)) == {*graphcredit.__all__, "estimators", "integrations"}
     assert all(getattr(graphcredit, name) is not None for name in graphcredit.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'credits'"):
         _ = graphcredit.credits

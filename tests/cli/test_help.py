@@ -61,7 +61,7 @@ def test_the_help_lists_every_command_with_its_whole_first_sentence():
         (
             "credit",
             CreditOptions.model_fields,
-            dict.fromkeys(("normalise", "substitute", "guard", "min_merge_precision"), "--set")
+            dict.fromkeys(("normalise", "substitute", "guard"), "--set")
             | {"estimators": "--estimator"},
         ),
     ],

@@ -9,7 +9,7 @@
 
 Where a store is wanted, its path will do. Each name is imported when it is first used, so that
 `import graphcredit` costs nothing. `graphcredit.estimators` has the options of the estimators,
-`graphcredit.integrations` the adapters for training frameworks, `graphcredit.plot` charts.
+`graphcredit.integrations` the adapters for training frameworks.
 """
 
 from importlib import import_module
@@ -75,7 +75,7 @@ _HOMES = {
 
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-_MODULES = ("credit", "estimators", "integrations", "plot")
+_MODULES = ("credit", "estimators", "integrations")
 """`credit` is called, too."""
 
 

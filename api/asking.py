@@ -25,14 +25,12 @@ from graphcredit.logs import Log, import_options, log_at
 from graphcredit.loop.asked import asked
 from graphcredit.loop.distrust import with_distrust
 from graphcredit.loop.evidence_states import definitions_of
-from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import CreditWarning
 from graphcredit.store.keywords import takes_options
 from graphcredit.store.layout import AnyStore, open_store
 from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.text_table import Report, Rows
 from graphcredit.trainer.config import TrainConfig, read_config
 
@@ -229,6 +227,8 @@ def sql(
     if unlocked:
         result = run_trusted_query(opened, query, max_rows=most)
     else:
+        from graphcredit.store.sql.sandbox import MIB, run_query  # pyarrow.dataset loads pandas
+
         bytes_ = memory * MIB
         result = run_query(opened, query, max_rows=most, seconds=timeout, memory=bytes_)
     for doubt in result.doubts:

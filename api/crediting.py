@@ -68,7 +68,6 @@ def compute(
         estimators=settings.estimators,
         merge=settings.merge,
         invalid_action_penalty=settings.invalid_action_penalty,
-        graph_window=settings.graph_window,
         er_graph=er_graph,
         on_incomplete=on_incomplete,
     )

@@ -8,8 +8,6 @@ benchmarks/noise/judge.py. Each row has these columns:
 
 - precision, recall, F1: over pairs of visits within a group; a pair on the same node should be a
   pair in the same state;
-- estimate: the precision that the report of `credit` estimates from the log alone; `!` where it
-  warns;
 - nodes: nodes for each true state; 1 is right;
 - shift: mean change of GraphGPO's advantage, divided by its mean size without noise.
 """
@@ -31,7 +29,6 @@ from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.assemble import Assembly, assemble
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.merger import Merger, open_merger
-from graphcredit.credit.merging.precision import estimate
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store import Store, open_store, read_steps
 
@@ -71,7 +68,7 @@ def main() -> None:
         clean = _read(open_store(store))
     print(f"{clean.num_rows:,} steps, {assemble(clean).merged.num_states:,} true states")
     print(
-        f"{'noise':>12} {'merge':<20} {'precision':>9} {'recall':>7} {'F1':>7} {'estimate':>16} "
+        f"{'noise':>12} {'merge':<20} {'precision':>9} {'recall':>7} {'F1':>7} "
         f"{'nodes':>6} {'shift':>6} {'s':>6}"
     )
     for name in arguments.noises or kinds:
@@ -90,14 +87,9 @@ def judge(clean: pa.Table, noisy: pa.Table, merger: Merger) -> str:
     seconds = time.process_time() - start
     precision, recall = agreement(truth, found)
     f1 = 2 * precision * recall / max(precision + recall, 1e-12)
-    by_log = estimate(found.merged.evidence)
-    estimated = f"{'–':>16}"
-    if by_log:
-        mark = "!" if by_log.is_below(settings.merge.min_merge_precision) else " "
-        estimated = f"{by_log.precision:.4f} ± {by_log.standard_error or 0:.3f}{mark}"
     nodes = found.merged.num_states / truth.merged.num_states
     return (
-        f"{precision:>9.4f} {recall:>7.4f} {f1:>7.4f} {estimated:>16} {nodes:>6.2f} "
+        f"{precision:>9.4f} {recall:>7.4f} {f1:>7.4f} {nodes:>6.2f} "
         f"{_shift(truth, found):>6.3f} {seconds:>6.2f}"
     )
 

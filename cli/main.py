@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from graphcredit.cli.table import HELP_NAMES, CommandTable
-from graphcredit.cli.within_limit import within_limit
+from graphcredit.cli.parameters import HELP_NAMES
+from graphcredit.cli.table import CommandTable
 from graphcredit.store.errors import (
     DamagedFileError,
     ExtensionWarning,
@@ -27,35 +27,14 @@ from graphcredit.store.errors import (
 )
 from graphcredit.store.log_text import in_terminal
 
-app = typer.Typer(
-    name="graphcredit",
-    help="Which steps of an agent's rollouts deserve the credit?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    cls=CommandTable,
-    context_settings=HELP_NAMES,
+app = click.version_option(package_name="graphcredit", message="graphcredit %(version)s")(
+    CommandTable(
+        "graphcredit",
+        help="Which steps of an agent's rollouts deserve the credit?",
+        no_args_is_help=True,
+        context_settings=HELP_NAMES,
+    )
 )
-
-
-def _show_version(is_asked: bool) -> None:
-    if is_asked:
-        from importlib import metadata
-
-        sys.stdout.write(f"graphcredit {metadata.version('graphcredit')}\n")
-        raise typer.Exit
-
-
-@app.callback()
-def _graphcredit(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
-        ),
-    ] = False,
-) -> None:
-    """Which steps of an agent's rollouts deserve the credit?"""
 
 
 def main() -> None:
@@ -64,10 +43,6 @@ def main() -> None:
     The exit code is 2 for wrong use. It is 1 if a file is damaged, or if the same command can
     succeed later; 130 after Ctrl-C, and 143 after SIGTERM, which ends a command as that does.
     """
-    within_limit(_ended_in_order)
-
-
-def _ended_in_order() -> None:
     with _ended_by_sigterm():
         _main()
 

@@ -1,17 +1,17 @@
 """Flags of commands: those that several have, and those made from the options of a stage."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
-import typer
+from graphcredit.cli.parameters import Argument, Option
 
-StorePath: TypeAlias = Annotated[Path, typer.Argument(help="The store.", show_default=False)]
-Run: TypeAlias = Annotated[str | None, typer.Option(help="Only this run.")]
-Iteration: TypeAlias = Annotated[int | None, typer.Option(min=0, help="Only this iteration.")]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
+StorePath: TypeAlias = Annotated[Path, Argument("The store.")]
+Run: TypeAlias = Annotated[str | None, Option(help="Only this run.")]
+Iteration: TypeAlias = Annotated[int | None, Option(min=0, help="Only this iteration.")]
+AsJson: TypeAlias = Annotated[bool, Option("--json", help="Print the report as JSON.")]
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -27,7 +27,7 @@ def takes(
     panels: Panels,
     *,
     omit: Collection[str] = (),
-    names: Mapping[str, Sequence[str]] | None = None,
+    names: Mapping[str, str] | None = None,
     from_file: bool = False,
 ) -> Callable[[Command], Command]:
     """Return a decorator that gives a command a flag for each option.
@@ -54,8 +54,8 @@ def takes(
             for name, field in options.model_fields.items():
                 if name not in omit:
                     is_switch = field.annotation is bool and not from_file
-                    given = named.get(name, _switch(name, field) if is_switch else ())
-                    flag = _flag(name, field, panel, given)
+                    given = named.get(name, _switch(name, field) if is_switch else "")
+                    flag = _flag(options, name, panel, given)
                     flags.setdefault(name, flag.replace(default=None) if from_file else flag)
         parameters = [*named_parameters, *flags.values()]
         command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
@@ -65,12 +65,10 @@ def takes(
     return decorate
 
 
-def _flag(name: str, field: "FieldInfo", panel: str, names: Sequence[str]) -> inspect.Parameter:
+def _flag(options: "type[Options]", name: str, panel: str, names: str) -> inspect.Parameter:
+    field = options.model_fields[name]
     kind = _read_as(field.annotation)
-    is_list = kind == list[str]
-    text = _help(name, field) + (" May be repeated." if is_list else "")
-    metavar = "<str>" if is_list else None
-    option = typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel)
+    option = Option(names, help=partial(_help, options, name), group=panel)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -79,10 +77,10 @@ def _flag(name: str, field: "FieldInfo", panel: str, names: Sequence[str]) -> in
     )
 
 
-def _switch(name: str, field: "FieldInfo") -> tuple[str]:
+def _switch(name: str, field: "FieldInfo") -> str:
     """Return the flag that changes an option which is on or off: what it is already needs none."""
     flag = name.replace("_", "-")
-    return (f" /--no-{flag}" if field.default else f"--{flag}",)
+    return f" /--no-{flag}" if field.default else f"--{flag}"
 
 
 def _read_as(hint: Any) -> Any:
@@ -100,9 +98,14 @@ def _members(hint: Any) -> tuple[Any, ...]:
     return tuple(inner for member in get_args(hint) for inner in (member, *_members(member)))
 
 
-def _help(name: str, field: "FieldInfo") -> str:
-    """Return the help of a field with its choices and its default, as Typer writes them."""
-    text = " ".join((field.description or "").split())
+def _help(options: "type[Options]", name: str) -> str:
+    """Return the help of a field with its choices and its default, as click writes them."""
+    from graphcredit.store.options import help_texts
+
+    field = options.model_fields[name]
+    text = help_texts(options)[name]
+    if _read_as(field.annotation) == list[str]:
+        text += " May be repeated."
     hints = (field.annotation, *_members(field.annotation))
     choices = next((get_args(hint) for hint in hints if get_origin(hint) is Literal), ())
     if len(choices) > 1:
@@ -115,31 +118,6 @@ def _help(name: str, field: "FieldInfo") -> str:
         default = ", ".join(map(str, default))
     is_shown = not field.is_required() and default not in (None, "")
     return f"{text}  [default: {default}]" if is_shown else text
-
-
-def quietable(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the flag `--quiet`."""
-    signature = inspect.signature(command)
-    option = typer.Option("--quiet", help="No progress and no notices on stderr, errors only.")
-    quiet = inspect.Parameter(
-        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option]
-    )
-
-    def run(*, quiet: bool, **arguments: Any) -> None:
-        from graphcredit.cli.output.console import be_quiet
-
-        be_quiet(is_quiet=quiet)
-        command(**arguments)
-
-    parameters_of_command = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in signature.parameters.values()
-    ]
-    parameters = [*parameters_of_command, quiet]
-    quietly: Any = wraps(command)(run)
-    quietly.__signature__ = inspect.Signature(parameters)
-    quietly.__annotations__ = {each.name: each.annotation for each in parameters}
-    return quietly
 
 
 def given(flags: Mapping[str, Any]) -> dict[str, Any]:

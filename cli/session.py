@@ -1,7 +1,6 @@
-"""A session of `graphcredit sql`: runs queries, writes their rows, and holds the prompt."""
+"""An answer of `graphcredit sql`: runs a query, and writes its rows."""
 
 import sys
-from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,12 @@ import pyarrow as pa
 
 from graphcredit.cli.output.console import tell
 from graphcredit.cli.output.tables import Plain, print_table, write_csv, write_json
-from graphcredit.store.confined.limits import MIB
-from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.files.output import output_path
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
-from graphcredit.store.sql.sandbox import QueryResult, run_query
+from graphcredit.store.sql.result import QueryResult
+from graphcredit.store.sql.sandbox import MIB, run_query
+from graphcredit.store.sql.without_numpy import without_numpy
 
 _TEXTS = {"csv": write_csv, "json": write_json}
 
@@ -38,7 +37,12 @@ class Session:
         with nullcontext() if self.output is None else output_path(self.output) as path:
             result = self.run(query)
             notices = list(_write(result.table, self.format_, path))
-        _tell([*(f"notice: {doubt}" for doubt in result.doubts), *notices, *_left_out(result)])
+        for line in (
+            *(f"notice: {doubt}" for doubt in result.doubts),
+            *notices,
+            *_left_out(result),
+        ):
+            tell(line)
 
     def run(self, query: str) -> QueryResult:
         """Return the rows of a query."""
@@ -46,37 +50,14 @@ class Session:
             from graphcredit.store.sql.catalog import run_trusted_query
 
             return run_trusted_query(self.store, query, max_rows=self.max_rows)
-        return run_query(
-            self.store,
-            query,
-            max_rows=self.max_rows,
-            seconds=self.seconds,
-            memory=self.mebibytes * MIB,
-        )
-
-
-def converse(session: Session) -> None:
-    """Answer statements until the user leaves; an error ends none but its own."""
-    from graphcredit.cli.prompt import open_history, read_statements, save_history
-
-    open_history()
-    _tell(["SHOW TABLES lists the views. A statement ends with a semicolon, the prompt with exit."])
-    for statement in read_statements():
-        try:
-            session.answer(statement)
-        except GraphcreditError as error:
-            _tell(f"graphcredit: {error}".replace("\n", "\n  ").split("\n"))
-        except KeyboardInterrupt:
-            _tell(["interrupted"])
-    try:
-        save_history()
-    except OSError as error:
-        _tell([f"notice: the history could not be saved: {error}"])
-
-
-def _tell(lines: Iterable[str]) -> None:
-    for line in lines:
-        tell(line)
+        with without_numpy():
+            return run_query(
+                self.store,
+                query,
+                max_rows=self.max_rows,
+                seconds=self.seconds,
+                memory=self.mebibytes * MIB,
+            )
 
 
 def _left_out(result: QueryResult) -> list[str]:

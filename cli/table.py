@@ -1,14 +1,13 @@
 """The commands of `graphcredit`: a table of all, each loaded only when it is called."""
 
+import signal
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
-from graphcredit.cli.options import quietable
-from graphcredit.cli.output.help import PlainCommand
+from graphcredit.cli.parameters import command_of
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "Ask": {
@@ -45,10 +44,8 @@ COMMANDS: Mapping[str, str] = {
 }
 """All of them."""
 
-HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
-
-class LazyCommand(TyperCommand):
+class LazyCommand(click.Command):
     """A command that is known by its name and its first sentence until it is called."""
 
     def make_context(self, *args: Any, **settings: Any) -> Any:
@@ -56,14 +53,21 @@ class LazyCommand(TyperCommand):
         return load(self.name or "").make_context(*args, **settings)
 
 
-class CommandTable(TyperGroup):
+class CommandTable(click.Group):
     """The group of all commands."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **{**settings, "rich_markup_mode": None})
+        super().__init__(*args, **settings)
         self.commands = {
             name: LazyCommand(name, short_help=sentence) for name, sentence in COMMANDS.items()
         }
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; the exit code after Ctrl-C is 130."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(128 + signal.SIGINT) from None
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order of their groups."""
@@ -77,11 +81,8 @@ class CommandTable(TyperGroup):
                 formatter.write_dl([(name.ljust(width), said) for name, said in commands.items()])
 
 
-def load(name: str) -> Any:
-    """Import a command, and return it with its options as Typer makes them."""
+def load(name: str) -> click.Command:
+    """Import a command, and return it with its parameters."""
     attribute = "import_" if name == "import" else name.replace("-", "_")
     module = import_module(f"graphcredit.cli.commands.{attribute}")
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    command = quietable(getattr(module, attribute))
-    app.command(name, cls=PlainCommand, context_settings=HELP_NAMES)(command)
-    return typer.main.get_command(app)
+    return command_of(getattr(module, attribute), name)

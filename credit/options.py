@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator
 
 from graphcredit.store.layout import LOGGED_STATE
-from graphcredit.store.options import Count, Options, Share, Texts, Weight
+from graphcredit.store.options import Options, Texts, Weight
 from graphcredit.store.schema import LARGEST_NUMBER
 
 
@@ -31,8 +31,6 @@ class MergeOptions(Options):
     """Substitutions after the rules, 'REGEX=>TEXT' each."""
     guard: bool = True
     """Never unite states whose logged admissible actions differ."""
-    min_merge_precision: Share = 0.97
-    """Warn if fewer of the pairs of visits on one node seem to be of one state; changes nothing."""
 
 
 class GraphOptions(Options):
@@ -45,9 +43,6 @@ class GraphOptions(Options):
     their rule, such as effects."""
     invalid_action_penalty: Annotated[Weight, Field(le=LARGEST_NUMBER)] = 0.0
     """Taken off the reward of every invalid step first."""
-    graph_window: Count = 0
-    """Find distances on the transitions of the last so many iterations of the same tasks too; 0 is
-    the papers'."""
 
 
 RECOMMENDED = "reach"
@@ -63,7 +58,7 @@ class EstimatorOptions(Options):
     """Names of estimators, also with commas: grpo, rloo, gigpo, …"""
     set: Texts = ()
     """Options of estimators, ESTIMATOR.OPTION=VALUE each, and of the merge: merge.normalise (a
-    rule), merge.substitute ('REGEX=>TEXT'), merge.guard, merge.min_merge_precision."""
+    rule), merge.substitute ('REGEX=>TEXT'), merge.guard."""
 
     @field_validator("estimators")
     @classmethod

@@ -1,4 +1,4 @@
-"""The credit stage: step shards in; credit shards, graph tables and summaries out."""
+"""The credit stage: step shards in; credit shards and graph tables out."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from graphcredit.credit.inputs.material import InputProvider, IterationSteps, Opening, StoredRun
 from graphcredit.credit.inputs.table import open_inputs
 from graphcredit.credit.iteration.credit_batch import BatchWork
-from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.engines.local import LOCAL, BatchEngine
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport, merge_reports, notices_of
@@ -32,8 +31,6 @@ from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.provenance.configuration import configuration_of
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.provenance.summary import summary_paths
-from graphcredit.store.schema import MERGE_KEY
 from graphcredit.store.state_rules.file import read_state_rules
 
 
@@ -197,7 +194,6 @@ class _Stage:
             plan.num_rows,
             configuration=work.previous.configuration | marks,
             rules_met=work.merger.rules_met,
-            steps=self.sources.steps(run_id, iteration),
         )
         report = self._compute(work, written.enter_context(writer), on_progress)
         for provider in self.providers[run_id].values():
@@ -219,9 +215,6 @@ class _Stage:
             settings=settings,
             merger=merger,
             provided={name: provider.enter(entered) for name, provider in providers},
-            window=Window.before(
-                self.store, run_id, iteration, settings.graph_window, settings.state
-            ),
         )
 
     def _compute(
@@ -232,21 +225,16 @@ class _Stage:
             notices=list(work.previous.notices), state_rules=work.merger.rules_met
         )
         key = work.shards[0].run_id, work.shards[0].iteration
-        graph_dir, summary = self.store.graph_dir(*key), summary_paths(self.store, *key)
+        graph_dir = self.store.graph_dir(*key)
         for number, batch in enumerate(self.engine.map(work)):
             _put(writer, work.plan, number, batch.columns)
             writer.append(graph_dir / "edges.parquet", batch.edges)
             writer.append(graph_dir / "nodes.parquet", batch.nodes)
-            writer.append(summary["trajectories"], batch.trajectories)
-            # A row group each, so that who asks for one estimator need not read the others.
-            for rows in batch.advantages:
-                writer.append(summary["advantages"], rows)
             report.add(batch.report)
             # Freed texts that the allocator keeps would double the memory where states are long.
             pa.default_memory_pool().release_unused()
             on_progress((number + 1) / len(work.plan.shards_of_batch))
         report.notices += notices_of(report, self.settings)
-        writer.describe(graph_dir / "nodes.parquet", MERGE_KEY, json.dumps(report.merge_as_json()))
         return report
 
 
@@ -262,7 +250,7 @@ def _fitted(merger: Merger, shards: Sequence[Shard], plan: Plan) -> Merger:
     """Return the merger that has learned from an iteration; one that need not reads nothing."""
     batches = read_batches(shards, plan, (*COLUMNS, *merger.settings.columns))
     tables = (pa.concat_tables([piece.steps for piece in pieces]) for pieces in batches)
-    return merger.learn(tables, sum(plan.num_rows))
+    return merger.learn(tables)
 
 
 def _refuse_newer(store: Store, iterations: Mapping[tuple[str, int], Sequence[Shard]]) -> None:
@@ -270,7 +258,6 @@ def _refuse_newer(store: Store, iterations: Mapping[tuple[str, int], Sequence[Sh
     for key, shards in iterations.items():
         refuse_newer(path for shard in shards for path in (shard.path, shard.credit_path))
         refuse_newer(store.graph_dir(*key).glob("*.parquet"))
-        refuse_newer(summary_paths(store, *key).values())
 
 
 def _alone(store: Store, run_id: str, iteration: int) -> AbstractContextManager[None]:

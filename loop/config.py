@@ -58,8 +58,6 @@ class CreditTable(CreditOptions):
 
     estimators: Texts = (RECOMMENDED,)
     """Names of estimators; the first is trained on, unless [train] says otherwise."""
-    graph_window: Count = 0
-    """Find distances on the last so many passes over the tasks too; 0 is the papers'."""
     state: str = LOGGED_STATE
     """Only logged: a loop writes no other states."""
 

@@ -8,7 +8,6 @@ import pyarrow as pa
 from graphcredit.collector.states.effects import Effects
 from graphcredit.collector.states.restate import (
     VisitedRows,
-    calls_by_tool,
     effects_in,
     effects_of,
     restated,
@@ -16,7 +15,7 @@ from graphcredit.collector.states.restate import (
 )
 from graphcredit.collector.states.rows import COLUMNS
 from graphcredit.collector.states.table import is_tool_rule, learned
-from graphcredit.credit.evidence.definition import Definition, LearnedParts
+from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.store.files.parse import parse_object
@@ -33,9 +32,6 @@ _LAST_NAMES = (f"--set {LAST}", f"--state {LAST}")
 _DEFAULT = "effects+last-tool"
 """Taken where the log does not tell: of the fixed rules, it was worth most where the truth is known
 (docs/research/evidence.md). It unites nothing that differs in an effect."""
-
-_LEARNED = "effects"
-"""What is learned adds to it the reads without which it tells less."""
 
 
 def definitions_of(store: Store, run_id: str | None) -> list[Definition]:
@@ -65,8 +61,8 @@ def definitions_by(rule: str, iterations: Sequence[pa.Table]) -> list[Definition
 
 
 def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Definition]:
-    """Return rules for tools that are not there under some names yet, and what is learned."""
-    by_rule = [
+    """Return rules for tools that are not there under some names yet."""
+    return [
         Definition(
             name=f"{option} {rule}",
             columns=COLUMNS,
@@ -80,20 +76,6 @@ def _by_rule(effects: Effects, option: str, names: Sequence[str]) -> list[Defini
         for rule in RULES
         if states_name(rule) not in names
     ]
-    if not effects.unchanging or states_name(f"{_LEARNED}+calls") in names:
-        return by_rule
-    name = f"{option} {_LEARNED}"
-    with_reads = Definition(
-        name=name,
-        columns=COLUMNS,
-        read=visited_rows,
-        restate=partial(restated, rule=learned(_LEARNED, effects.tools)),
-        parts=LearnedParts(
-            of=partial(calls_by_tool, tools=effects.unchanging),
-            name=lambda tools: f"{name}+calls:{','.join(tools)}" if tools else name,
-        ),
-    )
-    return [*by_rule, with_reads]
 
 
 def _last_seen(steps: pa.Table, *, read: Sequence[VisitedRows]) -> pa.Table:

@@ -79,11 +79,10 @@ class Loop:
         return self.config.collect.policy(self.policy_dir(number) / "model")
 
     def credit_settings(self) -> "CreditSettings":
-        """Return the settings of the credit stage; the graph window spans whole passes."""
+        """Return the settings of the credit stage."""
         from graphcredit.credit.iteration.settings import settings_of
 
-        credit = self.config.credit
-        return settings_of(credit.changed(graph_window=credit.graph_window * self.updates_per_pass))
+        return settings_of(self.config.credit)
 
     def train_config(self, iteration: int) -> "TrainConfig":
         """Return the training configuration that turns an iteration's policy into the next one.

@@ -46,11 +46,7 @@ def used_states(store: Store, *, rule: str | None = None) -> UsedStates:
     """
     definitions = _definitions(store, rule)
     used = used_of(store, definitions)
-    compared = [
-        each
-        for each in definitions
-        if each is used or (each.merge.merge == "exact" and each.parts is None)
-    ]
+    compared = [each for each in definitions if each is used or each.merge.merge == "exact"]
     first = evidence(store, compared, most_steps=_COMPARED_STEPS)
     default = default_in(first, definitions[0].name)
     best = next(iter(first.knowledge))

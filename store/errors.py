@@ -78,10 +78,6 @@ class NothingToTrainError(InputError):
     """No step is left to train on, for example because no advantage differs from 0."""
 
 
-class NoteChangedError(InputError):
-    """Somebody changed a note after its writer had seen it; nothing was written."""
-
-
 class ReplacedError(InputError):
     """A writer replaced files while they were being read."""
 

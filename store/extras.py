@@ -2,12 +2,13 @@
 
 import json
 from contextlib import suppress
-from importlib import metadata
 from typing import Any
 
 
 def how_to_install(extra: str) -> str:
     """Return a command of pip that works from a clone, from a wheel, and from an index."""
+    from importlib import metadata
+
     source: dict[str, Any] = {}
     with suppress(metadata.PackageNotFoundError):
         # Where pip says that the package came from (PEP 610).

@@ -19,7 +19,7 @@ MARKER_NAME = "store.json"
 MARKER = json.dumps({"format": FORMAT, "version": FORMAT_VERSION}) + "\n"
 """What a store's `store.json` holds."""
 
-ITERATION_TABLES = ("steps", "states", "credit", "graph", "summary", "training", "notes")
+ITERATION_TABLES = ("steps", "states", "credit", "graph", "training")
 """Folders with a folder for each run and iteration. A copy follows this order, so that a reader
 never finds credit without its steps."""
 
@@ -150,11 +150,6 @@ class Store:
         return self.root / "quarantine"
 
     @property
-    def catalog_path(self) -> Path:
-        """The DuckDB file with the views; it can be deleted and rebuilt."""
-        return self.root / "store.duckdb"
-
-    @property
     def state_rules_path(self) -> Path:
         """The user's rules of which texts are one state; it need not be there."""
         return self.root / "states.toml"
@@ -171,18 +166,10 @@ class Store:
         """Return the folder for the graph tables of an iteration."""
         return self._partition("graph", run_id, iteration)
 
-    def summary_dir(self, run_id: str, iteration: int) -> Path:
-        """Return the folder for the summary of an iteration."""
-        return self._partition("summary", run_id, iteration)
-
     def history_path(self, run_id: str) -> Path:
         """Return the file with the counts of a run's states."""
         check_name("run_id", run_id)
         return self.root / "history" / f"run_id={run_id}" / "state_scores.parquet"
-
-    def notes_path(self, run_id: str, iteration: int) -> Path:
-        """Return the file with what people noted on an iteration."""
-        return self._partition("notes", run_id, iteration) / "notes.parquet"
 
     def training_path(self, run_id: str, iteration: int, name: str) -> Path:
         """Return the file for the metrics of a training."""

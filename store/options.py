@@ -63,12 +63,7 @@ class Options(BaseModel):
     """Options of one thing. Values are not converted, but for text that stands for a path."""
 
     model_config = ConfigDict(
-        strict=True,
-        frozen=True,
-        extra="forbid",
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        protected_namespaces=(),
+        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, protected_namespaces=()
     )
 
     owner: ClassVar[str]
@@ -131,20 +126,33 @@ class DescribedOption:
 
 def described(options: type[Any]) -> list[DescribedOption]:
     """Return the options of a dataclass with the docstrings under its fields."""
-    (body,) = ast.parse(textwrap.dedent(inspect.getsource(options))).body
-    assert isinstance(body, ast.ClassDef)
-    texts = {
-        field.target.id: " ".join(str(text.value.value).split())
-        for field, text in itertools.pairwise(body.body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-    }
+    texts = help_texts(options)
     return [
         DescribedOption(name=field.name, default=field.default, text=texts.get(field.name, ""))
         for field in dataclasses.fields(options)
     ]
+
+
+@functools.cache
+def help_texts(options: type[Any]) -> Mapping[str, str]:
+    """Return the docstring under each field of a class and of those that it extends, on one line.
+
+    It is read from the source, for which commands that show no help have no time.
+    """
+    texts: dict[str, str] = {}
+    for each in reversed(options.__mro__):
+        if dataclasses.is_dataclass(each) or issubclass(each, Options):
+            (body,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
+            assert isinstance(body, ast.ClassDef)
+            texts |= {
+                field.target.id: " ".join(str(text.value.value).split())
+                for field, text in itertools.pairwise(body.body)
+                if isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+            }
+    return texts
 
 
 def _names(options: type[Any]) -> list[str]:

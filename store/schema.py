@@ -19,10 +19,6 @@ RULES_MET_KEY = b"graphcredit.state_rules"
 a group there is what it means."""
 STATES_KEY = b"graphcredit.states"
 """Metadata key of a file of `states/`: the rule, with all that was learned."""
-MERGE_KEY = b"graphcredit.merge"
-"""Metadata key of `nodes.parquet`: JSON with what the merge is worth."""
-SUMMARY_KEY = b"graphcredit.summary"
-"""Metadata key of the tables of `summary/`: JSON with the marks of what they were made of."""
 
 
 LARGEST_NUMBER = 1e24
@@ -237,38 +233,6 @@ EDGE_COLUMNS: tuple[Column, ...] = (
     _column("is_pruned", _BOOL, "self-loop, or every step on it was invalid"),
 )
 
-SUMMARY_TRAJECTORY_COLUMNS: tuple[Column, ...] = (
-    _column("task_id", _STRING, "the group"),
-    _column("trajectory_id", _STRING, "the rollout"),
-    _column("num_steps", _INT, "its steps"),
-    _column("num_invalid", _INT, "steps whose action is not valid"),
-    _nullable("return", _DOUBLE, "sum of its rewards as logged"),
-    _nullable("success", _BOOL, "whether a step says success"),
-    _column("is_complete", _BOOL, "whether it is complete, and so has credit"),
-    _nullable("num_alone", _INT, "steps from a state that no other step of the group starts at"),
-    _nullable("num_disagreeing", _INT, "steps that one estimator credits and another one blames"),
-)
-"""One row per trajectory of an iteration, in `summary/`."""
-
-BARS_PER_SIDE = 8
-"""Bars of a histogram of advantages below zero, and as many above it; between them is one of those
-that are zero. Bar i above zero has the advantages in (i - 1, i] / `BARS_PER_SIDE` of its scale."""
-
-NUM_BARS = 2 * BARS_PER_SIDE + 1
-
-SUMMARY_ADVANTAGE_COLUMNS: tuple[Column, ...] = (
-    _column("trajectory_id", _STRING, "a complete rollout"),
-    _column("estimator", _STRING, "whose advantages"),
-    _column("num_steps", _INT, "steps with an advantage"),
-    _column("total", _DOUBLE, "sum of the advantages"),
-    _column("squares", _DOUBLE, "sum of their squares"),
-    _nullable("most", _FLOAT, "the greatest"),
-    _nullable("least", _FLOAT, "the least"),
-    _column("scale", _DOUBLE, "the least power of two that no advantage exceeds; 0 if all are 0"),
-    _column("bars", pa.list_(_INT), f"steps by advantage: {NUM_BARS} bars from -scale to scale"),
-)
-"""One row per complete trajectory and estimator of an iteration, in `summary/`."""
-
 STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),
     _column("state", _STRING, "the first text seen there"),
@@ -279,16 +243,6 @@ STATE_SCORE_COLUMNS: tuple[Column, ...] = (
     _column("score", _DOUBLE, "3SPO's score S of the state"),
     _column("num_rollouts", _INT, "rollouts to allocate at the state"),
 )
-
-NOTE_COLUMNS: tuple[Column, ...] = (
-    _column("task_id", _STRING, "copied from the step"),
-    _column("trajectory_id", _STRING, "the rollout"),
-    _nullable("step_index", _INT, "the step; null for a note on the whole rollout"),
-    _column("note", _STRING, "what somebody wrote; empty if there are only tags"),
-    _column("tags", pa.list_(_STRING), "short names to filter by"),
-    _column("noted_at", pa.timestamp("us", tz="UTC"), "when it was last changed"),
-)
-"""One row per step or trajectory that somebody noted something on, in `notes/`."""
 
 ENTITY_COLUMNS: tuple[Column, ...] = (
     _column("task_id", _STRING, "the task"),

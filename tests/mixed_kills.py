@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 from graphcredit.cli.main import main
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.layout import create_store, open_store
-from graphcredit.store.parquet.notes import Note, NotePlace, read_notes, write_note
 from graphcredit.store.sql.catalog import connect
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.bundle.write import write_bundle
@@ -39,11 +38,11 @@ COMMANDS = {
     "export": "export store steps.parquet --run a",
     "collect": "collect store --env tools --policy random --tasks 2 --run c --workers 0",
 }
-"""What is run; `notes`, `bundle` and `view` are no commands."""
-WRITERS = (*COMMANDS, "notes", "bundle", "view")
+"""What is run; `bundle` and `view` are no commands."""
+WRITERS = (*COMMANDS, "bundle", "view")
 PAGES = ("runs", "tasks", "graph", "trajectory", "search", "compare")
 _TOGETHER = 3
-_ORDER = ("import 0", "import 1", "import 2", "collect", "states", "credit", "notes")
+_ORDER = ("import 0", "import 1", "import 2", "collect", "states", "credit")
 """What must be in the store in the end."""
 
 
@@ -54,9 +53,7 @@ def work(name: str, folder: Path) -> None:
     tempfile.tempdir = None
     err = Path("messages").open("a")  # noqa: SIM115 - of a process that may be killed
     with open(os.devnull, "w") as out, redirect_stdout(out), redirect_stderr(err):
-        if name == "notes":
-            _write_notes()
-        elif name == "bundle":
+        if name == "bundle":
             write_bundle(open_store(Path("store")), Path("bundle"), BundleChoice())
         elif name == "view":
             _view()
@@ -76,31 +73,6 @@ def _view() -> None:
         app = go(AppTest.from_file(script(), default_timeout=300), name)
         for error in app.exception:
             sys.stderr.write(f"Traceback of page {name}: {error.message}\n")
-
-
-def _write_notes() -> None:
-    """Write one note after the other, and name each that is there."""
-    store = open_store(Path("store"))
-    said = Path("noted")
-    start = len(said.read_text().splitlines()) if said.exists() else 0
-    for number in range(start, start + 20):
-        place = _place(number)
-        write_note(store, place, Note(text=f"note {number}"), seen=_seen(number))
-        with said.open("a") as file:
-            file.write(f"{number}\n")
-
-
-def _place(number: int) -> NotePlace:
-    return NotePlace(
-        run_id="a", iteration=0, task_id="t", trajectory_id=f"x{number}", step_index=None
-    )
-
-
-def _seen(number: int) -> Note:
-    """Return what is there: a note that was written when the process was killed, or none."""
-    rows = read_notes(open_store(Path("store")), "a", 0).to_pylist()
-    is_there = any(row["trajectory_id"] == f"x{number}" for row in rows)
-    return Note(text=f"note {number}") if is_there else Note()
 
 
 def prepare(folder: Path) -> None:
@@ -143,7 +115,7 @@ def kill_at_random(folder: Path, num_kills: int, seed: int = 0) -> dict[str, int
 
 
 def assert_whole(folder: Path) -> None:
-    """What a kill leaves reads: rows once, notes all, files of others whole or not there."""
+    """What a kill leaves reads: rows once, files of others whole or not there."""
     store = open_store(folder / "store")
     report = check_store(store)
     assert not report.errors, report.errors
@@ -152,12 +124,6 @@ def assert_whole(folder: Path) -> None:
             "SELECT trajectory_id, step_index FROM steps GROUP BY ALL HAVING count(*) > 1"
         ).fetchall()
     assert not twice, twice
-    noted = folder / "noted"
-    promised = noted.read_text().splitlines() if noted.exists() else []
-    rows = read_notes(store, "a", 0).to_pylist()
-    there = [row["note"] for row in rows]
-    assert len(set(there)) == len(there)
-    assert {f"note {number}" for number in promised} <= set(there)
     if (folder / "steps.parquet").exists():
         assert pq.read_table(folder / "steps.parquet").num_rows > 0
     if (folder / "bundle").exists():

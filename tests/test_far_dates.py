@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from graphcredit.store.parquet.notes import Note, NotePlace, write_note
 from graphcredit.viewer.chat.transcript import conversation
 from tests.cli.in_process import run as graphcredit
 from tests.examples import nightly
@@ -17,28 +16,23 @@ FAR = {"year 33658": 10**18, "last": 2**63 - 2, "before Christ": -(10**17)}
 
 
 @pytest.mark.parametrize("name", [nightly("year 33658"), "last", "before Christ"])
-def test_steps_and_notes_of_any_time_are_read(tmp_path: Path, name: str):
+def test_steps_of_any_time_are_read(tmp_path: Path, name: str):
     store, micros = write_store(tmp_path / "store", worked_example()), FAR[name]
     for shard in store.shards():
         _set_time(shard.path, "logged_at", micros)
-    place = NotePlace(run_id="r0", iteration=0, task_id="t0", trajectory_id="x", step_index=0)
-    write_note(store, place, Note(text="far away"), seen=Note())
-    _set_time(store.notes_path("r0", 0), "noted_at", micros)
     for command in (
         ("check", store.root),
         ("credit", store.root, "-e", "spo3", "-e", "graphgpo"),
         ("audit", store.root),
         ("sql", store.root, "SELECT * FROM steps"),
         ("sql", store.root, "SELECT * FROM trajectories", "--format", "json"),
-        ("sql", store.root, "SELECT * FROM notes", "--format", "csv"),
+        ("sql", store.root, "SELECT * FROM steps", "--format", "csv"),
         ("export", store.root, tmp_path / "out"),
         ("view", store.root, "--bundle", tmp_path / "bundle"),
     ):
         result = graphcredit(*command)
         assert result.exit_code in (0, 1), result.err
-    assert any("far away" in page.read_text() for page in (tmp_path / "bundle").rglob("*.html"))
     assert conversation(store, run_id="r0", iteration=0, trajectory_id="x")
-    write_note(store, place, Note(text="again"), seen=Note(text="far away"))
 
 
 def _set_time(path: Path, column: str, micros: int) -> None:

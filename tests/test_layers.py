@@ -39,7 +39,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
-    "transformers": ("trainer", "collector/policies", "api/integrations", "store/confined"),
+    "transformers": ("trainer", "collector/policies", "api/integrations", "store/chat_template.py"),
     "tokenizers": ("trainer", "viewer/chat"),
     "peft": ("trainer", "collector/policies"),
     "PIL": ("trainer",),
@@ -47,8 +47,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "streamlit": ("viewer",),
     "trl": ("api/integrations",),
     "accelerate": ("trainer", "api/integrations"),
-    "altair": ("api",),
-    "typer": ("cli",),
+    "click": ("cli",),
     "rich": ("cli",),
 }
 """Library to the only places that may import it."""
@@ -67,8 +66,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
             "text_table",
             "progress",
             "files",
-            "confined",
             "chat",
+            "chat_template",
             "options",
             "keywords",
             "layout",
@@ -128,12 +127,10 @@ ROOMS: dict[str, tuple[str, ...]] = {
         ),
         *("open", "run"),
     ),
-    "cli": (
-        *("output", "options", "prompt", "session", "commands", "table", "within_limit", "main"),
-    ),
+    "cli": (*("output", "parameters", "options", "session", "commands", "table", "main"),),
     "api": (
         *("estimators", "kinds", "step_defaults", "crediting", "logs", "scanning"),
-        *("showing", "asking", "plot", "integrations"),
+        *("showing", "asking", "integrations"),
     ),
 }
 """Folder to its rooms: a room may import those before it, and none after it."""
@@ -171,7 +168,8 @@ def _is_allowed(relative: str, folder: str, name: str) -> bool:
         return any(f"{rest}.".startswith(f"{place}.") for place in MAY_IMPORT[folder])
     if name == "a relative import" or package in MAY_IMPORT:
         return False
-    return any(relative.startswith(f"{place}/") for place in ONLY_IN.get(package, (folder,)))
+    places = ONLY_IN.get(package, (folder,))
+    return any(relative == place or relative.startswith(f"{place}/") for place in places)
 
 
 def _is_in_order(relative: str, name: str) -> bool:

@@ -49,7 +49,7 @@ def test_the_site_is_built_with_strict_links_and_loads_nothing_from_another_host
 def test_every_command_has_a_page():
     pages = reference_pages()
     assert {f"commands/{name}.md" for name in COMMANDS} < pages.keys()
-    assert "| `--state <str>` |" in pages["commands/import.md"]
+    assert "| `--state TEXT` |" in pages["commands/import.md"]
     assert "## trajectories" in pages["columns.md"]
 
 

@@ -11,11 +11,13 @@ from typing import Any
 from pydantic_core import PydanticUndefined
 
 import graphcredit
+from graphcredit.cli.output.help import sections_of
 from graphcredit.cli.table import COMMANDS, load
 from graphcredit.collector.importers.formats import chat_rows, row_messages, row_verdicts
 from graphcredit.collector.importers.rules import scores, verdicts
 from graphcredit.loop.config import CollectTable, CreditTable, EvaluateTable, LoopConfig
 from graphcredit.store import schema
+from graphcredit.store.options import help_texts
 from tools.derived_columns import DERIVED_COLUMNS
 
 _TABLES = {
@@ -24,10 +26,7 @@ _TABLES = {
     "credit": (schema.CREDIT_COLUMNS, "Row for row beside the steps, with `<estimator>_<part>`."),
     "nodes": (schema.NODE_COLUMNS, "States of a group's graph."),
     "edges": (schema.EDGE_COLUMNS, "Transitions of a group's graph."),
-    "summary/trajectories": (schema.SUMMARY_TRAJECTORY_COLUMNS, "Sums for the viewer; no view."),
-    "summary/advantages": (schema.SUMMARY_ADVANTAGE_COLUMNS, "Sums for the viewer; no view."),
     "state_scores": (schema.STATE_SCORE_COLUMNS, "Visits and successes of a run's states."),
-    "notes": (schema.NOTE_COLUMNS, "What people noted."),
     "training": (schema.TRAINING_COLUMNS, "Metrics of a training, by optimizer step."),
     "er_graph/entities": (schema.ENTITY_COLUMNS, "Entities of tasks; no view."),
     "er_graph/relations": (schema.RELATION_COLUMNS, "Their relations; no view."),
@@ -48,16 +47,11 @@ def reference_pages() -> dict[str, str]:
 def _command(name: str) -> str:
     command = load(name)
     context = command.make_context(name, [], resilient_parsing=True)
-    sections: dict[str, list[tuple[str, ...]]] = {}
-    for parameter in command.get_params(context):
-        if record := parameter.get_help_record(context):
-            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            title = getattr(parameter, "rich_help_panel", None) or kind
-            sections.setdefault(title, []).append((f"`{record[0]}`", record[1]))
     paragraphs = inspect.cleandoc(command.help or "").replace("Example:", "Example:\n")
     parts = [f"# graphcredit {name}\n\n{paragraphs}"]
-    for title, rows in sections.items():
-        parts.append(f"## {title}\n\n{markdown_table(('option', 'meaning'), rows)}")
+    for title, records in sections_of(command, context).items():
+        named = [(f"`{name}`", text) for name, text in records]
+        parts.append(f"## {title}\n\n{markdown_table(('option', 'meaning'), named)}")
     if further := getattr(command.callback, "help_section", None):
         title, rows = further
         parts.append(
@@ -77,7 +71,7 @@ def loop_page() -> str:
     }
     for name, table in tables.items():
         rows = [
-            (f"`{key}`", _shown(field.default), " ".join((field.description or "").split()))
+            (f"`{key}`", _shown(field.default), help_texts(table)[key])
             for key, field in table.model_fields.items()
             if key not in {*tables, "train"}
         ]

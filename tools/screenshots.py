@@ -25,8 +25,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 VIEW = ("-m", "graphcredit.cli.main", "view")
 WIDTH = 1280
 PATIENCE = 60_000
-MOTION = 1000
-"""Milliseconds until a trajectory is where it was sent."""
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 ERRORS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
@@ -44,7 +42,6 @@ PICTURES = {
     "runs": ("", PLACE, 1120),
     "tasks": ("tasks", PLACE, 820),
     "graph": ("graph", LOST, 1120),
-    "play": ("graph", LOST, 1120),
     "trajectory": ("trajectory", LOST, 1120),
     "search": ("search", {"find": "refunded"}, 820),
     "compare": ("compare", PLACE | {"estimator": "grpo", "other": "reach"}, 1120),
@@ -119,9 +116,6 @@ def take(browser: Browser, address: str, scheme: Literal["light", "dark"], folde
             wait_until_drawn(page)
             if path == "graph":
                 page.locator(".graph[data-ready]").wait_for()
-            if name == "play":
-                page.locator(".play .slider").fill("5")
-                page.wait_for_timeout(MOTION)
             picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
             reduced = picture.quantize(method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
             reduced.save(folder / f"viewer-{name}-{scheme}.png", optimize=True)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import typer
-
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
 from graphcredit.credit.audit.check import AuditFinding, AuditSeverity
@@ -41,7 +39,7 @@ def audit(
     else:
         _show(report)
     if report.count(AuditSeverity.ERROR):
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def _show(report: AuditReport) -> None:

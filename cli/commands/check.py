@@ -5,11 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from graphcredit.cli.options import AsJson, StorePath
 from graphcredit.cli.output.console import print_json, progress, say
-from graphcredit.collector.recording.recovery import recover_spools
+from graphcredit.cli.parameters import Option
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.layout import Store, open_store
@@ -20,7 +18,7 @@ def check(
     store: StorePath,
     as_json: AsJson = False,
     recover: Annotated[
-        bool, typer.Option("--recover", help="First turn the spools of dead workers into shards.")
+        bool, Option("--recover", help="First turn the spools of dead workers into shards.")
     ] = False,
 ) -> None:
     """Check every rule of the store's format, and the digest of every file.
@@ -43,7 +41,7 @@ def check(
         _print_recovered(recovered, held)
         _print_report(report)
     if report.errors:
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def _recover(store: Store, held: dict[str, str]) -> list[dict[str, Any]]:
@@ -51,6 +49,8 @@ def _recover(store: Store, held: dict[str, str]) -> list[dict[str, Any]]:
 
     `held` receives each worker whose lock another process holds, with a message that names it.
     """
+    from graphcredit.collector.recording.recovery import recover_spools
+
     recovered = recover_spools(store, on_held=held.__setitem__)
     return [
         {

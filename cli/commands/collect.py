@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.parameters import Argument
 from graphcredit.collector.collection import CollectReport
 from graphcredit.collector.collection import collect as collect_tasks
 from graphcredit.collector.environments.registry import environment_kind
@@ -33,7 +32,7 @@ PANELS: Mapping[str, type[CollectorOptions]] = {
 
 @takes(PANELS, omit={"games_dir"})
 def collect(
-    store: Annotated[Path, typer.Argument(help="The store; made where there is none.")],
+    store: Annotated[Path, Argument(help="The store; made where there is none.")],
     as_json: AsJson = False,
     **flags: Any,
 ) -> None:
@@ -56,7 +55,7 @@ def collect(
     else:
         show_report(report)
     if report.failures:
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def show_report(report: CollectReport) -> None:

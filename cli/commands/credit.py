@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from graphcredit.cli.commands.credit_report import show_reports
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath, given, takes
-from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.parameters import Option
 from graphcredit.credit.options import CreditOptions, EstimatorOptions, GraphOptions, MergeOptions
 from graphcredit.store.options import Options
 
@@ -27,8 +25,8 @@ PANELS: Mapping[str, type[Options]] = {
 
 @takes(
     PANELS,
-    omit=("normalise", "substitute", "guard", "min_merge_precision"),
-    names={"estimators": ("--estimator", "-e"), "set": ("--set",)},
+    omit=("normalise", "substitute", "guard"),
+    names={"estimators": "--estimator, -e", "set": "--set"},
 )
 def credit(
     store: StorePath,
@@ -36,13 +34,13 @@ def credit(
     iteration: Iteration = None,
     new: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--new", help="Only iterations whose credit by these estimators is missing or stale."
         ),
     ] = False,
     engine: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Where to compute: local, local:N with N processes, ray (the extra `ray`; the "
             "cluster of RAY_ADDRESS, or one of this machine) or ray:HOST:PORT. By default local; "
             "with --merge segments, a process per core, but at most 4."
@@ -105,8 +103,7 @@ def _show(
 
 
 def _finish(store: "Store") -> None:
-    """Bring the catalog up to date, and name what is still waiting to become steps."""
-    rebuild(store)
+    """Name what is still waiting to become steps."""
     for spool in store.spools():
         tell(
             f"notice: {spool} holds steps that are in no shard yet and got no credit; if its "

@@ -74,9 +74,3 @@ def _merge_lines(total: "CreditReport") -> Iterator[tuple[int, str]]:
     yield total.num_refused_merges, "merges refused: the admissible actions differ"
     before = f"({total.num_contradictions_before:,} before merging)"
     yield total.num_contradictions, f"times one state and action lead to several states {before}"
-    if (precision := total.merge_precision) is not None:
-        yield (
-            precision.num_pairs,
-            f"merged pairs of visits were judged: {precision} of the pairs on one node, at most, "
-            "are of one state",
-        )

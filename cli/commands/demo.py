@@ -5,15 +5,14 @@ from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from graphcredit.cli.commands import demo_report as showcase
 from graphcredit.cli.commands.collect import show_report
 from graphcredit.cli.options import AsJson
-from graphcredit.cli.output.catalog import rebuild
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
+from graphcredit.cli.parameters import Option
 from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.registry import environment_kind
 from graphcredit.collector.options import CollectOptions
@@ -29,9 +28,9 @@ NUM_GAMES, GROUP_SIZE, MAX_STEPS = 16, 8, 30
 
 
 def demo(
-    store: Annotated[Path, typer.Option(help="Where to keep the rollouts.")] = Path("demo-store"),
-    games: Annotated[int, typer.Option(help="Games to play.", min=1)] = NUM_GAMES,
-    workers: Annotated[int, typer.Option(help="Processes that play.", min=1)] = 2,
+    store: Annotated[Path, Option(help="Where to keep the rollouts.")] = Path("demo-store"),
+    games: Annotated[int, Option(help="Games to play.", min=1)] = NUM_GAMES,
+    workers: Annotated[int, Option(help="Processes that play.", min=1)] = 2,
     as_json: AsJson = False,
 ) -> None:
     """Play TextWorld games, credit every step, and show which steps deserved it.
@@ -59,7 +58,6 @@ def _show(store: Path, games: int, workers: int) -> dict[str, Any]:
     with interruptible("the demo goes on when it is run again"), progress("credit") as show:
         reports = assign_credit(opened, settings, on_progress=show)
     showcase.show_credit(reports)
-    rebuild(opened)
 
     with catalog.connect(opened) as connection:
         _title("3. Judge it", "these games know how many actions the goal was away, at every step")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
-import typer
 
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, say
+from graphcredit.cli.parameters import Option
 from graphcredit.collector.importers.logs.records import sound_records
 from graphcredit.collector.importers.messages.values import as_text, fields_of
 from graphcredit.credit.inputs.entities.drawn import COLUMNS, Triple, draw_graph
@@ -26,11 +26,11 @@ def er_graph(
     store: StorePath,
     answers: Annotated[
         Path | None,
-        typer.Option(help="Rows with `task_id` and `answer`; by default what won rollouts say."),
+        Option(help="Rows with `task_id` and `answer`; by default what won rollouts say."),
     ] = None,
     triples: Annotated[
         Path | None,
-        typer.Option(help="Rows with `head`, `relation` and `tail`, in place of shared sentences."),
+        Option(help="Rows with `head`, `relation` and `tail`, in place of shared sentences."),
     ] = None,
     run: Run = None,
     iteration: Iteration = None,

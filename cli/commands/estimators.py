@@ -4,16 +4,15 @@ import inspect
 from dataclasses import asdict
 from typing import Annotated, Any
 
-import typer
-
 from graphcredit.cli.options import AsJson
 from graphcredit.cli.output.console import print_json, say
+from graphcredit.cli.parameters import Argument
 from graphcredit.credit.estimators.table import Estimator, all_estimators, estimator_named
 from graphcredit.store.options import described
 
 
 def estimators(
-    name: Annotated[str | None, typer.Argument(help="One of them, in full.")] = None,
+    name: Annotated[str | None, Argument(help="One of them, in full.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the estimators, or show one: its formula, its options, its columns and its paper.

@@ -117,8 +117,8 @@ def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
         else:
             yield "no definition of a state tells more than chance does"
         yield "What this log surely supports is credit for whole outcomes (grpo, rloo,"
-        yield "discounted). What helps: more groups, more rollouts of each task, an"
-        yield "earlier iteration of the same tasks (--graph-window), scores of turns (--score)"
+        yield "discounted). What helps: more groups, more rollouts of each task,"
+        yield "scores of turns (--score)"
     yield from _for_graphs(report)
     if report.groups_needed is not None:
         yield f"about {report.groups_needed:,} groups with different outcomes would show it"

@@ -4,10 +4,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
-import typer
-
 from graphcredit.cli.options import AsJson, Iteration, Run, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.parameters import Argument, Option
 from graphcredit.collector.exporters.tokens import TokensReport
 from graphcredit.loop.exporting import ExportKind
 from graphcredit.loop.exporting import export as export_store
@@ -19,15 +18,14 @@ def export(
     store: StorePath,
     target: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             help="A new or empty directory, or a file that ends in .csv or .parquet; for tokens a "
-            ".parquet, for turns a .jsonl.",
-            show_default=False,
+            ".parquet, for turns a .jsonl."
         ),
     ],
     to: Annotated[
         str,
-        typer.Option(
+        Option(
             help="parquet: steps and credit. tokens: Parquet, sequences of token ids with mask, "
             "advantages and log-probabilities, for other trainers. turns: JSONL, a line of "
             "advantages a turn, with the ids of the log."
@@ -35,22 +33,17 @@ def export(
     ] = "parquet",
     model: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="With --to tokens, a model whose chat template tokenises messages: for logs "
-            "without token ids.",
-            show_default=False,
+            "without token ids."
         ),
     ] = None,
     chat_template: Annotated[
         Path | None,
-        typer.Option(
-            help="With --model, a file with a chat template in place of the model's.",
-            show_default=False,
-        ),
+        Option(help="With --model, a file with a chat template in place of the model's."),
     ] = None,
     estimator: Annotated[
-        str | None,
-        typer.Option("--estimator", "-e", help="Only this estimator's columns; by default all."),
+        str | None, Option("--estimator, -e", help="Only this estimator's columns; by default all.")
     ] = None,
     run: Run = None,
     iteration: Iteration = None,

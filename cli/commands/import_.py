@@ -4,12 +4,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from graphcredit.cli.commands.evidence import recommended
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import complain, interruptible, print_json, progress, say
 from graphcredit.cli.output.help import stands_alone
+from graphcredit.cli.parameters import Argument, Option
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.plural import counted
 
@@ -32,16 +33,15 @@ _SHOWN_CHARACTERS = 300
 
 
 @stands_alone("--try", _TRIED)
-@takes({"What to make of it": ImportOptions}, names={"try_": ("--try",)})
+@takes({"What to make of it": ImportOptions}, names={"try_": "--try"})
 def import_(
-    source: Annotated[Path, typer.Argument(help="A log, or a folder of logs.")],
+    source: Annotated[Path, Argument(help="A log, or a folder of logs.")],
     store: Annotated[
-        Path | None,
-        typer.Argument(help="The store; made where there is none. --try leaves it alone."),
+        Path | None, Argument(help="The store; made where there is none. --try leaves it alone.")
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Who reads the log: local:N for N processes. By default a process per core, but "
             "at most 4, if it is large. The store becomes the same."
         ),
@@ -69,7 +69,7 @@ def import_(
             show_report(report)
     is_whole = not (report.num_bad_rows or report.num_bad_images or report.num_different)
     if not (is_whole and report.num_trajectories + report.num_already_there):
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def _import(
@@ -78,7 +78,7 @@ def _import(
     from graphcredit.collector.importers.run import import_log
 
     if store is None:
-        raise typer.BadParameter("STORE must be named, except with --try N")
+        raise click.UsageError("STORE must be named, except with --try N")
     with interruptible("the same command again goes on"), progress("import") as show:
         return import_log(source, store, options, engine=engine, on_progress=show)
 

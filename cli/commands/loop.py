@@ -4,17 +4,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from graphcredit.cli.options import AsJson
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.parameters import Argument, Option
 
 
 def loop(
-    config: Annotated[Path, typer.Argument(help="A TOML file; docs/loop.md has its options.")],
+    config: Annotated[Path, Argument(help="A TOML file; docs/loop.md has its options.")],
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=VALUE or TABLE.NAME=VALUE, over the file's; repeatable."),
+        Option("--set", help="NAME=VALUE or TABLE.NAME=VALUE, over the file's; repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

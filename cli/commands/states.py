@@ -4,10 +4,9 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Annotated
 
-import typer
-
 from graphcredit.cli.options import AsJson, StorePath
 from graphcredit.cli.output.console import interruptible, print_json, say
+from graphcredit.cli.parameters import Option
 from graphcredit.credit.audit.states import StatesOfTask, TextsOfState, states_of_task
 from graphcredit.store.errors import OptionError
 from graphcredit.store.layout import Store, open_store, states_name
@@ -16,17 +15,17 @@ from graphcredit.store.plural import counted
 
 def states(
     store: StorePath,
-    task: Annotated[str | None, typer.Option(help="The task.")] = None,
-    run: Annotated[str | None, typer.Option(help="The run; needed if there are several.")] = None,
+    task: Annotated[str | None, Option(help="The task.")] = None,
+    run: Annotated[str | None, Option(help="The run; needed if there are several.")] = None,
     iteration: Annotated[
-        int | None, typer.Option(help="The iteration; needed if there are several.")
+        int | None, Option(help="The iteration; needed if there are several.")
     ] = None,
     most: Annotated[
-        int, typer.Option(min=0, help="Most states, texts of a state, and pairs to show.")
+        int, Option(min=0, help="Most states, texts of a state, and pairs to show.")
     ] = 5,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--set",
             metavar="RULE",
             help="Write states by a rule beside the logged ones: calls, effects, results, facts, "

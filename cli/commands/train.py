@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import be_quiet, interruptible, print_json, progress, say, tell
 from graphcredit.cli.output.help import explains
 from graphcredit.cli.output.preview import show_preview
+from graphcredit.cli.parameters import Argument, Option
 from graphcredit.store.errors import OptionError
 from graphcredit.store.plural import counted
 from graphcredit.trainer.config import read_config
@@ -20,18 +19,16 @@ from graphcredit.trainer.options import GROUPS, OBJECTIVE_OPTIONS
 @takes(GROUPS, omit=("store", "objective_options"), from_file=True)
 def train(
     store: Annotated[
-        list[Path] | None, typer.Argument(help="The store, or several; may stand in --config.")
+        list[Path] | None, Argument(help="The store, or several; may stand in --config.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="A TOML file of these options.")] = None,
+    config: Annotated[Path | None, Option(help="A TOML file of these options.")] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help="NAME=VALUE, an option of the objective; may be repeated."),
+        Option("--set", help="NAME=VALUE, an option of the objective; may be repeated."),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Say what would be done, and the memory it takes; write nothing."
-        ),
+        Option("--dry-run", help="Say what would be done, and the memory it takes; write nothing."),
     ] = False,
     as_json: AsJson = False,
     **flags: Any,

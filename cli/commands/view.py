@@ -8,10 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from graphcredit.cli.options import AsJson, StorePath, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say, tell
+from graphcredit.cli.parameters import Option
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.extras import how_to_install
 from graphcredit.store.layout import Store, open_store
@@ -22,27 +23,24 @@ from graphcredit.viewer.config import LOOPBACK, STORE_VARIABLE, server, server_f
 
 @takes(
     {"What goes into a bundle": BundleChoice},
-    names={"run_id": ("--run",), "estimator": ("--estimator", "-e"), "tasks": ("--task",)},
+    names={"run_id": "--run", "estimator": "--estimator, -e", "tasks": "--task"},
 )
 def view(
     store: StorePath,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="TCP port to listen on.")] = 8501,
+    port: Annotated[int, Option(min=1, max=65535, help="TCP port to listen on.")] = 8501,
     address: Annotated[
-        str, typer.Option(help="Address to listen on; other than loopback gives a warning.")
+        str, Option(help="Address to listen on; other than loopback gives a warning.")
     ] = "127.0.0.1",
     bundle: Annotated[
         Path | None,
-        typer.Option(
-            help="Write a static site to this folder and end; it opens without Python.",
-            show_default=False,
-        ),
+        Option(help="Write a static site to this folder and end; it opens without Python."),
     ] = None,
     as_json: AsJson = False,
     **flags: Any,
 ) -> None:
     """Show in a browser on this machine which steps got credit, and why.
 
-    It changes nothing but notes, and runs until Ctrl-C. No data leaves this machine. Example:
+    It changes nothing, and runs until Ctrl-C. No data leaves this machine. Example:
 
         graphcredit view STORE --port 8600
 
@@ -57,7 +55,7 @@ def view(
         _write(opened, bundle, BundleChoice(**chosen), as_json=as_json)
         return
     if chosen or as_json:
-        raise typer.BadParameter(
+        raise click.UsageError(
             "choices of a run and its tasks, and --json, are for --bundle: name a folder"
         )
     _serve(opened, address, port)

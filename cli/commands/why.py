@@ -6,10 +6,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import interruptible, print_json, progress, say
+from graphcredit.cli.parameters import Argument, Option
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.files.atomic import atomic_path
 from graphcredit.store.log_text import as_prose
@@ -20,31 +21,23 @@ _OF_ONE = 10
 
 @takes({"What to make of a log": ImportOptions}, omit=("try_",))
 def why(
-    source: Annotated[
-        Path | None, typer.Argument(help="A log, a folder of logs, or a store.", show_default=False)
-    ] = None,
+    source: Annotated[Path | None, Argument(help="A log, a folder of logs, or a store.")] = None,
     example: Annotated[
-        bool, typer.Option("--example", help="Ask the log of 160 chats that comes along.")
+        bool, Option("--example", help="Ask the log of 160 chats that comes along.")
     ] = False,
     keep: Annotated[
         Path | None,
-        typer.Option(help="Keep the store that is made of a log; by default it is thrown away."),
+        Option(help="Keep the store that is made of a log; by default it is thrown away."),
     ] = None,
-    trajectory: Annotated[
-        str | None, typer.Option(help="Only the decisions of this rollout.", show_default=False)
-    ] = None,
+    trajectory: Annotated[str | None, Option(help="Only the decisions of this rollout.")] = None,
     most: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Most single decisions; by default those beyond chance.", show_default=False
-        ),
+        int | None, Option(min=1, help="Most single decisions; by default those beyond chance.")
     ] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(help="An SVG file, to draw where losers left winners.", show_default=False),
+        Path | None, Option(help="An SVG file, to draw where losers left winners.")
     ] = None,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print Markdown, for a chat or a pull request.")
+        bool, Option("--markdown", help="Print Markdown, for a chat or a pull request.")
     ] = False,
     as_json: AsJson = False,
     **flags: Any,
@@ -65,7 +58,7 @@ def why(
 
     options = ImportOptions(**given(flags))
     if (source is None) != example:
-        raise typer.BadParameter("name a log or a store, or give --example alone")
+        raise click.UsageError("name a log or a store, or give --example alone")
     with ExitStack() as kept:
         if source is None:
             log = files("graphcredit.cli").joinpath("orders.jsonl")

@@ -7,8 +7,6 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any
 
-import typer
-
 from graphcredit.store.errors import interrupts
 from graphcredit.store.log_text import in_json, in_terminal
 from graphcredit.store.progress import OnProgress
@@ -64,7 +62,7 @@ def interruptible(remedy: str) -> Generator[None]:
             yield
     except KeyboardInterrupt:
         tell(f"Interrupted: the store is valid, and {remedy}.")
-        raise typer.Exit(130) from None
+        raise SystemExit(130) from None
 
 
 @contextmanager

@@ -111,22 +111,6 @@ def _suspicion(tool: str, pairs: Sequence[_Pair]) -> float:
     return more / math.sqrt(share * (1 - share) * (1 / len(with_it) + 1 / max(1, len(without))))
 
 
-class _Past:
-    """The successful calls of a rollout, by tool."""
-
-    def __init__(self) -> None:
-        self.keys: defaultdict[str, list[_Key]] = defaultdict(list)
-        self._hashes: defaultdict[str, list[int]] = defaultdict(lambda: [0])
-        """By tool, a hash of its first calls, for each number of them."""
-
-    def add(self, tool: str, key: _Key) -> None:
-        self.keys[tool].append(key)
-        self._hashes[tool].append(hash((self._hashes[tool][-1], key)))
-
-    def hash_of(self, tool: str, number: int) -> int:
-        return self._hashes[tool][number] if number else 0
-
-
 @dataclass(frozen=True, slots=True)
 class _Read:
     """What a log says of one thing at one time."""
@@ -134,21 +118,19 @@ class _Read:
     content: str
     values: frozenset[str]
     """What it is about: the texts and numbers of the call's arguments."""
-    past: _Past
-    numbers: Mapping[str, int]
-    """By tool, how many of its calls are before it."""
+    past: Mapping[str, list[_Key]]
+    """By tool, its successful calls in the rollout."""
+    before: Mapping[str, tuple[int, int]]
+    """By tool, how many of them are before it, and their hash."""
 
-    def before(self, tool: str) -> list[_Key]:
+    def calls_before(self, tool: str) -> list[_Key]:
         """Return the successful calls of a tool before it."""
-        return self.past.keys[tool][: self.numbers.get(tool, 0)]
+        number, _ = self.before.get(tool, (0, 0))
+        return self.past.get(tool, [])[:number]
 
     def between(self, other: "_Read") -> set[str]:
         """Return the tools whose calls before the two are not the same, in the same order."""
-        tools = self.numbers.keys() | other.numbers.keys()
-        return {tool for tool in tools if self._hash_of(tool) != other._hash_of(tool)}
-
-    def _hash_of(self, tool: str) -> int:
-        return self.past.hash_of(tool, self.numbers.get(tool, 0))
+        return {tool for tool, _ in self.before.items() ^ other.before.items()}
 
 
 class _Group:
@@ -164,20 +146,23 @@ class _Group:
 
     def add(self, visits: Sequence[Visit]) -> None:
         """Take the calls of a rollout."""
-        past, numbers, times = _Past(), dict[str, int](), Counter[str]()
+        past: defaultdict[str, list[_Key]] = defaultdict(list)
+        before: dict[str, tuple[int, int]] = {}
+        times: Counter[str] = Counter()
         for call in (call for visit in visits for call in visit.calls):
             self.tools.add(call.tool)
             if call.content and not _is_said(call):
-                _keep(self._results[call.key], _Read(call.content, call.values, past, numbers))
+                _keep(self._results[call.key], _Read(call.content, call.values, past, before))
             if call.is_failed:
                 continue
             times[call.key] += 1
             key = (call.key, times[call.key])
-            past.add(call.tool, key)
-            numbers = {**numbers, call.tool: len(past.keys[call.tool])}
+            number, earlier = before.get(call.tool, (0, 0))
+            past[call.tool].append(key)
+            before = {**before, call.tool: (number + 1, hash((earlier, key)))}
             self._done[key] = call
             for name, value in _fields_of_what_was_asked_for(call):
-                _keep(self._fields[name], _Read(value, call.values, past, numbers))
+                _keep(self._fields[name], _Read(value, call.values, past, before))
 
     def compare(self, pairs: list[_Pair], innocence: Counter[str]) -> None:
         """Add what the reads say of the calls.
@@ -187,20 +172,22 @@ class _Group:
             innocence: For each tool, gets the pairs of a call of it and one that returned the same
                 with it behind it and without; `_OTHERS` times where they are about the same things.
         """
-        for alike in (*self._results.values(), *self._fields.values()):
-            pairs += [
-                _Pair(one.content != two.content, frozenset(one.between(two)))
-                for one, two in combinations(alike, 2)
-            ]
+        for alike in self._fields.values():
+            pairs += [_pair(one, two) for one, two in combinations(alike, 2)]
         for alike in self._results.values():
             harmless: dict[str, tuple[str, int]] = {}
             for one, two in combinations(alike, 2):
-                for tool in one.between(two) if one.content == two.content else ():
-                    for key in set(one.before(tool)) ^ set(two.before(tool)):
+                pairs.append(pair := _pair(one, two))
+                for tool in () if pair.is_unequal else pair.between:
+                    for key in set(one.calls_before(tool)) ^ set(two.calls_before(tool)):
                         is_about = bool(self._done[key].values & one.values)
                         harmless[key[0]] = (tool, _OTHERS if is_about else 1)
             for tool, weight in harmless.values():
                 innocence[tool] += weight
+
+
+def _pair(one: _Read, two: _Read) -> _Pair:
+    return _Pair(one.content != two.content, frozenset(one.between(two)))
 
 
 def _keep(reads: list[_Read], read: _Read) -> None:

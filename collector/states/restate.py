@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from graphcredit.collector.states.calls import Visit, visits_of
 from graphcredit.collector.states.content import clean
 from graphcredit.collector.states.effects import Effects, learn_effects
 from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
-from graphcredit.collector.states.rules import ToolRule, calls
+from graphcredit.collector.states.rules import ToolRule
 from graphcredit.collector.states.table import learned, must_learn, tool_rule
 from graphcredit.store.errors import InputError, system_errors
 from graphcredit.store.layout import AnyStore, Shard, open_store, states_name
@@ -158,18 +156,6 @@ def restated(steps: pa.Table, rule: str, *, read: Sequence[VisitedRows] | None =
         place = steps.schema.get_field_index(name)
         steps = steps.set_column(place, name, array_of(of_steps, pa.string()))
     return steps
-
-
-def calls_by_tool(
-    steps: pa.Table, tools: Sequence[str], *, read: Sequence[VisitedRows] | None = None
-) -> dict[str, NDArray[np.int64]]:
-    """Return, for each tool, a number for each step: equal where its calls so far are the same."""
-    numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-    of_tool = {tool: np.zeros(steps.num_rows, np.int64) for tool in tools}
-    for one in visited_rows(steps) if read is None else read:
-        for tool, number in of_tool.items():
-            number[one.rows] = [numbers[text] for text in calls(one.visits, frozenset({tool}))]
-    return of_tool
 
 
 def effects_in(store: AnyStore, *, run_id: str | None = None) -> Effects:

@@ -104,7 +104,6 @@ TOTALS: dict[str, Sql] = {
         )
     """,
     "merged nodes": "SELECT count(*) FROM nodes WHERE num_merged > 1 AND NOT is_goal",
-    "judged merges of iterations": "SELECT count(*) FROM merges",
     "estimators of iterations": "SELECT count(*) FROM made_by",
     "advantage columns of groups": lambda scope: (
         f"SELECT {len(scope.balanced)} * count(*) FROM groups"

@@ -11,8 +11,6 @@ Beside the views of the catalog (only the audited run and iteration are in them)
                    effective_size, lowest and highest return, is_even (they are equal)
     made_by        per run, iteration and estimator: stat_over, is_outdated (another version of its
                    formula made it)
-    merges         per run and iteration whose merge has an estimate: precision, standard_error,
-                   num_pairs, num_groups (see `merging/precision.py`), is_low
     credited       credit of complete trajectories, with task_id, `is_finite` (all its numbers
                    are) and null where a number is not
 
@@ -29,7 +27,6 @@ import duckdb
 
 from graphcredit.credit.audit.thresholds import AuditThresholds
 from graphcredit.credit.estimators.table import all_estimators, is_of_other_version
-from graphcredit.credit.merging.precision import MergePrecision
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.provenance.configuration import BALANCED_KEY, BALANCES, stated_configuration
@@ -163,7 +160,6 @@ def prepare(
         connection.execute(f"SET VARIABLE {name} = {value!r}")
     connection.execute(_MACROS)
     connection.execute(_TABLES)
-    _write_merges(connection, store, run_id, iteration, thresholds.min_merge_precision)
     ways = _write_made_by(connection, store, run_id, iteration)
     names = [str(row[0]) for row in connection.execute("DESCRIBE credit").fetchall()]
     columns = tuple(name for name in names if split_estimator_column(name))
@@ -225,29 +221,6 @@ def _write_made_by(
 def _object(said: Any) -> dict[str, Any]:
     """Return what another program may have written as something else."""
     return said if isinstance(said, dict) else {}
-
-
-def _write_merges(
-    connection: duckdb.DuckDBPyConnection,
-    store: Store,
-    run_id: str | None,
-    iteration: int | None,
-    limit: float,
-) -> None:
-    """Make the table `merges`."""
-    connection.execute(
-        "CREATE TEMP TABLE merges (run_id VARCHAR, iteration INTEGER, precision DOUBLE, "
-        "standard_error DOUBLE, num_pairs BIGINT, num_groups BIGINT, is_low BOOLEAN)"
-    )
-    for run, number in sorted({(s.run_id, s.iteration) for s in store.shards(run_id, iteration)}):
-        path = store.graph_dir(run, number) / "nodes.parquet"
-        if not path.exists():
-            continue
-        with open_parquet(path, whole=False) as file:
-            precision = MergePrecision.from_metadata(file.schema_arrow.metadata or {})
-        if precision:
-            row = (run, number, *precision.as_json().values(), precision.is_below(limit))
-            connection.execute("INSERT INTO merges VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _balanced(columns: Iterable[str], made_by: Mapping[str, Any]) -> dict[str, str]:

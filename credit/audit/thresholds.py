@@ -26,8 +26,6 @@ class AuditThresholds(Options):
     """Ignore equal rollouts of fewer steps: that may be chance."""
     max_equal_chance: Share = 1e-6
     """Rollouts that sampled equal tokens are copies if the policy gave them less than this."""
-    min_merge_precision: Share = 0.97
-    """Least estimated share of the pairs of visits on one node that are of one state."""
     min_early_credit: Share = 0.1
     """Least share of all credit that the first half of long rollouts has; equal shares are 0.5."""
     min_long_steps: Count = 20

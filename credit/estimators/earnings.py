@@ -23,7 +23,7 @@ class Earnings:
     of_step: Floats
     """[num_steps] r'."""
     of_transition: Floats
-    """[num_transitions] the mean of r', over the steps of earlier iterations too."""
+    """[num_transitions] the mean of r' over its steps."""
     of_trajectory: Floats
     """[num_trajectories] R'."""
     least: Floats

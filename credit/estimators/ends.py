@@ -8,7 +8,7 @@ R' is the return in units of the group (`earnings.py`), so a losing end of a log
 and 1 is worth nothing, and both are the same there. With returns every end is a goal that is worth
 what was scored at it: the least of a group is worth nothing, and a good end that is near is as good
 as a better one that is far. It says how good the episodes were that ended there, not where on their
-way they earned it. A goal that only earlier iterations reached is worth 1.
+way they earned it.
 """
 
 from typing import Literal, TypeAlias
@@ -46,6 +46,4 @@ def _worth_of_ends(batch: StepBatch) -> Floats:
     end = batch.target_of_step[batch.trajectory_start[1:] - 1]
     times = np.bincount(end, minlength=batch.num_nodes)
     total = np.bincount(end, Earnings.of(batch).of_trajectory, batch.num_nodes)
-    worth = np.zeros(batch.num_nodes)
-    worth[batch.goal_of_group[batch.goal_of_group >= 0]] = 1.0
-    return np.divide(total, times, out=worth, where=times > 0)
+    return np.divide(total, times, out=np.zeros(batch.num_nodes), where=times > 0)

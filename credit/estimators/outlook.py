@@ -37,7 +37,7 @@ class Places:
     """The states of a batch, and how far the steps that left each one are believed."""
 
     num_left: Floats
-    """[num_nodes] n(s): steps that left it, those of earlier iterations in the graph too."""
+    """[num_nodes] n(s): steps that left it."""
     is_corridor: Bools
     """[num_nodes]."""
     is_alone: Bools

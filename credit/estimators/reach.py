@@ -88,9 +88,7 @@ class Reach:
     do what they did in the one most alike state, in groups where that leaves what was walked as it
     is; where nobody won, it leads to what is new.
 
-    With earlier iterations in the graph, n(s), corridors, V and the ways are of their steps too,
-    and a state that they left is not alone; everything else is of the group's. Where all returns
-    are equal, `value` and `q` are chances of success. A success in the window leaves nothing new.
+    Where all returns are equal, `value` and `q` are chances of success.
     Source: this project; docs/research/credit-truth.md.
     """
 

@@ -1,13 +1,12 @@
 """What is judged: definitions of a state."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from graphcredit.credit.merging.table import MergeSettings
-from graphcredit.credit.steps.arrays import Ints
 from graphcredit.store.layout import LOGGED_STATE
 
 
@@ -30,15 +29,3 @@ class Definition:
     """Whether it is taken where the log does not tell."""
     omit_alike: bool = False
     """Whether it is left out where its states are those of the first definition."""
-    parts: "LearnedParts | None" = None
-    """What its states may have besides, if that tells more."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LearnedParts:
-    """Parts of a state, of which those stay that tell something."""
-
-    of: Callable[..., Mapping[str, Ints]]
-    """Returns [num_rows] each part of the steps of whole groups."""
-    name: Callable[[Sequence[str]], str]
-    """Returns the name of the definition with some of the parts."""

@@ -1,7 +1,6 @@
 """Judge definitions of a state on the steps of a store."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -11,7 +10,6 @@ import pyarrow as pa
 
 from graphcredit.credit.evidence.definition import Definition
 from graphcredit.credit.evidence.knowledge import Knowledge, knowledge_of
-from graphcredit.credit.evidence.parts import Parts, knowledge_of_parts
 from graphcredit.credit.evidence.report import EvidenceReport
 from graphcredit.credit.evidence.visits import Rollouts, rollouts_of
 from graphcredit.credit.merging.merger import open_merger
@@ -100,8 +98,7 @@ def _judged(
         its = gathered[definition.name]
         if definition.omit_alike and _are_alike(its.node, first.node):
             continue
-        name, known = _known(definition, its)
-        knowledge.setdefault(name, known)
+        knowledge[definition.name] = knowledge_of(its.rollouts, its.node)
     order = sorted(knowledge, key=lambda name: -knowledge[name].evidence().value)
     return EvidenceReport(
         num_groups=first.num_groups,
@@ -112,15 +109,6 @@ def _judged(
         default=next((each.name for each in definitions if each.is_default), None),
         knowledge={name: knowledge[name] for name in order},
     )
-
-
-def _known(definition: Definition, gathered: "_Gathered") -> tuple[str, Knowledge]:
-    """Return the name of a definition, and what it tells."""
-    rollouts, node = gathered.rollouts, gathered.node
-    if definition.parts is None:
-        return definition.name, knowledge_of(rollouts, node)
-    kept, known = knowledge_of_parts(rollouts, Parts(base=node, of=gathered.parts))
-    return definition.parts.name(kept), known
 
 
 def _are_alike(one: Ints, other: Ints) -> bool:
@@ -135,8 +123,6 @@ class _Gathered:
 
     rollouts: Rollouts
     node: Ints
-    parts: Mapping[str, Ints]
-    """Numbers that are equal where the part is, within a group."""
     num_groups: int
     is_whole: bool
 
@@ -198,7 +184,6 @@ class _Gathering:
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self._gathered: list[tuple[Rollouts, Ints]] = []
-        self._parts: defaultdict[str, list[Ints]] = defaultdict(list)
         self._num_nodes = self._num_mixed = self._num_groups = 0
         self._is_whole = True
 
@@ -210,17 +195,14 @@ class _Gathering:
             definition.restate(table, read=its)
             for table, its in zip(iteration.tables, made, strict=True)
         ]
-        merger = open_merger(definition.merge).learn(tables, sum(each.num_rows for each in tables))
-        for table, its in zip(tables, made, strict=True):
+        merger = open_merger(definition.merge).learn(tables)
+        for table in tables:
             steps, _ = complete_trajectories(table)
             merged = merger.nodes(steps, table)
             rollouts, is_kept = rollouts_of(merged.steps, merged.nodes.group_of_step)
             node = merged.nodes.state_of_step[is_kept] + self._num_nodes
             of_all = replace(rollouts, group=rollouts.group + self._num_mixed)
             self._gathered.append((of_all, node))
-            parts = definition.parts.of(table, read=its) if definition.parts else {}
-            for name, part in parts.items():
-                self._parts[name].append(part[merged.steps.row[is_kept]])
             self._num_nodes += len(merged.nodes.text_of_node)
             self._num_mixed += int(rollouts.group.max(initial=-1)) + 1
             self._num_groups += len(merged.nodes.goal_of_group)
@@ -235,7 +217,6 @@ class _Gathering:
                 outcome=_joined([part.outcome for part, _ in self._gathered]),
             ),
             node=_joined([node for _, node in self._gathered]),
-            parts={name: _joined(of_part) for name, of_part in self._parts.items()},
             num_groups=self._num_groups,
             is_whole=self._is_whole,
         )

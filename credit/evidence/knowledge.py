@@ -13,7 +13,7 @@ of each visit, and near 0 for states at random: how near, swaps tell, in which s
 between rollouts of a group at the same time. Evidence counts as such where it is beyond theirs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -98,23 +98,13 @@ class Knowledge:
         return _estimate(both, lambda sums: _evidence(sums[..., :6]) - _evidence(sums[..., 6:]))
 
 
-def evidence_of(rollouts: Rollouts, node: Ints) -> float:
-    """Return the evidence of nodes alone."""
-    return float(_evidence(_both(rollouts, node).sum(0)))
-
-
-def knowledge_of(
-    rollouts: Rollouts, node: Ints, by_chance: Sequence[Ints] | None = None
-) -> Knowledge:
+def knowledge_of(rollouts: Rollouts, node: Ints) -> Knowledge:
     """Return what a definition of a state tells.
 
     Args:
         rollouts: Rollouts of groups with different outcomes; groups are numbered from 0.
         node: [num_steps] the node of each step; no two groups share one.
-        by_chance: The nodes of each of `swaps`, where they are not those of the steps.
     """
-    if by_chance is None:
-        by_chance = [node[places] for places in swaps(rollouts, NUM_SWAPS)]
     group = rollouts.group[rollouts.of_step]
     num_groups = int(group.max(initial=-1)) + 1
     longest = np.zeros(num_groups, np.int64)
@@ -127,7 +117,9 @@ def knowledge_of(
         company=float(said.has_company.mean()) if len(node) else 0.0,
         by_part=tuple(by_part.tolist()),
         sums=_both(rollouts, node),
-        by_chance=np.stack([_both(rollouts, each) for each in by_chance], axis=1),
+        by_chance=np.stack(
+            [_both(rollouts, node[places]) for places in swaps(rollouts, NUM_SWAPS)], axis=1
+        ),
     )
 
 

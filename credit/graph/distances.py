@@ -4,7 +4,7 @@ The groups are disjoint parts of one graph. So a single search backwards from al
 distance of every node of every group.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -40,10 +40,6 @@ class StateGraph:
     """[num_nodes] d(s): cost of the cheapest observed path to the goal; inf without one."""
     goal_hops: Floats
     """[num_nodes] transitions on the shortest path that avoids pruned ones; inf without one."""
-
-    def of_steps(self, is_kept: Bools) -> "StateGraph":
-        """Return the same graph, as some of the steps see it."""
-        return replace(self, transition_of_step=self.transition_of_step[is_kept])
 
 
 def build_graph(

@@ -26,8 +26,6 @@ class Input:
     `SOURCES`: when one of them changes, the credit is stale."""
     open: Callable[[Opening], InputProvider] | None = None
     """Opens what the batches do not contain."""
-    of_window: bool = False
-    """Whether it is built of the steps of earlier iterations too, where the graph is."""
 
 
 def _open_entities(opening: Opening) -> InputProvider:
@@ -41,7 +39,6 @@ def _open_entities(opening: Opening) -> InputProvider:
 ANALOGIES = Input(
     name="analogies",
     reads=("admissible_actions",),
-    of_window=True,
     build=lambda material: find_analogies(
         material.steps,
         material.nodes,

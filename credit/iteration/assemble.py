@@ -1,9 +1,9 @@
 """From a table of steps to a batch, and what is needed to name its nodes again."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +14,9 @@ from graphcredit.credit.inputs.material import Material
 from graphcredit.credit.inputs.table import Input
 from graphcredit.credit.merging.merger import EXACT, Merger, MergeReport
 from graphcredit.credit.steps.arrays import Floats
-from graphcredit.credit.steps.complete import (
-    LeftOut,
-    Steps,
-    complete_trajectories,
-    select_trajectories,
-)
+from graphcredit.credit.steps.complete import LeftOut, Steps, complete_trajectories
 from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store.parquet.numbers import arrow_of
-
-ReadWindow: TypeAlias = Callable[[pa.Array], pa.Table | None]
-"""Returns the steps that some tasks had in earlier iterations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +37,6 @@ def assemble(
     *,
     merger: Merger = EXACT,
     invalid_action_penalty: float = 0.0,
-    read_window: ReadWindow | None = None,
     inputs: Sequence[Input] = (),
     provided: Mapping[str, Any] = MappingProxyType({}),
     number: int = 0,
@@ -58,8 +49,6 @@ def assemble(
             what the merger needs besides.
         merger: Makes nodes of the states; by default one of each distinct text.
         invalid_action_penalty: Taken off the reward of every invalid step before anything else.
-        read_window: Returns the steps of some tasks in earlier iterations. Distances are found on
-            their transitions too; groups and statistics stay those of `table`.
         inputs: What estimators need besides; the tables must have the columns that these read.
         provided: Input to what its provider gives for the iteration.
         number: Of the batch in its iteration.
@@ -69,29 +58,21 @@ def assemble(
         SchemaError: A key column holds a null.
     """
     steps, left_out = complete_trajectories(table)
-    window = read_window(steps.task_texts.take(np.unique(steps.task))) if read_window else None
-    reached = table
-    if window is not None:
-        reached = pa.concat_tables([table, window])
-        steps, _ = complete_trajectories(reached)
-    merged = merger.nodes(steps, reached)
+    merged = merger.nodes(steps, table)
     material = Material(
-        table=reached,
+        table=table,
         steps=merged.steps,
         nodes=merged.nodes,
         merged=merged,
         number=number,
         provided=provided,
     )
-    graph, of_table = _graph(material, invalid_action_penalty), material
-    if window is not None:
-        of_table, graph = _without_window(material, graph, table)
-    built = {row.name: row.build(material if row.of_window else of_table) for row in inputs}
-    taken = {name: table[name].take(arrow_of(of_table.steps.row)) for name in columns}
+    built = {row.name: row.build(material) for row in inputs}
+    taken = {name: table[name].take(arrow_of(merged.steps.row)) for name in columns}
     return Assembly(
-        batch=_batch(of_table, graph, invalid_action_penalty, taken, built),
-        steps=of_table.steps,
-        nodes=of_table.nodes,
+        batch=_batch(material, invalid_action_penalty, taken, built),
+        steps=merged.steps,
+        nodes=merged.nodes,
         merged=merged.report(),
         left_out=left_out,
         num_rows=table.num_rows,
@@ -119,24 +100,8 @@ def _rewards(steps: Steps, invalid_action_penalty: float) -> Floats:
     return np.where(steps.is_valid, steps.reward, steps.reward - invalid_action_penalty)
 
 
-def _without_window(
-    material: Material, graph: StateGraph, table: pa.Table
-) -> tuple[Material, StateGraph]:
-    """Return the same without the steps of earlier iterations: their rows follow the table's."""
-    steps = material.steps
-    is_own = steps.row < table.num_rows
-    of_table = replace(
-        material,
-        table=table,
-        steps=select_trajectories(steps, is_own[steps.trajectory_start[:-1]]),
-        nodes=material.nodes.of_steps(is_own),
-    )
-    return of_table, graph.of_steps(is_own)
-
-
 def _batch(
     material: Material,
-    graph: StateGraph,
     invalid_action_penalty: float,
     columns: Mapping[str, pa.ChunkedArray],
     inputs: Mapping[str, Any],
@@ -157,7 +122,7 @@ def _batch(
         is_valid=steps.is_valid,
         node_start=nodes.node_start,
         goal_of_group=nodes.goal_of_group,
-        graph=graph,
+        graph=_graph(material, invalid_action_penalty),
         columns=columns,
         inputs=inputs,
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,10 @@ from graphcredit.credit.estimators.table import (
 )
 from graphcredit.credit.iteration.columns import scatter
 from graphcredit.credit.iteration.credit_steps import credit_steps
-from graphcredit.credit.iteration.earlier_steps import Window
 from graphcredit.credit.iteration.graph_tables import edge_table, node_table
 from graphcredit.credit.iteration.kept_columns import PreviousCredit
 from graphcredit.credit.iteration.report import CreditReport
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.iteration.summary import advantage_rows, trajectory_rows
 from graphcredit.credit.merging.merger import Merger
 from graphcredit.credit.steps.arrays import Floats
 from graphcredit.credit.steps.batches import Plan, ShardPart
@@ -32,15 +29,11 @@ from graphcredit.store.layout import Shard
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CreditedBatch:
-    """The credit, the graph tables, the summary and the report of one batch."""
+    """The credit, the graph tables and the report of one batch."""
 
     columns: Mapping[str, NDArray[np.generic]]
     edges: pa.Table
     nodes: pa.Table
-    trajectories: pa.Table
-    """Of the summary."""
-    advantages: Sequence[pa.Table]
-    """Of the summary, a table for each estimator."""
     report: CreditReport
 
 
@@ -55,20 +48,12 @@ class BatchWork:
     merger: Merger
     provided: Mapping[str, Any]
     """Input to what its provider gives for the iteration."""
-    window: Window
 
     def credit_batch(self, number: int, pieces: Sequence[ShardPart]) -> CreditedBatch:
         """Build the graph of a batch, and compute every column and table."""
         table = pa.concat_tables([piece.steps for piece in pieces])
         credited = credit_steps(
-            table,
-            self.settings,
-            merger=self.merger,
-            provided=self.provided,
-            number=number,
-            read_window=partial(self.window.read, columns=self.settings.columns)
-            if self.window.shards
-            else None,
+            table, self.settings, merger=self.merger, provided=self.provided, number=number
         )
         assembly = credited.assembly
         kept = self.previous.read(self.shards, pieces)
@@ -78,8 +63,6 @@ class BatchWork:
             columns={name: scatter(assembly, values) for name, values in columns.items()},
             edges=edge_table(assembly, columns),
             nodes=node_table(assembly, self._node_values(assembly.batch)),
-            trajectories=trajectory_rows(assembly, table, columns),
-            advantages=advantage_rows(assembly, table, columns),
             report=credited.report,
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graphcredit.credit.iteration.assemble import Assembly, ReadWindow, assemble
+from graphcredit.credit.iteration.assemble import Assembly, assemble
 from graphcredit.credit.iteration.columns import common_columns, estimator_columns
 from graphcredit.credit.iteration.report import CreditReport, report_of
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -32,7 +32,6 @@ def credit_steps(
     merger: Merger,
     provided: Mapping[str, Any],
     number: int = 0,
-    read_window: ReadWindow | None = None,
 ) -> CreditedSteps:
     """Build the graphs of whole groups, and compute the credit of their steps.
 
@@ -42,7 +41,6 @@ def credit_steps(
         merger: Makes nodes of the states.
         provided: Input to what its provider gives for the iteration.
         number: Of the batch in its iteration.
-        read_window: Returns the steps of some tasks in earlier iterations.
 
     Raises:
         SchemaError: A key column holds a null.
@@ -52,7 +50,6 @@ def credit_steps(
         table,
         merger=merger,
         invalid_action_penalty=settings.invalid_action_penalty,
-        read_window=read_window,
         inputs=settings.inputs,
         provided=provided,
         number=number,

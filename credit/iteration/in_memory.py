@@ -7,13 +7,11 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from graphcredit.credit.estimators.table import EstimatorChoice, chosen
@@ -21,7 +19,6 @@ from graphcredit.credit.inputs.material import InputProvider, Opening
 from graphcredit.credit.inputs.table import open_inputs
 from graphcredit.credit.iteration.columns import scatter, to_arrow
 from graphcredit.credit.iteration.credit_steps import credit_steps
-from graphcredit.credit.iteration.earlier_steps import ids_of_earlier
 from graphcredit.credit.iteration.report import CreditReport, incomplete_notice, notices_of
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.merger import open_merger
@@ -50,7 +47,6 @@ def compute(
     estimators: EstimatorChoice,
     merge: MergeSettings | None = None,
     invalid_action_penalty: float = 0.0,
-    graph_window: int = 0,
     er_graph: ErGraph | None = None,
     on_incomplete: OnIncomplete = "warn",
 ) -> pa.Table:
@@ -68,7 +64,6 @@ def compute(
             `GraphGpo(distance_discount=0.2)`; or what `table.configure` returns.
         merge: Which texts are one state; each distinct text is one by default.
         invalid_action_penalty: Taken off the reward of every invalid step first.
-        graph_window: Find distances on the transitions of the last so many iterations too.
         er_graph: The entities of the tasks, for estimators that need them.
         on_incomplete: Where trajectories are not complete: "warn" says how many rows have no credit
             and why, "raise" makes that an error, "ignore" says nothing.
@@ -91,7 +86,6 @@ def compute(
         estimators=chosen(estimators),
         merge=merge or MergeSettings(),
         invalid_action_penalty=invalid_action_penalty,
-        graph_window=graph_window,
     )
     if on_incomplete not in get_args(OnIncomplete):
         raise OptionError(must_be_one_of("on_incomplete", get_args(OnIncomplete), on_incomplete))
@@ -110,38 +104,21 @@ def _credited(
     merger = open_merger(settings.merge)
     opening = Opening(options=settings.estimators, given={"mentions": er_graph})
     providers: dict[str, dict[str, InputProvider]] = {}
-    earlier: dict[str, dict[int, pa.Table]] = {}
     for run, rows in _iterations(steps):
         iteration = steps if len(rows) == steps.num_rows else steps.take(arrow_of(rows))
-        number: int = iteration["iteration"][0].as_py()
-        first = number - settings.graph_window
-        window = {n: table for n, table in earlier.get(run, {}).items() if n >= first}
         if run not in providers:
             providers[run] = open_inputs(settings.inputs, opening)
-        fitted = merger.learn([iteration], iteration.num_rows)
+        fitted = merger.learn([iteration])
         credited = credit_steps(
             iteration,
             settings,
             merger=fitted,
             provided={name: each.enter(None) for name, each in providers[run].items()},
-            read_window=partial(_of_tasks, window) if window else None,
         )
-        earlier[run] = {**window, number: iteration} if settings.graph_window else {}
         report.add(credited.report)
         report.add(CreditReport(state_rules=fitted.rules_met))
         columns = credited.columns.items()
         yield rows, {name: scatter(credited.assembly, values) for name, values in columns}
-
-
-def _of_tasks(window: Mapping[int, pa.Table], tasks: pa.Array) -> pa.Table:
-    """Return the steps of some tasks in earlier iterations."""
-    tables: list[pa.Table] = []
-    for number, table in window.items():
-        of_tasks = table.filter(pc.is_in(table["task_id"], value_set=tasks))
-        place = table.schema.get_field_index("trajectory_id")
-        ids = ids_of_earlier(of_tasks["trajectory_id"], number)
-        tables.append(of_tasks.set_column(place, table.schema.field(place), ids))
-    return pa.concat_tables(tables)
 
 
 def _say(report: CreditReport, settings: CreditSettings, on_incomplete: OnIncomplete) -> None:

@@ -148,7 +148,7 @@ def _judge(
         changes = ", ".join(
             f"{key} was {was.get(key)}, is {graph.get(key)}"
             for key in sorted(was.keys() | graph.keys())
-            if was.get(key) != graph.get(key)
+            if (was.get(key) or None) != (graph.get(key) or None)  # off is as not stated
         )
         if changes:
             return False, (

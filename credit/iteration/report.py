@@ -16,7 +16,6 @@ from graphcredit.credit.inputs.table import ANALOGIES, MENTIONS
 from graphcredit.credit.iteration.assemble import Assembly
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.iteration.unseen_returns import ReturnPairs
-from graphcredit.credit.merging.precision import GroupEvidence, MergePrecision, estimate
 from graphcredit.credit.steps.arrays import Ints, sum_per_run
 from graphcredit.credit.steps.complete import REASONS
 from graphcredit.store.parquet.numbers import numpy_of
@@ -105,8 +104,6 @@ class CreditReport(Report):
     action_lists: dict[str, int] = field(default_factory=dict[str, int])
     """Groups by what their lists of admissible actions are worth (`Worth`, in lower case); empty
     where no estimator needs them."""
-    evidence: list[GroupEvidence] = field(default_factory=list[GroupEvidence])
-    """What sampled groups say of the merge."""
     notices: list[str] = field(default_factory=list[str])
     """Other things to know, a sentence each."""
 
@@ -139,23 +136,9 @@ class CreditReport(Report):
             else:
                 setattr(self, item.name, mine or theirs)
 
-    @property
-    def merge_precision(self) -> MergePrecision | None:
-        """How many pairs of visits on one node are of one state; None where none was merged."""
-        return estimate(self.evidence)
-
     def as_json(self) -> dict[str, Any]:
         """Return the counts and the numbers made of them."""
-        counts = {k: v for k, v in asdict(self).items() if k != "evidence"}
-        return counts | {
-            "unreachable_share": self.unreachable_share,
-            "merge_precision": self.merge_as_json()["precision"],
-        }
-
-    def merge_as_json(self) -> dict[str, Any]:
-        """Return what the merge is worth, for the metadata of the nodes."""
-        precision = self.merge_precision
-        return {"precision": precision.as_json() if precision else None}
+        return asdict(self) | {"unreachable_share": self.unreachable_share}
 
 
 def merge_reports(reports: Iterable[CreditReport]) -> CreditReport:
@@ -182,11 +165,10 @@ def incomplete_notice(report: CreditReport) -> str:
 
 
 def notices_of(report: CreditReport, settings: CreditSettings) -> list[str]:
-    """Say where a merge seems wrong, or a group lacks what an estimator needs."""
+    """Say where a group lacks what an estimator needs."""
     lists, entities, rows = _found_lists(report), _found_entities(report), settings.rows
     scores = _found_scores(report)
     return [
-        *_merge_notices(report.merge_precision, settings.merge.min_merge_precision),
         *(notice for row in rows if ANALOGIES in row.inputs for notice in _notices(lists, row)),
         *(notice for row in rows if MENTIONS in row.inputs for notice in _notices(entities, row)),
         *_unseen_notices(report, settings),
@@ -220,15 +202,6 @@ def _unseen_notices(report: CreditReport, settings: CreditSettings) -> Iterator[
                 f"lost, of those of a group whose returns differ, and it does not tell them apart: "
                 f"{unseen / report.return_difference:.0%} of all differences in return{remedy}"
             )
-
-
-def _merge_notices(precision: MergePrecision | None, limit: float) -> Iterator[str]:
-    if precision and precision.is_below(limit):
-        yield (
-            f"the merge unites different states: by the log's own evidence at most {precision} of "
-            f"the pairs of visits on one node are of one state, below {limit:g}. `graphcredit "
-            "states` shows what became one; raise --threshold, or choose --merge segments or exact"
-        )
 
 
 def _notices(lacking: Mapping[str, bool], row: Estimator) -> Iterator[str]:
@@ -328,7 +301,6 @@ def report_of(assembly: Assembly) -> CreditReport:
         num_refused_merges=merged.num_refused,
         num_contradictions_before=merged.num_contradictions_before,
         num_contradictions=merged.num_contradictions,
-        evidence=list(merged.evidence),
         num_edges=len(batch.graph.source),
         num_unreachable_states=int((np.isinf(batch.graph.goal_distance) & node_has_goal).sum()),
         num_states_with_goal=int(node_has_goal.sum()),

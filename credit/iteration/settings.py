@@ -95,7 +95,7 @@ class CreditSettings(GraphOptions):
     def graph_as_json(self) -> dict[str, Any]:
         """Return how the graph is made, for the metadata of the columns made on it."""
         state = {} if self.state == LOGGED_STATE else {STATE_KEY: self.state}
-        return {**self.merge.as_json(), "graph_window": self.graph_window, **state}
+        return {**self.merge.as_json(), **state}
 
     def as_json(
         self, mark: Callable[[CreditConfiguration], Mapping[str, str | None]]

@@ -1,4 +1,4 @@
-"""Credit shards, graph tables and the summary of one iteration.
+"""Credit shards and graph tables of one iteration.
 
 Everything is written to temporary files beside its final place. Only when the last one is on disk
 are they renamed, one after the other, so an interrupted run leaves the previous credit as it was. A
@@ -32,13 +32,11 @@ from graphcredit.store.files.atomic import (
 from graphcredit.store.files.tables import parquet_writer, write_table_unsynced
 from graphcredit.store.layout import Shard, Store
 from graphcredit.store.parquet.snapshot import replacing
-from graphcredit.store.provenance.summary import summary_mark, summary_paths
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     RULES_MET_KEY,
     SCHEMA_VERSION,
     SCHEMA_VERSION_KEY,
-    SUMMARY_KEY,
 )
 
 _WAITING_WRITES = 4
@@ -59,7 +57,6 @@ class CreditWriter:
         *,
         configuration: dict[str, Any],
         rules_met: Mapping[str, int],
-        steps: str | None,
     ) -> None:
         """Take what is known of the iteration before any of it is credited.
 
@@ -69,10 +66,8 @@ class CreditWriter:
             num_rows: [shards] their rows.
             configuration: How its columns are made, by estimator.
             rules_met: Of the user's rules of states, each one that applied, and how often.
-            steps: The mark of its step shards.
         """
         self._store = store
-        self._steps = steps
         self._shards = shards
         self._num_rows = num_rows
         self._missing = list(num_rows)
@@ -102,13 +97,9 @@ class CreditWriter:
     ) -> None:
         try:
             self._pool.shutdown(cancel_futures=error is not None)
-            try:
-                if error is None:
-                    self._mark_summary()
-            finally:
-                for path, table in self._tables.items():
-                    with naming(path):
-                        table.close()
+            for path, table in self._tables.items():
+                with naming(path):
+                    table.close()
             if error is None:
                 self._commit()
         finally:
@@ -149,11 +140,6 @@ class CreditWriter:
                 self._tables[path] = parquet_writer(self._temporary(path), schema)
         self._submit(path, self._tables[path].write_table, table)
 
-    def describe(self, path: Path, key: bytes, value: str) -> None:
-        """Add to the metadata of a graph table that has rows."""
-        if path in self._tables:
-            self._submit(path, self._tables[path].add_key_value_metadata, {key: value.encode()})
-
     def _submit(self, path: Path, write: Callable[..., None], *arguments: object) -> None:
         """Write in the background, a few at a time, so that waiting tables do not fill memory."""
         self._writes.append(self._pool.submit(_naming, path, write, *arguments))
@@ -173,18 +159,9 @@ class CreditWriter:
         table = table.replace_schema_metadata(self._metadata)
         write_table_unsynced(table, self._temporary(shard.credit_path))
 
-    def _mark_summary(self) -> None:
-        """Say in the summary of which shards it is made: now all of these are written."""
+    def _commit(self) -> None:
         for write in self._writes:
             write.result()
-        credit = [shard.credit_path for shard in self._shards]
-        written = {path: temporary for temporary, path in self._renames.items()}
-        mark = summary_mark(self._steps, credit, written=written).encode()
-        key = self._shards[0].run_id, self._shards[0].iteration
-        for path in summary_paths(self._store, *key).values():
-            self._tables[path].add_key_value_metadata({SUMMARY_KEY: mark})
-
-    def _commit(self) -> None:
         for temporary in self._renames:
             sync_file(temporary)
         with replacing(self._store, self._shards[0].run_id):

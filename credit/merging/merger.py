@@ -13,7 +13,6 @@ from graphcredit.credit.merging.alfworld import with_inventory
 from graphcredit.credit.merging.candidates import Candidates, Union
 from graphcredit.credit.merging.embedding.merge import KeepVectors
 from graphcredit.credit.merging.method import MergeMethod
-from graphcredit.credit.merging.precision import SAMPLED_STEPS, GroupEvidence, gather_evidence
 from graphcredit.credit.merging.rules import HISTORY_RULE, rules_of
 from graphcredit.credit.merging.table import GUARD_COLUMN, MergeSettings, merge_named
 from graphcredit.credit.steps.arrays import Ints
@@ -35,8 +34,6 @@ class MergeReport:
     """Pairs of a node and an action that led to more than one node, before."""
     num_contradictions: int
     """The same, after."""
-    evidence: tuple[GroupEvidence, ...] = ()
-    """What sampled groups say of the merge; see `precision.py`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +61,6 @@ class Merger:
         settings: MergeSettings,
         method: MergeMethod,
         rules_met: Mapping[str, int] | None = None,
-        judged_share: float = 1.0,
     ) -> None:
         """Prepare.
 
@@ -73,21 +69,18 @@ class Merger:
             method: What goes on from the rules.
             rules_met: Each of the user's rules, and in how many texts of a group there is what it
                 means; None before an iteration was seen.
-            judged_share: Share of the groups in which evidence against the merge is looked for.
         """
         self.settings = settings
         self.rules_met = dict(rules_met or {})
         self._method = method
-        self._judged_share = judged_share
         self._rules = rules_of(settings.normalise, settings.substitute)
 
-    def learn(self, tables: Iterable[pa.Table], num_steps: int = 0) -> "Merger":
+    def learn(self, tables: Iterable[pa.Table]) -> "Merger":
         """Return the merger that has seen a whole iteration, as some methods must.
 
         Args:
             tables: The iteration's steps, whole groups each, with `settings.columns`. They are not
                 read where neither the method nor a rule of the user's must see them.
-            num_steps: The iteration's steps; of many, only some are evidence of the precision.
         """
         names = self.settings.state_rules.names
         rules_met = Counter[str](dict.fromkeys(names, 0))
@@ -102,8 +95,7 @@ class Merger:
         method = self._method.learn(batches)
         if names:
             deque(batches, maxlen=0)
-        share = min(1.0, SAMPLED_STEPS / max(num_steps, 1))
-        return Merger(self.settings, method, rules_met, share)
+        return Merger(self.settings, method, rules_met)
 
     def nodes(self, steps: Steps, table: pa.Table) -> Merged:
         """Return the nodes of complete trajectories.
@@ -134,7 +126,6 @@ class Merger:
         return replace(
             _report(candidates.exact, union.nodes, action),
             num_refused=candidates.num_refused + union.num_refused,
-            evidence=tuple(gather_evidence(candidates, union, self._judged_share)),
         )
 
     def _candidates(self, steps: Steps, table: pa.Table) -> Candidates:

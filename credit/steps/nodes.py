@@ -1,6 +1,6 @@
 """From texts to nodes: which states of a group are one node of its graph."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,15 +33,6 @@ class Nodes:
 
     num_texts: Ints
     """[num_nodes] distinct texts of the state; 1 at a goal."""
-
-    def of_steps(self, is_kept: Bools) -> "Nodes":
-        """Return the same nodes, for some of the steps."""
-        return replace(
-            self,
-            state_of_step=self.state_of_step[is_kept],
-            target_of_step=self.target_of_step[is_kept],
-            group_of_step=self.group_of_step[is_kept],
-        )
 
     @property
     def group_of_node(self) -> Ints:

@@ -154,20 +154,9 @@ FILE_RULES: dict[str, FileRule] = {
             "run `graphcredit credit` with that estimator again",
         ),
         _notice(
-            "stale_summary",
-            "a summary is made of the current step and credit shards",
-            "it is not read: the viewer reads the shards instead, which takes longer; `graphcredit "
-            "credit` makes it anew",
-        ),
-        _notice(
             "old_history",
             "history is counted by this program's version of the spo3 formula",
             "it is not read; `graphcredit credit --estimator spo3` counts it again",
-        ),
-        _notice(
-            "notes_steps",
-            "an iteration with notes has steps",
-            "the notes are kept, and count again when the step shards are back",
         ),
         _notice(
             "unknown_file",

@@ -21,13 +21,10 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
-    NOTE_COLUMNS,
     RELATION_COLUMNS,
     STATE_SCORE_COLUMNS,
     STATES_COLUMNS,
     STEP_COLUMNS,
-    SUMMARY_ADVANTAGE_COLUMNS,
-    SUMMARY_TRAJECTORY_COLUMNS,
     TRAINING_COLUMNS,
     Column,
 )
@@ -42,14 +39,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
     ("credit", rf"credit/{_ITERATION}/[^/]*\.parquet", CREDIT_COLUMNS),
     ("nodes", rf"graph/{_ITERATION}/nodes\.parquet", NODE_COLUMNS),
     ("edges", rf"graph/{_ITERATION}/edges\.parquet", EDGE_COLUMNS),
-    (
-        "summary_trajectories",
-        rf"summary/{_ITERATION}/trajectories\.parquet",
-        SUMMARY_TRAJECTORY_COLUMNS,
-    ),
-    ("summary_advantages", rf"summary/{_ITERATION}/advantages\.parquet", SUMMARY_ADVANTAGE_COLUMNS),
     ("state_scores", rf"history/{_RUN}/state_scores\.parquet", STATE_SCORE_COLUMNS),
-    ("notes", rf"notes/{_ITERATION}/notes\.parquet", NOTE_COLUMNS),
     ("training", rf"training/{_ITERATION}/[^/]*\.parquet", TRAINING_COLUMNS),
     ("entities", r"er_graph/entities\.parquet", ENTITY_COLUMNS),
     ("relations", r"er_graph/relations\.parquet", RELATION_COLUMNS),
@@ -58,7 +48,7 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
     (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/\.lock", None),
-    (rf"(credit|notes)/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
+    (rf"credit/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"images/.*|imports/[0-9a-f]+\.json", None),
     (rf"spool/{NAME}\.lock", None),
     (rf"spool/{NAME}\.(jsonl|closing)", "left_over_spool"),

@@ -1,14 +1,13 @@
-"""Check the credit of an iteration, and its summary, against what they are made of."""
+"""Check the credit of an iteration against what it is made of."""
 
 from collections.abc import Collection, Iterable, Sequence
 
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
 from graphcredit.store.checks.violations import Violation
-from graphcredit.store.layout import Shard, Store
+from graphcredit.store.layout import Store
 from graphcredit.store.provenance.freshness import freshness_of
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.provenance.summary import summary_state
 
 _RULES = {"stale": "stale_credit", "mixed": "mixed_credit"}
 
@@ -36,27 +35,3 @@ def check_age(
             rule = FILE_RULES[_RULES[state.state]]
             why = f"credit by {state.estimator}: {state.reason}"
             yield from (Violation(rule=rule, file=folder, found=why) for folder in folders)
-
-
-def stale_summary(store: Store, files: Sequence[TableFile]) -> list[TableFile]:
-    """Return the tables of the summary of an iteration if it is not made of what there is."""
-    shards = [
-        Shard(
-            run_id=file.run_id or "",
-            iteration=file.iteration or 0,
-            path=file.path,
-            credit_path=store.root / "credit" / file.path.relative_to(store.root / "steps"),
-        )
-        for file in files
-        if file.kind == "steps"
-    ]
-    if shards and summary_state(store, shards) == "current":
-        return []
-    return [file for file in files if file.kind.startswith("summary_")]
-
-
-def stale_violations(tables: Iterable[TableFile]) -> list[Violation]:
-    """Return the violation of a stale summary, which names the folder of its tables."""
-    rule, why = FILE_RULES["stale_summary"], "its tables are of other shards, or one is missing"
-    folders = sorted({file.relative.rpartition("/")[0] for file in tables})
-    return [Violation(rule=rule, file=folder, found=why) for folder in folders]

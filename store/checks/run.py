@@ -15,7 +15,7 @@ from graphcredit.store.checks.columns import (
 )
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile, find_files
-from graphcredit.store.checks.made_of import check_age, stale_summary, stale_violations
+from graphcredit.store.checks.made_of import check_age
 from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.errors import InputError, NewerSchemaError, SchemaError
@@ -130,8 +130,6 @@ def _check_partition(
         # The rows of an old history may break rules that are newer than it.
         if not any(v.is_error or v.rule.name == "old_history" for v in broken_columns):
             sound.append(file)
-    stale = stale_summary(store, sound)
-    sound = [file for file in sound if file not in stale]
     rows, damaged = _check_sound(database, sound)
     violations += damaged
     broken = {v.file for v in damaged}
@@ -139,11 +137,7 @@ def _check_partition(
     violations += _check_credit(readable)
     steps = [file for file in readable if file.kind == "steps"]
     unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
-    aged = list(check_age(store, sources, steps, unreadable_files))
-    violations += aged
-    # What mends stale credit mends its summary, too.
-    if not aged and any(file.kind == "credit" for file in readable):
-        violations += stale_violations(stale)
+    violations += check_age(store, sources, steps, unreadable_files)
     return [*violations, *rows.violations], [file.path for file in readable], rows
 
 
@@ -153,10 +147,6 @@ def _check_pairs(files: list[TableFile]) -> Iterable[Violation]:
         for file in files:
             if file.kind == kind and (other, _shared_path(file)) not in there:
                 yield violation(rule, file, finding)
-    if not any(file.kind == "steps" for file in files):
-        for file in files:
-            if file.kind == "notes":
-                yield violation("notes_steps", file, "no step shard in its iteration")
 
 
 def _shared_path(file: TableFile) -> str:

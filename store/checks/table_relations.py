@@ -8,7 +8,6 @@ from graphcredit.store.checks.relations import (
     RowRelation,
     no_null_elements,
     not_null,
-    notice,
     relation,
     rule,
 )
@@ -17,12 +16,8 @@ from graphcredit.store.schema import (
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
-    NOTE_COLUMNS,
-    NUM_BARS,
     RELATION_COLUMNS,
     STATE_SCORE_COLUMNS,
-    SUMMARY_ADVANTAGE_COLUMNS,
-    SUMMARY_TRAJECTORY_COLUMNS,
     Column,
 )
 
@@ -117,63 +112,6 @@ TABLE_RELATIONS: tuple[RowRelation, ...] = (
             ("task_id, next_state_id", "nodes", "task_id, state_id"),
         ),
         remedy=RECREDIT,
-    ),
-    _table(
-        "summary_trajectories",
-        SUMMARY_TRAJECTORY_COLUMNS,
-        _of_credit(
-            "summary_steps",
-            "num_steps must be the number of steps that the rollout has",
-            "num_steps = num_logged",
-            "num_steps || ' of ' || trajectory_id || ', which has ' || num_logged",
-        ),
-        key="task_id, trajectory_id",
-        references=(("task_id, trajectory_id", "steps", "task_id, trajectory_id"),),
-        sql="""
-        FROM summary_trajectories_table LEFT JOIN (
-            SELECT task_id, trajectory_id, count(*) AS num_logged FROM steps_table GROUP BY ALL
-        ) USING (task_id, trajectory_id)
-        """,
-        remedy=RECREDIT,
-    ),
-    _table(
-        "summary_advantages",
-        SUMMARY_ADVANTAGE_COLUMNS,
-        no_null_elements("bars"),
-        _of_credit(
-            "summary_bars",
-            f"bars must be {NUM_BARS} numbers whose sum is num_steps",
-            f"len(bars) = {NUM_BARS} AND list_sum(bars) = num_steps",
-            "len(bars) || ' bars of ' || coalesce(list_sum(bars), 0) || ' steps'",
-        ),
-        _of_credit(
-            "summary_scale",
-            "scale must be 0 or a power of two, and no advantage greater",
-            "greatest(most, -least) <= scale AND (scale = 0 OR log2(nullif(scale, 0)) % 1 = 0)",
-            "'from ' || least || ' to ' || most || ', scale ' || scale",
-        ),
-        key="trajectory_id, estimator",
-        remedy=RECREDIT,
-    ),
-    _table("notes", NOTE_COLUMNS, no_null_elements("tags"), key="trajectory_id, step_index"),
-    relation(
-        "noted",
-        "steps notes",
-        """
-        SELECT notes_table.*, EXISTS (
-            FROM steps_table AS steps WHERE steps.task_id = notes_table.task_id
-                AND steps.trajectory_id = notes_table.trajectory_id
-                AND steps.step_index = coalesce(notes_table.step_index, steps.step_index)
-        ) AS is_there
-        FROM notes_table
-        """,
-        notice(
-            "noted_step",
-            "a note is on a step or rollout of its task in the store",
-            "is_there",
-            _shown("trajectory_id, step_index"),
-            "the note is kept, and counts again when the steps are back",
-        ),
     ),
     _table(
         "state_scores",

@@ -30,16 +30,13 @@ PATIENCE = 60.0
 _PAUSE = 0.02
 _ATTEMPTS = 3
 
-_TABLES = tuple(table for table in ITERATION_TABLES if table != "notes")
-"""Folders whose files count; people write notes while they look."""
-
 
 def stamp(store: Store, run_id: str | None = None, iteration: int | None = None) -> Stamp:
     """Return a stamp of the files that the views read: it changes if one of them is replaced.
 
     Notes do not count, so that what was computed of the other files stays valid.
     """
-    return tuple(sorted(_stats(store, run_id, iteration, _TABLES)))
+    return tuple(sorted(_stats(store, run_id, iteration, ITERATION_TABLES)))
 
 
 def unchanged(
@@ -81,19 +78,14 @@ def read_once(
         ReplacedError: The function raised an error, and files were replaced.
     """
     with _locked(_lock_folder(store, run_id), fcntl.LOCK_SH):
-        before = _whole_stamp(store, run_id, iteration)
+        before = stamp(store, run_id, iteration)
         try:
             result = read()
         except Exception as error:
-            if _is_same(store, before, _whole_stamp(store, run_id, iteration)):
+            if _is_same(store, before, stamp(store, run_id, iteration)):
                 raise
             raise _replaced(store) from error
-        return result, _is_same(store, before, _whole_stamp(store, run_id, iteration))
-
-
-def _whole_stamp(store: Store, run_id: str | None, iteration: int | None) -> Stamp:
-    """Return a stamp that notes count for, too."""
-    return tuple(sorted(_stats(store, run_id, iteration, ITERATION_TABLES)))
+        return result, _is_same(store, before, stamp(store, run_id, iteration))
 
 
 def _replaced(store: Store) -> ReplacedError:

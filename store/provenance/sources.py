@@ -114,12 +114,10 @@ class Sources:
         Args:
             run_id: The run.
             iteration: The iteration.
-            configuration: How the credit is made: names its sources and its window of iterations.
+            configuration: How the credit is made: names its sources.
         """
         named = {"steps", STATE_RULES_KEY, *configuration.get(SOURCES_KEY, ())}
-        window = configuration.get("graph_window")
-        reach = window if isinstance(window, int) else 0
-        first = 0 if "earlier" in named else max(0, iteration - reach)
+        first = 0 if "earlier" in named else iteration
         named = named - {"earlier"} | ({"earlier"} if first < iteration else set())
         marks = {
             row.name: self.mark(row.name, run_id, first if row.is_past else iteration, iteration)

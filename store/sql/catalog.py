@@ -1,18 +1,15 @@
-"""The catalog: DuckDB connections and files with the store's views."""
+"""The catalog: DuckDB connections with the store's views."""
 
-import shutil
 import time
 from collections.abc import Callable, Generator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar, cast
 
 import duckdb
 import pyarrow as pa
 
-from graphcredit.store.errors import QueryRefusedError, SchemaError, StoreFormatError
-from graphcredit.store.files.atomic import atomic_path
+from graphcredit.store.errors import QueryRefusedError, SchemaError
 from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import Store, check_name, refuse_foreign_folders
 from graphcredit.store.parquet.numbers import table_of
@@ -25,14 +22,12 @@ from graphcredit.store.provenance.freshness import (
     doubts,
     freshness_rows,
 )
-from graphcredit.store.sql.sandbox import QueryResult
+from graphcredit.store.sql.result import QueryResult
 from graphcredit.store.sql.views import (
     ANY_ITERATION,
     BASE_VIEWS,
     CREDIT_STATE,
     DERIVED_VIEWS,
-    VIEW_NAMES,
-    BaseView,
     base_view_sql,
     literal_path,
     named_views,
@@ -83,7 +78,7 @@ def connect(
     try:
         connection.execute("SET TimeZone='UTC'")
         names = named_views(sql)
-        _create_views(connection, store, _files, names, run_id, iteration, is_verified=is_verified)
+        _create_views(connection, store, names, run_id, iteration, is_verified=is_verified)
         if CREDIT_STATE in names:
             states = credit_freshness(store, run_id=run_id, iteration=iteration)
             connection.register("found", table_of(freshness_rows(states), FRESHNESS_SCHEMA))
@@ -184,40 +179,14 @@ def _answer(
     return table, tuple(doubts(CreditFreshness(**state) for state in states))
 
 
-def rebuild_catalog(store: Store) -> None:
-    """Write `store.duckdb`: the views, for the plain `duckdb` command line.
-
-    The views find files when they are queried, so new shards need no new catalog. Rebuild it if the
-    store has moved (paths are absolute), or if an estimator wrote credit for the first time: only
-    then do `credit` and `edges` have its columns. It lacks `credit_state`: no SQL can compute it.
-
-    Raises:
-        SchemaError: A file cannot be read.
-        StoreFormatError: The store's path has a backslash, which DuckDB's patterns do not support.
-    """
-    root = str(store.root.resolve())
-    if "\\" in root:
-        raise StoreFormatError(
-            f"the views of store.duckdb find files by patterns, which do not support the backslash "
-            f"in {root}: use `graphcredit sql` instead"
-        )
-    with atomic_path(store.catalog_path) as temporary, ScratchFolder() as scratch:
-        # DuckDB creates a database only at a path without a file, so not at `temporary`.
-        made = Path(scratch, "store.duckdb")
-        with duckdb.connect(str(made)) as connection:
-            _create_views(connection, store, _patterns_of_later_files)
-        shutil.copyfile(made, temporary)
-
-
 def _create_views(
     connection: Connection,
     store: Store,
-    list_files: Callable[[Path, BaseView], list[str]],
-    names: Set[str] = frozenset(VIEW_NAMES),
-    run_id: str | None = None,
-    iteration: int | None = None,
+    names: Set[str],
+    run_id: str | None,
+    iteration: int | None,
     *,
-    is_verified: bool = False,
+    is_verified: bool,
 ) -> None:
     refuse_foreign_folders(store)
     run = "run_id=*" if run_id is None else f"run_id={check_name('run_id', run_id)}"
@@ -234,9 +203,10 @@ def _create_views(
                 for folder in folders
             )
             narrowed = [replace(view, pattern=pattern) for pattern in patterns]
-            for path in (path for each in narrowed for path in view_files(store.root, each)):
+            paths = [path for each in narrowed for path in view_files(store.root.resolve(), each)]
+            for path in paths:
                 open_parquet(path, whole=is_verified).close()
-            files = [path for each in narrowed for path in list_files(store.root, each)]
+            files = [literal_path(str(path)) for path in paths]
             sources = [parquet_source(view, files)] if files else []
             fields = [
                 field
@@ -272,13 +242,3 @@ def _unreadable(who: str, error: duckdb.Error) -> SchemaError:
         f"{who} read every shard, and one cannot be read: {reason}. "
         "`graphcredit check STORE` names all such, and says how to take them out."
     )
-
-
-def _files(root: Path, view: BaseView) -> list[str]:
-    """Return the existing files of a view."""
-    return [literal_path(str(path)) for path in view_files(root.resolve(), view)]
-
-
-def _patterns_of_later_files(root: Path, view: BaseView) -> list[str]:
-    """Return the pattern that finds the files of a view, future ones included."""
-    return [f"{literal_path(str(root.resolve()))}/{view.pattern}"]

@@ -20,7 +20,6 @@ from graphcredit.store.schema import (
     ESTIMATOR_PARTS,
     LARGEST_NUMBER,
     NODE_COLUMNS,
-    NOTE_COLUMNS,
     PARTITION_COLUMNS,
     ROUNDING,
     SMALLEST_COST,
@@ -121,7 +120,6 @@ BASE_VIEWS: tuple[BaseView, ...] = (
         partitions=PARTITION_COLUMNS[:1],
         columns=STATE_SCORE_COLUMNS,
     ),
-    _of_iterations("notes", "notes/notes", NOTE_COLUMNS),
     _of_iterations("training", "training/*", TRAINING_COLUMNS, has_metrics=True),
     _of_iterations(
         "step_images",
@@ -143,10 +141,6 @@ DERIVED_VIEWS: dict[str, str] = {
     "enriched": """
         SELECT steps.*, credit.* EXCLUDE (run_id, iteration, trajectory_id, step_index)
         FROM steps LEFT JOIN credit USING (run_id, iteration, trajectory_id, step_index)
-    """,
-    "noted": """
-        SELECT enriched.*, notes.note, notes.tags, notes.noted_at
-        FROM enriched JOIN notes USING (run_id, iteration, trajectory_id, step_index)
     """,
     # Complete, as docs/store.md defines it: every step has its values, the steps are 0 … T-1, each
     # next_state is the following state, and exactly the last step ends the episode. That one says

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphcredit.cli import table
 from graphcredit.cli.main import app
@@ -61,7 +61,7 @@ def test_the_help_lists_every_command_with_its_whole_first_sentence():
         (
             "credit",
             CreditOptions.model_fields,
-            dict.fromkeys(("normalise", "substitute", "guard", "min_merge_precision"), "--set")
+            dict.fromkeys(("normalise", "substitute", "guard"), "--set")
             | {"estimators": "--estimator"},
         ),
     ],
@@ -118,7 +118,7 @@ def test_a_quiet_command_shows_results_and_errors_only(tmp_path: Path):
 
 
 def test_a_shell_gets_its_completion():
-    request = {"_GRAPHCREDIT_COMPLETE": "complete_bash", "COMP_WORDS": "graphcredit cre"}
+    request = {"_GRAPHCREDIT_COMPLETE": "bash_complete", "COMP_WORDS": "graphcredit cre"}
     ended = subprocess.run(
         [Path(sys.executable).parent / "graphcredit"],
         env=os.environ | request | {"COMP_CWORD": "1"},
@@ -126,7 +126,7 @@ def test_a_shell_gets_its_completion():
         text=True,
         check=False,
     )
-    assert ended.stdout.split() == ["credit"]
+    assert ended.stdout.split() == ["plain,credit"]
 
 
 def test_the_help_of_train_has_every_objective_with_its_options():

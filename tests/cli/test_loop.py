@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.collector.collection import CollectReport, collect

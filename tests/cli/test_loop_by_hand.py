@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.trainer.config import TrainConfig

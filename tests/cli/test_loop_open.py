@@ -231,22 +231,6 @@ def test_a_model_without_weights_is_refused_before_anything_is_written(root: Pat
     assert not (root / "out").exists()
 
 
-def test_a_window_reaches_over_as_many_passes_however_often_is_trained(root: Path):
-    windows = {
-        every: _open(
-            corridor_loop(root, f"every-{every}", update_every=every, credit={"graph_window": 3})
-        ).credit_settings()
-        for every in ("iteration", "group", 2, 1)
-    }
-    # Two tasks: the group of three passes ago is that of six iterations ago.
-    assert {every: settings.graph_window for every, settings in windows.items()} == {
-        "iteration": 3,
-        "group": 6,
-        2: 3,
-        1: 6,
-    }
-
-
 @pytest.mark.parametrize(
     ("every", "played"), [("iteration", [5]), ("group", [1] * 5), (2, [2, 2, 1]), (7, [5])]
 )

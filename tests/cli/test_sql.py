@@ -138,7 +138,7 @@ def test_refusals_say_why_and_exit_with_2(store: Store, tmp_path: Path):
             (store.root, "SELECT 1 AS a, 2 AS a", "--format", "json", "--unlocked"),
             "'a' is there twice",
         ),
-        ((store.root, "SELECT repeat('x', 2000000000)"), "more than 1024 MiB of memory"),
+        ((store.root, "SELECT list(i) FROM range(200000000) t(i)"), "more than 1024 MiB of memory"),
         ((store.root, _ENDLESS, "--timeout", 0.5), "within 0.5 s"),
     ):
         result = graphcredit_sql(*arguments)
@@ -206,34 +206,15 @@ def test_a_statement_can_be_piped_in(store: Store):
     assert ended.stdout == "n\n8\n"
 
 
-def test_the_prompt_answers_goes_on_after_an_error_and_keeps_its_history(
-    store: Store, tmp_path: Path
-):
-    typed = "SELECT count(*) AS n\nFROM steps;\nSELECT nothing;\nSHOW TABLES;\nexit\n"
-    shown = _on_terminal(100, store.root, typed=typed, XDG_STATE_HOME=str(tmp_path))
-    lines = shown.splitlines()
-    assert lines[lines.index("n") + 1] == "8"
-    assert "DuckDB refused the query" in shown
-    assert "trajectories" in lines
-    history = tmp_path / "graphcredit" / "sql_history"
-    assert "SELECT count(*) AS n" in history.read_text()
-    assert history.stat().st_mode & 0o777 == 0o600
-
-
-def _on_terminal(width: int, *arguments: object, typed: str = "", **settings: str) -> str:
+def _on_terminal(width: int, *arguments: object) -> str:
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
     command = [*COMMAND, *map(str, arguments)]
     with subprocess.Popen(
-        command,
-        stdout=child,
-        stderr=child,
-        stdin=child,
-        env=environment | {"TERM": "dumb"} | settings,
+        command, stdout=child, stderr=child, stdin=child, env=environment | {"TERM": "dumb"}
     ) as process:
         os.close(child)
-        os.write(parent, typed.encode())
         chunks: list[bytes] = []
         try:
             while chunk := os.read(parent, 65_536):

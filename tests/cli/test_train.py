@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.cli.output import console
@@ -41,7 +41,8 @@ def test_its_flags_are_the_options_of_the_training(tmp_path: Path, monkeypatch: 
 def test_a_flag_that_is_not_there_is_refused_by_name(tmp_path: Path, flag: str):
     shown = CliRunner().invoke(app, ["train", str(tmp_path), flag, "2"])
     assert shown.exit_code == 2
-    assert f"No such option: {flag}" in shown.output
+    assert "No such option" in shown.output
+    assert flag in shown.output
 
 
 @pytest.mark.parametrize(("rank", "is_quiet"), [("0", False), ("1", True)])

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.viewer.config import STORE_VARIABLE, server_flags

@@ -14,7 +14,7 @@ Key = tuple[str, int]
 
 
 def earned(whole: Group, group: Group) -> dict[Key, float]:
-    """Return r' of every step of a group and of earlier iterations, in the group's units."""
+    """Return r' of every step of a group, in its units."""
     returns = group.returns()
     least, greatest = min(returns.values()), max(returns.values())
     is_even = greatest - least <= 1e-12 * group.size()
@@ -97,12 +97,6 @@ def hidden(group: Group, corridors: set[Any]) -> float:
     return max(0.0, min(1.0, (2 + resolved) / (4 + contradicted + agreed)))
 
 
-def _joined(group: Group, earlier: Group | None) -> Group:
-    """Return the group with the trajectories of earlier iterations beside its own."""
-    before = earlier.trajectories if earlier else {}
-    return Group({f"earlier {name}": steps for name, steps in before.items()} | group.trajectories)
-
-
 def _distances(whole: Group, cost: float, imagined: list[tuple[Any, Any, float]]) -> dict[Any, Any]:
     """Return d of every state that has a way; `cost` is the mean cost of a step."""
     edges = [
@@ -120,9 +114,9 @@ def _distances(whole: Group, cost: float, imagined: list[tuple[Any, Any, float]]
     return nx.single_source_dijkstra_path_length(graph.reverse(), GOAL, weight="cost")
 
 
-def progress(group: Group, earlier: Group | None = None) -> dict[Key, float]:
+def progress(group: Group) -> dict[Key, float]:
     """Return the step advantage of every step."""
-    whole = _joined(group, earlier)
+    whole = group
     mean_cost = math.fsum(step["cost"] for _, _, step in group.steps()) / len([*group.steps()])
 
     def gains(distance: dict[Any, Any]) -> dict[Key, float]:
@@ -154,7 +148,7 @@ def values(
     """Return V of every state that a step left, by one equation for each.
 
     Args:
-        whole: The group and earlier iterations.
+        whole: The group.
         worth: r' of each step.
         sure: States without doubt.
         unknown: e(s).
@@ -224,7 +218,7 @@ def reach(group: Group, **options: Any) -> dict[Key, float]:
 
 
 def reach_parts(
-    group: Group, *, doubt: float = 1.0, normalize: str = "std", earlier: Group | None = None
+    group: Group, *, doubt: float = 1.0, normalize: str = "std"
 ) -> dict[str, dict[Key, float]]:
     """Return what the advantage of every step is made of, too.
 
@@ -232,9 +226,8 @@ def reach_parts(
         group: Its trajectories.
         doubt: κ.
         normalize: Whether to scale.
-        earlier: Those of its task in earlier iterations of the graph's window.
     """
-    whole = _joined(group, earlier)
+    whole = group
     worth = earned(whole, group)
     steps = {(name, index): step for name, index, step in group.steps()}
     total = [
@@ -304,7 +297,7 @@ def reach_parts(
         "q": {key: least + span * each for key, each in of_actions(shown).items()},
         "outcome": {},
         "baseline": {},
-        "progress": progress(group, earlier),
+        "progress": progress(group),
         "advantage": {},
     }
     for key in steps:

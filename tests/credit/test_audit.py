@@ -29,7 +29,6 @@ from tests.credit.audit_worlds import (
     credited,
     making_only,
     merged_without_noise,
-    painted_rooms,
     renamed,
     rollout,
     sampled,
@@ -394,16 +393,6 @@ FAULTS = (
         counted=(1, 1),
         detail='node 0 (2 texts, "S") joins texts that differ in their admissible actions in 2 '
         "ways, for example at t0-a step 0, t0-c step 0",
-    ),
-    Fault(
-        # Twelve visits of the room and four of the start are 66 + 6 pairs; 6 · 6 are wrong.
-        check="imprecise_merges",
-        make=painted_rooms,
-        severity=WARNING,
-        counted=(1, 1),
-        detail="at most 0.500 ± 0.000 of the pairs of visits on one node are of one state, by 144 "
-        "merged pairs of 4 groups",
-        task=None,
     ),
     Fault(
         # S → M is progress, in one of the 6 steps of failures.

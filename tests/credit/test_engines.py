@@ -72,9 +72,7 @@ def _two_iterations(root: Path) -> Store:
 
 def _written(store: Store) -> dict[str, bytes]:
     """Return the content of every file that the stage wrote."""
-    made = [
-        path for name in ("credit", "graph", "summary", "history") for path in store.root.glob(name)
-    ]
+    made = [path for name in ("credit", "graph", "history") for path in store.root.glob(name)]
     return {
         str(path.relative_to(store.root)): path.read_bytes()
         for folder in made
@@ -107,7 +105,7 @@ def test_a_cluster_writes_the_bytes_that_one_process_writes(
 ):
     without = {"rloo", "spo3"} if merge.goes_on else {"rloo"}
     others = [row.name for row in ESTIMATORS if row.name not in without]
-    wanted = GRPO.changed(estimators=configure(others), merge=merge, graph_window=1)
+    wanted = GRPO.changed(estimators=configure(others), merge=merge)
     written, reports = [], []
     for name, engine in (("local", LOCAL), ("ray", ray_engine)):
         store = _two_iterations(tmp_path / name)
@@ -117,8 +115,8 @@ def test_a_cluster_writes_the_bytes_that_one_process_writes(
         written.append(_written(store))
     assert written[0] == written[1]
     assert reports[0] == reports[1]
-    # Three credit shards, two graph tables and two of a summary of each iteration, one history.
-    assert len(written[0]) == 14 + ("spo3" in others)
+    # Three credit shards, two graph tables of each iteration, one history.
+    assert len(written[0]) == 10 + ("spo3" in others)
     columns = set(pq.read_schema(store.shards()[0].credit_path).names)
     assert columns >= {f"{name}_advantage" for name in others}
 

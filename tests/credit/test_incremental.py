@@ -72,14 +72,6 @@ def test_estimators_without_a_history_need_no_old_shard_at_all(tmp_path: Path):
     assert advantages[:2] == pytest.approx([0.3692, 1.1547], abs=5e-5)
 
 
-def test_a_window_opens_its_own_iterations_and_no_older_ones(tmp_path: Path):
-    store = _long_run(tmp_path / "s")
-    _damage(store, before=LAST - 2)
-    settings = CreditSettings(estimators=configure(["graphgpo"]), graph_window=2)
-    assign_credit(store, settings, iteration=LAST)
-    assert {row["goal_distance"] for row in _last_credit(store)} == {1, 2, 3}
-
-
 def test_shards_of_one_iteration_are_listed_without_those_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

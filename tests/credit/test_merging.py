@@ -288,13 +288,10 @@ def test_only_a_merge_reads_the_admissible_actions():
 
 def test_options_of_the_merge_may_be_set_like_those_of_estimators():
     texts = ("merge.normalise=casefold", "merge.normalise=whitespace", "merge.guard=no")
-    texts += ("merge.substitute=a=b=>c", "merge.min_merge_precision=0.5", "gigpo.gamma=0.5")
+    texts += ("merge.substitute=a=b=>c", "gigpo.gamma=0.5")
     settings = settings_of(CreditOptions(estimators=("gigpo",), set=texts))
     assert settings.merge == MergeSettings(
-        normalise=("casefold", "whitespace"),
-        substitute=("a=b=>c",),
-        guard=False,
-        min_merge_precision=0.5,
+        normalise=("casefold", "whitespace"), substitute=("a=b=>c",), guard=False
     )
     assert settings.estimators == configure(["gigpo"], ["gigpo.gamma=0.5"])
     for wrong, message in (

@@ -35,7 +35,7 @@ def _shouted(text: str, rng: random.Random) -> str:
     return "  ".join(rng.choice((word, word.upper())) for word in text.split(" "))
 
 
-MERGE = MergeSettings(normalise=("casefold", "whitespace"), min_merge_precision=0.0)
+MERGE = MergeSettings(normalise=("casefold", "whitespace"))
 
 
 def _played(task: str, iteration: int) -> Rows:

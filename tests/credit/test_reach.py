@@ -1,4 +1,4 @@
-"""Reach on worlds small enough to solve by hand, and with earlier iterations in its graph."""
+"""Reach on worlds small enough to solve by hand."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from graphcredit.credit.estimators import outlook
 from graphcredit.credit.estimators.earnings import Earnings
@@ -24,12 +24,10 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
 from graphcredit.store.errors import CreditWarning, InputError
-from tests.credit.reference import groups_of
-from tests.credit.reference_reach import progress, reach
 from tests.credit.strategies import logs
-from tests.credit.untried_worlds import CARROT, EVERYTHING, KITCHEN, POSSIBLE, example
+from tests.credit.untried_worlds import CARROT, EVERYTHING, example
 from tests.examples import examples
-from tests.worlds import START, step_table, trajectory, write_store
+from tests.worlds import step_table, trajectory, write_store
 
 Row = dict[str, Any]
 
@@ -430,43 +428,3 @@ def credited(store: Store, iteration: int = 0, **options: Any) -> list[Row]:
 def stored(store: Store, iteration: int = 0) -> list[Row]:
     tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards(None, iteration)]
     return [row for table in tables for row in table.to_pylist()]
-
-
-def test_a_window_lends_what_was_walked_and_tried(tmp_path: Path):
-    """CARROT is left by `drop`, to KITCHEN, which the window knows the way from."""
-    write_store(tmp_path / "s", example())
-    dropped = trajectory("z", [CARROT, "drop", KITCHEN], logged_at=START)
-    store = write_store(
-        tmp_path / "s",
-        [row | {"admissible_actions": POSSIBLE[CARROT]} for row in dropped],
-        iteration=1,
-    )
-    # Alone, CARROT's list tells nothing apart, and both its words and the kitchen's are seen.
-    assert [row["reach_progress"] for row in credited(store, 1)] == [-1]
-    assert [row["reach_progress"] for row in credited(store, 1, graph_window=1)] == [1]
-
-
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(before=logs(), rows=logs())
-def test_with_a_window_it_agrees_with_the_slow_one(
-    tmp_path: Path, before: list[Row], rows: list[Row]
-):
-    root = tmp_path / str(len(list(tmp_path.iterdir())))
-    write_store(root, before, iteration=0)
-    # So that some trajectory is complete.
-    store = write_store(root, [*rows, *trajectory("whole", "A go B", task_id="t9")], iteration=1)
-    names = ("reach_advantage", "reach_progress")
-    found = [tuple(row[name] for name in names) for row in credited(store, 1, graph_window=1)]
-    earlier, num_compared = groups_of(before), 0
-    for task, group in groups_of(rows).items():
-        values, steps = reach(group, earlier=earlier.get(task)), progress(group, earlier.get(task))
-        for (name, index), value in values.items():
-            (place,) = [
-                number
-                for number, row in enumerate(rows)
-                if (row["trajectory_id"], row["step_index"]) == (name, index)
-            ]
-            expected = pytest.approx((value, steps[name, index]), rel=1e-5, abs=1e-6)
-            assert found[place] == expected, (task, name, index)
-            num_compared += 1
-    assert sum(own[0] is not None for own in found[: len(rows)]) == num_compared

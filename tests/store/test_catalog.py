@@ -4,7 +4,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +14,7 @@ from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import PathError, QueryRefusedError, SchemaError, StoreFormatError
 from graphcredit.store.schema import CREDIT_COLUMNS, STEP_COLUMNS
-from graphcredit.store.sql.catalog import connect, rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import connect, run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.views import VIEW_NAMES, duckdb_type
 from tests.examples import examples
@@ -106,7 +105,7 @@ def test_a_connection_for_a_statement_has_the_views_that_it_names(tmp_path: Path
     store = whole_store(tmp_path / "store")
     for shard in store.shards():
         shard.credit_path.write_bytes(b"damaged")
-    for sql, views in (("FROM trajectories", ["steps", "trajectories"]), ("FROM Notes", ["notes"])):
+    for sql, views in (("FROM trajectories", ["steps", "trajectories"]), ("FROM Nodes", ["nodes"])):
         with connect(store, sql=sql) as connection:
             shown = connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")
             assert sorted(name for (name,) in shown.fetchall()) == views
@@ -248,26 +247,6 @@ def test_completeness_is_that_of_the_slow_definition(
     assert {row["trajectory_id"]: row["is_complete"] for row in found} == {
         name: _is_complete(rows) for name, rows in named.items()
     }
-
-
-def test_the_catalog_file_sees_shards_that_came_after_it(tmp_path: Path):
-    store = create_store(tmp_path / "store")
-    rebuild_catalog(store)
-    write_store(store.root, worked_example())
-    with duckdb.connect(str(store.catalog_path), read_only=True) as connection:
-        assert connection.execute("SELECT count(*) FROM enriched").fetchall() == [(8,)]
-        names = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal")
-        assert {name for (name,) in names.fetchall()} == {*VIEW_NAMES} - {"credit_state"}
-
-
-def test_the_catalog_can_be_deleted_and_rebuilt(tmp_path: Path):
-    store = whole_store(tmp_path / "store")
-    for _ in range(2):
-        rebuild_catalog(store)
-    before = sorted(path.name for path in store.root.iterdir())
-    store.catalog_path.unlink()
-    rebuild_catalog(store)
-    assert sorted(path.name for path in store.root.iterdir()) == before
 
 
 @pytest.mark.parametrize(

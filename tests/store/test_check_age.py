@@ -42,21 +42,6 @@ def test_credit_without_the_shards_that_came_later_is_stale(tmp_path: Path):
     assert _found(store) == set()
 
 
-def test_a_summary_of_other_shards_is_a_notice_until_the_next_credit(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    _credit(store)
-    (old,) = (path for path in store.summary_dir("r0", 0).iterdir() if path.stem == "advantages")
-    content = old.read_bytes()
-    _credit(store, "grpo.normalize=none")
-    old.write_bytes(content)
-    found = "its tables are of other shards, or one is missing"
-    assert _found(store) == {("stale_summary", "summary/run_id=r0/iteration=000000", found)}
-    _credit(store)
-    assert _found(store) == set()
-    old.unlink()
-    assert _found(store) == {("stale_summary", "summary/run_id=r0/iteration=000000", found)}
-
-
 def test_credit_of_two_configurations_in_one_iteration_is_an_error(tmp_path: Path):
     late = trajectory("late", "A a B")
     store = write_store(tmp_path / "s", worked_example(), late)

@@ -20,16 +20,12 @@ from tests.store.whole_store import (
     EDGES,
     ENTITIES,
     NODES,
-    NOTES,
-    PLAYED,
     RELATIONS,
     SCORES,
     STEPS,
-    SUMS,
     VECTORS,
     add_file,
     change_table,
-    copy_file,
     damage_column,
     edit,
     move_file,
@@ -74,8 +70,6 @@ def _shift_state_ids(rows: list[dict[str, Any]]) -> None:
 def _log_nan_probability(rows: list[dict[str, Any]]) -> None:
     rows[1] |= {"response_ids": [7, 8], "response_logprobs": [-0.5, float("nan")]}
 
-
-LATER_NOTES = NOTES.replace("000000", "000007")
 
 # Rows of the step shard: x is 0-3, y is 4-5, z is 6-7, and the dead worker's trajectory is 8-9.
 ERRORS: list[tuple[str, str, Fault]] = [
@@ -154,22 +148,6 @@ ERRORS: list[tuple[str, str, Fault]] = [
     ("edge_cost", EDGES, set_value(EDGES, 0, "cost", -1.0)),
     ("not_null", EDGES, set_value(EDGES, 0, "action", None)),
     ("graph_pair", EDGES, move_file(NODES, "quarantine/nodes.parquet")),
-    ("not_null", NOTES, set_value(NOTES, 0, "note", None)),
-    ("no_null_elements", NOTES, set_value(NOTES, 0, "tags", ["odd", None])),
-    ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[0])))),
-    ("unique_row", NOTES, edit(NOTES, lambda rows: rows.append(dict(rows[1])))),
-    ("columns", PLAYED, change_table(PLAYED, _drop("is_complete"))),
-    ("not_null", PLAYED, set_value(PLAYED, 0, "num_invalid", None)),
-    ("unique_row", PLAYED, edit(PLAYED, lambda rows: rows.append(dict(rows[0])))),
-    ("summary_steps", PLAYED, set_value(PLAYED, 0, "num_steps", 5)),
-    ("reference", PLAYED, set_value(PLAYED, 0, "trajectory_id", "gone")),
-    ("not_null", SUMS, set_value(SUMS, 0, "scale", None)),
-    ("no_null_elements", SUMS, set_value(SUMS, 0, "bars", [None, *[0] * 15, 4])),
-    ("unique_row", SUMS, edit(SUMS, lambda rows: rows.append(dict(rows[0])))),
-    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [4])),
-    ("summary_bars", SUMS, set_value(SUMS, 0, "bars", [1] * 17)),
-    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 0.5)),
-    ("summary_scale", SUMS, set_value(SUMS, 0, "scale", 1.5)),
     ("success_count", SCORES, set_value(SCORES, 0, "num_success", 4)),
     ("unique_row", SCORES, edit(SCORES, lambda rows: rows.append(dict(rows[0])))),
     ("not_null", SCORES, set_value(SCORES, 0, "score", None)),
@@ -194,10 +172,6 @@ NOTICES: list[tuple[str, str, Fault]] = [
     ("ended_with_outcome", STEPS, set_value(STEPS, 9, "success", True)),
     ("finite_logprobs", STEPS, edit(STEPS, _log_nan_probability)),
     ("same_start", STEPS, set_value(STEPS, 4, "state", "B")),
-    ("noted_step", NOTES, set_value(NOTES, 0, "step_index", 9)),
-    ("noted_step", NOTES, set_value(NOTES, 1, "trajectory_id", "gone")),
-    ("noted_step", NOTES, set_value(NOTES, 1, "task_id", "t9")),
-    ("notes_steps", LATER_NOTES, copy_file(NOTES, LATER_NOTES)),
 ]
 
 
@@ -284,7 +258,7 @@ def test_every_rule_has_a_store_that_breaks_it():
     tested = {(rule, Severity.ERROR) for rule, _, _ in ERRORS}
     tested |= {(rule, Severity.NOTICE) for rule, _, _ in NOTICES}
     # tests/store/test_check_age.py and test_links.py break these.
-    elsewhere = ("stale_credit", "stale_summary", "old_history", "link")
+    elsewhere = ("stale_credit", "old_history", "link")
     tested |= {(rule, Severity.NOTICE) for rule in elsewhere}
     # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py and
     # test_images.py break these.

@@ -15,7 +15,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import SchemaError
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph, read_er_graph
 from graphcredit.store.parquet.export import export_store
-from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import Filters
@@ -62,7 +62,6 @@ def _merge_entities(store: Store) -> None:
 VIEWS: tuple[Reader, ...] = (
     _sql,
     lambda store: run_trusted_query(store, "SELECT 1"),
-    rebuild_catalog,
     lambda store: iteration_facts(store, run_id="r0"),
     lambda store: iteration_facts(store, run_id="r0", iteration=0),
     audit,
@@ -72,7 +71,6 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "credit": (*VIEWS, _credit, _train, _export),
     "graph/run_id=r0/iteration=000000/nodes": (*VIEWS, _credit, _graph),
     "graph/run_id=r0/iteration=000000/edges": (*VIEWS, _credit, _graph),
-    "summary/run_id=r0/iteration=000000/trajectories": (_credit,),
     "history": (*VIEWS, _credit, _allocation),
     "er_graph/entities": (read_er_graph, _merge_entities),
     "er_graph/relations": (read_er_graph, _merge_entities),

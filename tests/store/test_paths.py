@@ -15,7 +15,7 @@ from graphcredit.store import Store, create_store, open_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, StoreFormatError
 from graphcredit.store.parquet.export import export_store
-from graphcredit.store.sql.catalog import rebuild_catalog, run_trusted_query
+from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.store.sql.sandbox import run_query
 from graphcredit.viewer.queries.views import answer as in_viewer
 from tests.worlds import trajectory, worked_example, write_store
@@ -70,13 +70,6 @@ def test_a_relative_path_that_looks_like_a_url_is_a_path(
     found = {reader: read(store) for reader, (read, _) in READERS.items()}
     assert found == {reader: expected for reader, (_, expected) in READERS.items()}
     assert to_networkx(store, run_id="r0", iteration=0, task_id="t0").number_of_nodes() == 5
-
-
-def test_the_catalog_is_refused_where_its_patterns_would_find_nothing(tmp_path: Path):
-    store = write_store(tmp_path / "back\\slash", worked_example())
-    with pytest.raises(StoreFormatError, match="use `graphcredit sql` instead"):
-        rebuild_catalog(store)
-    assert not store.catalog_path.exists()
 
 
 @pytest.mark.parametrize("opener", [open_store, create_store])

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from graphcredit.cli.main import app
 from graphcredit.credit.estimators.table import configure
@@ -36,8 +36,8 @@ def _three_iterations(root: Path) -> Store:
     return store
 
 
-def _credit(store: Store, name: str, window: int = 0, **where: Any) -> list[str]:
-    settings = CreditSettings(estimators=configure([name]), graph_window=window)
+def _credit(store: Store, name: str, **where: Any) -> list[str]:
+    settings = CreditSettings(estimators=configure([name]))
     reports = assign_credit(store, settings, **where)
     return [notice for report in reports.values() for notice in report.notices]
 
@@ -80,43 +80,31 @@ def _rewritten(store: Store) -> None:
     write_store(store.root, mended, iteration=1)
 
 
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize(
-    ("name", "window", "change", "stale"),
-    [
-        # Iteration 1 is in reach of 2 for a window of 1, and of 2 and 3 for one of 2.
-        ("graphgpo", 1, _late, [1, 2]),
-        ("graphgpo", 2, _late, [1, 2, 3]),
-        ("graphgpo", 1, _new, [1]),
-        ("graphgpo", 2, _new, [1, 2]),
-        ("spo3", 0, _new, [1, 2, 3]),
-        ("spo3", 0, _rewritten, [1, 2, 3]),
-    ],
-)
+@pytest.mark.parametrize("change", [_new, _rewritten])
 def test_credit_is_stale_when_an_iteration_that_it_reads_changes(
-    tmp_path: Path, name: str, window: int, change: Callable[[Store], None], stale: list[int]
+    tmp_path: Path, change: Callable[[Store], None]
 ):
     store = _three_iterations(tmp_path / "s")
-    _credit(store, name, window)
+    _credit(store, "spo3")
     assert _stale(store) == []
     change(store)
-    assert _stale(store) == stale
-    _credit(store, name, window)
+    assert _stale(store) == [1, 2, 3]
+    _credit(store, "spo3")
     assert _stale(store) == []
 
 
-@pytest.mark.parametrize(("name", "window"), [("spo3", 0), ("graphgpo", 1)])
-def test_credit_of_a_shard_that_was_removed_since_is_stale(tmp_path: Path, name: str, window: int):
+@pytest.mark.parametrize("name", ["spo3", "graphgpo"])
+def test_credit_of_a_shard_that_was_removed_since_is_stale(tmp_path: Path, name: str):
     store = _three_iterations(tmp_path / "s")
-    _credit(store, name, window)
+    _credit(store, name)
     _removed(store)
     states = {state.iteration: state.state for state in credit_freshness(store)}
-    assert states == {2: "stale", 3: "stale" if name == "spo3" else "current"}
+    assert states == dict.fromkeys((2, 3), "stale" if name == "spo3" else "current")
 
 
-def test_an_iteration_beyond_the_window_or_of_another_run_does_not_matter(tmp_path: Path):
+def test_other_iterations_and_runs_do_not_matter(tmp_path: Path):
     store = _three_iterations(tmp_path / "s")
-    _credit(store, "graphgpo", 1)
+    _credit(store, "graphgpo")
     write_store(store.root, worked_example(), iteration=7)
     write_store(store.root, worked_example(), run_id="r1", iteration=0)
     assert _stale(store) == []
@@ -250,7 +238,7 @@ def test_credit_of_states_by_another_version_of_the_merge_is_stale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     store = _three_iterations(tmp_path / "s")
-    merges = [MergeSettings(merge=name, min_merge_precision=0) for name in ("segments", "exact")]
+    merges = [MergeSettings(merge=name) for name in ("segments", "exact")]
     for number, merge in enumerate(merges, start=1):
         settings = CreditSettings(estimators=configure(["graphgpo"]), merge=merge)
         assign_credit(store, settings, iteration=number)

@@ -1,6 +1,5 @@
 """A store with a file of every kind that keeps every rule, and ways to break one."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,21 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphcredit.store import Store
-from graphcredit.store.parquet.shards import fingerprint
-from graphcredit.store.provenance.summary import summary_mark
 from graphcredit.store.schema import (
     CONFIGURATION_KEY,
     CREDIT_COLUMNS,
     EDGE_COLUMNS,
     ENTITY_COLUMNS,
     NODE_COLUMNS,
-    NOTE_COLUMNS,
-    NUM_BARS,
     RELATION_COLUMNS,
     STATE_SCORE_COLUMNS,
-    SUMMARY_ADVANTAGE_COLUMNS,
-    SUMMARY_KEY,
-    SUMMARY_TRAJECTORY_COLUMNS,
     Column,
     arrow_schema,
 )
@@ -35,12 +27,9 @@ STEPS = "steps/run_id=r0/iteration=000000/w0-000000.parquet"
 CREDIT = "credit/run_id=r0/iteration=000000/w0-000000.parquet"
 NODES = "graph/run_id=r0/iteration=000000/nodes.parquet"
 EDGES = "graph/run_id=r0/iteration=000000/edges.parquet"
-PLAYED = "summary/run_id=r0/iteration=000000/trajectories.parquet"
-SUMS = "summary/run_id=r0/iteration=000000/advantages.parquet"
 SCORES = "history/run_id=r0/state_scores.parquet"
 VECTORS = "embeddings/ngram-0123456789ab/0123456789abcdef.parquet"
 ENTITIES = "er_graph/entities.parquet"
-NOTES = "notes/run_id=r0/iteration=000000/notes.parquet"
 RELATIONS = "er_graph/relations.parquet"
 
 
@@ -80,9 +69,6 @@ def whole_store(root: Path) -> Store:
     write_rows(root / NODES, NODE_COLUMNS, nodes)
     edge = {"task_id": "t0", "state_id": 0, "next_state_id": 1, "action": "a"}
     write_rows(root / EDGES, EDGE_COLUMNS, [edge | {"visits": 1, "cost": 1.0, "is_pruned": False}])
-    noted = {"task_id": "t0", "tags": ["odd"], "noted_at": START}
-    on_step = noted | {"trajectory_id": "z", "step_index": 0, "note": "Why q?"}
-    write_rows(root / NOTES, NOTE_COLUMNS, [on_step, noted | {"trajectory_id": "x", "note": ""}])
     score = {"task_id": "t0", "state": "A", "num_total": 3, "num_success": 1}
     score |= {"score": 0.5, "num_rollouts": 2}
     write_rows(root / SCORES, STATE_SCORE_COLUMNS, [score], {CONFIGURATION_KEY: b'{"formula": 4}'})
@@ -93,25 +79,7 @@ def whole_store(root: Path) -> Store:
     write_rows(root / ENTITIES, ENTITY_COLUMNS, [entity])
     relation = {"task_id": "t0", "head_id": "e0", "relation": "knows", "tail_id": "e0"}
     write_rows(root / RELATIONS, RELATION_COLUMNS, [relation])
-    _write_summary(store, steps)
     return store
-
-
-def _write_summary(store: Store, steps: list[dict[str, Any]]) -> None:
-    lengths = Counter(step["trajectory_id"] for step in steps)
-    mark = summary_mark(fingerprint([store.root / STEPS]), [store.root / CREDIT])
-    made_of = {SUMMARY_KEY: mark.encode()}
-    played = [
-        {"task_id": "t0", "trajectory_id": name, "num_steps": length, "num_invalid": 0}
-        | {"is_complete": name != "dead"}
-        for name, length in lengths.items()
-    ]
-    write_rows(store.root / PLAYED, SUMMARY_TRAJECTORY_COLUMNS, played, made_of)
-    bars = [0] * NUM_BARS
-    bars[-1] = lengths["x"]
-    summed = {"trajectory_id": "x", "estimator": "e", "num_steps": lengths["x"], "total": 4.0}
-    summed |= {"squares": 4.0, "most": 1.0, "least": 1.0, "scale": 1.0, "bars": bars}
-    write_rows(store.root / SUMS, SUMMARY_ADVANTAGE_COLUMNS, [summed], made_of)
 
 
 def edit(relative: str, change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[Path], None]:

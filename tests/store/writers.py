@@ -4,7 +4,6 @@ from pathlib import Path
 
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph
-from graphcredit.store.parquet.notes import Note, NotePlace, write_note
 from tests.credit.entity_world import entity, er_graph, relations
 
 
@@ -20,12 +19,3 @@ def merge_five_graphs(root: Path, first: int) -> None:
     """Merge the graphs of five tasks into a store, one after the other."""
     for number in range(first, first + 5):
         merge_er_graph(Store(root), graph_of(f"t{number}"))
-
-
-def write_twenty_notes(root: Path, writer: int) -> None:
-    """Write a note on each of twenty steps."""
-    for number in range(20):
-        place = NotePlace(
-            run_id="r0", iteration=0, task_id="t0", trajectory_id=f"{writer}", step_index=number
-        )
-        write_note(Store(root), place, Note(text=f"{writer}.{number}"), seen=Note())

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError, PathError
+from graphcredit.store.options import help_texts
 from graphcredit.trainer.config import TrainConfig, read_config
 from graphcredit.trainer.engine.optimizer_step import learning_rate
 from graphcredit.trainer.options import OptimizerOptions
@@ -130,7 +131,7 @@ def test_a_directory_is_no_configuration(tmp_path: Path):
 
 def test_every_option_is_explained_and_is_a_flag():
     names = TrainConfig.model_fields.keys()
-    assert [name for name, field in TrainConfig.model_fields.items() if not field.description] == []
+    assert [name for name in names if not help_texts(TrainConfig)[name]] == []
     shown = run("train", "--help")
     assert shown.exit_code == 0
     flags = {f"--{name.replace('_', '-')}" for name in names - {"store", "objective_options"}}

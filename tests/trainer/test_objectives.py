@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from graphcredit.store.errors import OptionError
+from graphcredit.store.options import help_texts
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.loss.objectives.cispo import Cispo
 from graphcredit.trainer.loss.objectives.gspo import Gspo
@@ -300,6 +301,6 @@ def test_a_wrong_name_or_option_is_refused(name: str, options: dict[str, Any], m
 
 
 def test_the_help_of_the_flag_names_every_objective():
-    text = TrainConfig.model_fields["objective"].description or ""
+    text = help_texts(TrainConfig)["objective"]
     assert [row.name for row in OBJECTIVES if row.name not in text] == []
     assert {row.name for row in OBJECTIVES if not row.uses_old} == {*WITHOUT_RATIOS}

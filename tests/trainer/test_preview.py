@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import torch
+from click.testing import CliRunner
 from torch import nn
-from typer.testing import CliRunner
 
 from benchmarks.train_memory import measure
 from graphcredit.cli.main import app

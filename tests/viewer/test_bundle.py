@@ -8,7 +8,6 @@ import pytest
 
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError, ReplacedError
-from graphcredit.store.parquet.notes import Note, NotePlace, write_note
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.bundle import write
 from graphcredit.viewer.bundle.options import BundleChoice
@@ -204,13 +203,3 @@ def test_an_interrupted_bundle_leaves_the_old_one_whole(
         write_bundle(store, target, BundleChoice())
     assert (target / MARKER).read_bytes() == before[target / MARKER]
     assert {path.name for path in tmp_path.iterdir()} == {"s", "b"}
-
-
-def test_a_bundle_has_the_notes(tmp_path: Path):
-    store = credited(tmp_path / "s", two_tasks())
-    place = NotePlace(run_id="r0", iteration=0, task_id="t0", trajectory_id="z", step_index=1)
-    write_note(store, place, Note(text="<i>here</i>", tags=("odd",)), seen=Note())
-    pages = bundled(store, tmp_path / "b")
-    noted = [page for page in pages.values() if "[odd] <i>here</i>" in page.text]
-    assert len(noted) == 1
-    assert "z" in noted[0].text

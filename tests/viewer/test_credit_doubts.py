@@ -16,8 +16,8 @@ from tests.worlds import worked_example, write_store
 WARNING = "Do not rely on all of this credit:"
 
 
-def _credit(store: Store, name: str, window: int = 0) -> None:
-    assign_credit(store, CreditSettings(estimators=configure([name]), graph_window=window))
+def _credit(store: Store, name: str) -> None:
+    assign_credit(store, CreditSettings(estimators=configure([name])))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_a_page_says_that_credit_is_stale_for_another_iteration(
 ):
     write_store(tmp_path / "s", worked_example(), iteration=0)
     store = write_store(tmp_path / "s", worked_example(), iteration=1)
-    _credit(store, "graphgpo", window=1)
+    _credit(store, "spo3")
     app = open_page(monkeypatch, store, "tasks", run="r0", iteration="1")
     assert _lines(app) == []
     write_store(store.root, worked_example(), worked_example("t2"), iteration=0)

@@ -72,16 +72,6 @@ def test_a_brief_page_has_the_numbers_of_other_estimators_in_a_line(tmp_path: Pa
     assert rewarded == ["Reward 10, cost 1."]
 
 
-def test_notes_stand_at_their_step_as_text(tmp_path: Path):
-    notes = {None: "all of it", 2: "[odd] <b>why?</b>"}
-    page = trajectory_page(_example(tmp_path / "s"), title="r0", notes=notes)
-    head, *sections = page.split("<section ")
-    assert "<h3>Note</h3><pre>all of it</pre>" in head
-    at = [number for number, section in enumerate(sections) if "<h3>Note</h3>" in section]
-    assert at == [2]
-    assert "<pre>[odd] &lt;b&gt;why?&lt;/b&gt;</pre>" in sections[2]
-
-
 def test_an_imported_log_is_told_by_its_messages():
     page = trajectory_page(step_table(imported()), title="r0")
     texts = [text.strip() for text in _Reader(page).texts if text.strip()]

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
 from graphcredit.store.log_text import in_html, named
-from graphcredit.store.parquet.notes import note_rows, read_notes
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle.choice import Chapter
 from graphcredit.viewer.bundle.html import (
@@ -41,7 +40,6 @@ from graphcredit.viewer.queries.trajectory import steps_of_task
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.why_of_task import why_of_task
-from graphcredit.viewer.widgets.note_words import words_of_trajectory
 
 
 def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str, str]]:
@@ -53,7 +51,6 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
     target = root / folder(chapter.iteration)
     target.mkdir()
     here: Any = {"run_id": chapter.run_id, "iteration": chapter.iteration}
-    notes = note_rows(read_notes(store, **here))
     drawable = set(graph_tasks(store, **here)) if chapter.estimator else set[str]()
     for task_id, file_number in chapter.files.items():
         trajectories = _by_trajectory(steps_of_task(store, **here, task_id=task_id))
@@ -69,7 +66,6 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
                 estimator=chapter.estimator,
                 above=_navigation(file_number, task_id, files, index),
                 is_brief=True,
-                notes=words_of_trajectory(notes, name),
                 why=whys.get(name),
             )
             _write(target / files[index], page)

@@ -1,9 +1,8 @@
 """The Streamlit component that draws a state graph with Cytoscape.
 
 Streamlit sends a component's script and data again whenever its data changes. So the library, the
-graph, its marks (selection, overlaid path, states found) and the trajectory to play are components
-of their own: a click sends only the marks.
-Nothing is fetched from the network.
+graph, and its marks (selection, overlaid path, states found) are components of their own: a click
+sends only the marks. Nothing is fetched from the network.
 """
 
 import hashlib
@@ -18,7 +17,6 @@ from streamlit.components.v2 import component
 from graphcredit.viewer.graph.assets import asset, graph_script
 from graphcredit.viewer.graph.drawing import Drawing
 from graphcredit.viewer.graph.facts import FoundStates
-from graphcredit.viewer.graph.play import Play
 
 _ANNOUNCE_LIBRARY = """
 export default function () {
@@ -26,10 +24,10 @@ export default function () {
 }
 """
 
-_ANNOUNCE = """
+_ANNOUNCE_MARKS = """
 export default function ({ data }) {
-  globalThis["graphcredit-NAME"] = data;
-  globalThis.dispatchEvent(new Event("graphcredit-NAME"));
+  globalThis["graphcredit-marks"] = data;
+  globalThis.dispatchEvent(new Event("graphcredit-marks"));
 }
 """
 
@@ -42,7 +40,6 @@ def show_graph(
     path: Sequence[str],
     selected: str | None,
     found: FoundStates,
-    play: Play,
     on_click: Callable[[str], None],
     on_find: Callable[[str], None],
 ) -> None:
@@ -53,11 +50,10 @@ def show_graph(
         path: Keys of the states and edges of an overlaid trajectory.
         selected: Key of the selected state or edge.
         found: The states that were searched for.
-        play: The trajectory to play.
         on_click: Called with the key of the clicked state or edge; empty for the background.
         on_find: Called with words to search for; empty to end the search.
     """
-    library, graph, marks, played = _components()
+    library, graph, marks = _components()
     drawn = drawing.as_json()
     content = json.dumps(drawn, sort_keys=True).encode()
     graph(
@@ -69,7 +65,6 @@ def show_graph(
     library(key="graph_library", data={}, height=1)
     shown = {"path": list(path), "selected": selected, "found": found.as_json()}
     marks(key="graph_marks", data=shown, height=1)
-    played(key="graph_play", data=play.as_json(), height=1)
 
 
 def _said(name: str) -> str:
@@ -83,6 +78,5 @@ def _components() -> tuple[Callable[..., Any], ...]:
         component(
             "graphcredit_graph", html=asset("graph.html"), css=asset("graph.css"), js=graph_script()
         ),
-        component("graphcredit_marks", js=_ANNOUNCE.replace("NAME", "marks")),
-        component("graphcredit_play", js=_ANNOUNCE.replace("NAME", "play")),
+        component("graphcredit_marks", js=_ANNOUNCE_MARKS),
     )

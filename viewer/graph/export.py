@@ -13,7 +13,6 @@ from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.assets import asset, page_script, page_style
 from graphcredit.viewer.graph.drawing import Drawing
 from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
-from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph, edge_key, node_key
 from graphcredit.viewer.queries.outcomes import succeeded
@@ -43,7 +42,6 @@ def graph_html(
     path: Sequence[str],
     ranked_by: str,
     title: str,
-    play: Play | None = None,
     most_steps: int = _MOST_STEPS,
     site: Site | None = None,
 ) -> str:
@@ -56,14 +54,12 @@ def graph_html(
         path: Keys of the states and transitions of an overlaid trajectory.
         ranked_by: Name of what is shown, by which actions are ranked.
         title: The heading.
-        play: The trajectory to play.
         most_steps: Most steps of a transition to list.
         site: Where the page belongs; by default it is a file of its own.
     """
     data = drawing.as_json() | {
         "signature": "",
         "path": list(path),
-        "play": (play or Play()).as_json(),
         "details": dict(_details(graph, drawing.names, steps, ranked_by, most_steps)),
     }
     parts = {

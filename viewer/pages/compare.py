@@ -1,13 +1,11 @@
-"""The Compare page: two estimators on the same steps, or two rollouts of a task."""
+"""The Compare page: two estimators on the same steps."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.log_text import one_line
-from graphcredit.viewer.pages.parts.two_rollouts import KIND, show_two_rollouts
 from graphcredit.viewer.queries import compare as queries
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.truth import MARKS, Verdict, progress_of, true_change, verdict
@@ -19,8 +17,6 @@ from graphcredit.viewer.widgets.text import show_text
 
 _NUM_ROWS = 200
 """Most steps to list."""
-
-_KINDS = ("Two estimators", KIND)
 
 
 def show() -> None:
@@ -37,26 +33,13 @@ def show() -> None:
         if estimator is None:
             missing.no_credit(store, run, iteration)
             return
-        kind = st.segmented_control(
-            "Compare", _KINDS, default=_KINDS[0], required=True, key="compare", bind="query-params"
-        )
-        other = None if kind == KIND else _choose_other(estimator, names)
+        others = [name for name in names if name != estimator]
+        other = selection.choose("other", "Other estimator", others)
     missing.doubtful_credit(run, iteration)
-    if kind == KIND:
-        show_two_rollouts(run, iteration, estimator)
-        return
     if other is None:
         missing.no_second_estimator(store, run, iteration, estimator)
     else:
         _estimators(run, iteration, estimator, other)
-
-
-def _choose_other(estimator: str, names: Sequence[str]) -> str | None:
-    """Show a select box for the other side; drop a choice that belongs to the other kind."""
-    others = [name for name in names if name != estimator]
-    if selection.current().other not in others:
-        selection.select(other=others[0] if others else None)
-    return selection.choose("other", "Other estimator", others)
 
 
 def _estimators(run: str, iteration: int, left: str, right: str) -> None:

@@ -14,7 +14,6 @@ from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.importance import forks, important
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.matters import what_matters
-from graphcredit.viewer.graph.play import Play, play_of
 from graphcredit.viewer.graph.shading import Shading, TrueDistances, true_distances
 from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key, parse_key
@@ -31,7 +30,6 @@ from graphcredit.viewer.pages.parts.graph_place import (
 )
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.outcomes import well_ended
-from graphcredit.viewer.queries.trajectory import steps as trajectory_steps
 from graphcredit.viewer.steps.choose import complete_address
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -153,18 +151,16 @@ def _picture(
     drawn = visible_part.thinned(shown, layers_of(chosen.graph), {*shading.own, selected})
     drawing = draw_part(drawn, chosen.graph, shading, title=title_of(place), steps=steps)
     path = [] if chosen.trajectory is None else facts.names_on(steps, chosen.trajectory)
-    play = _play(place, steps, chosen.trajectory)
     show_graph(
         drawing,
         path=path,
         selected=controls.picked_key(selected),
         found=facts.found(chosen.graph, shown, controls.words()),
-        play=play,
         on_click=lambda key: _pick(drawn, key),
         on_find=controls.search,
     )
     _say_what_is_shown(chosen, drawn, shading)
-    offer_export(place, chosen.graph, drawn, steps, shading, drawing, path, play)
+    offer_export(place, chosen.graph, drawn, steps, shading, drawing, path)
     return drawing.names
 
 
@@ -212,15 +208,6 @@ def _part(
         centres = at or (graph.nodes[0].state_id,)
         states = visible_part.around(graph, centres, _HOPS)
     return graph.part(visible_part.most_visited(graph, states))
-
-
-def _play(place: GraphPlace, steps: pa.Table, trajectory: str | None) -> Play:
-    if trajectory is None:
-        return Play()
-    texts = ask(
-        trajectory_steps, run_id=place.run_id, iteration=place.iteration, trajectory_id=trajectory
-    )
-    return play_of(steps, texts, trajectory)
 
 
 def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> None:

@@ -1,14 +1,14 @@
-"""The SQL page: one query over the views, in a process that can do nothing else."""
+"""The SQL page: one query over the views, which can read nothing else."""
 
 from dataclasses import dataclass
 
 import streamlit as st
 
-from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.log_text import visible
 from graphcredit.store.plural import counted
-from graphcredit.store.sql.sandbox import QueryResult, run_query
+from graphcredit.store.sql.result import QueryResult
+from graphcredit.store.sql.sandbox import MIB, run_query
 from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import BASE_VIEWS, CREDIT_STATE, DERIVED_VIEWS, VIEW_NAMES
 from graphcredit.viewer.widgets import missing
@@ -24,10 +24,6 @@ ORDER BY ALL""",
 FROM trajectories
 WHERE success = false
 ORDER BY num_steps DESC
-LIMIT 100""",
-    "Notes on steps": """SELECT run_id, iteration, trajectory_id, step_index, tags, note, action
-FROM noted
-ORDER BY noted_at DESC
 LIMIT 100""",
     "Steps that went away from the goal": """SELECT
     task_id, trajectory_id, step_index, action,
@@ -134,9 +130,7 @@ def _ask(sql: str) -> _Answer:
     with st.spinner("Running the query …"):
         try:
             store = viewed_store()
-            result = run_query(
-                store, sql, max_rows=_MAX_ROWS, seconds=_SECONDS, memory=_MEMORY, keeps_ready=True
-            )
+            result = run_query(store, sql, max_rows=_MAX_ROWS, seconds=_SECONDS, memory=_MEMORY)
         except GraphcreditError as error:
             return _Answer(sql=sql, result=None, error=str(error))
     return _Answer(sql=sql, result=result, error=None)

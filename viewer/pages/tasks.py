@@ -1,10 +1,6 @@
 """The Tasks page: the groups of an iteration, with filters and orders to find interesting ones."""
 
-# pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute defines its functions at import time)
-
 import pyarrow as pa
-import pyarrow.compute as pc
 import streamlit as st
 
 from graphcredit.store.plural import counted
@@ -16,8 +12,6 @@ from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.containers import choices
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
-from graphcredit.viewer.widgets.note_words import NoteRows
-from graphcredit.viewer.widgets.notes import choose_tag, notes_of, tagged
 from graphcredit.viewer.widgets.tables import choose_row
 from graphcredit.viewer.widgets.task_names import task_names, with_instructions
 
@@ -78,8 +72,7 @@ def show() -> None:
         show_trajectories(run, iteration, estimator, tuple(names))
         return
     show_first(run, iteration, facts, has_reach="reach" in names)
-    notes = notes_of(run, iteration)
-    _table(_wanted(facts, notes))
+    _table(_wanted(facts))
     if estimator is not None:
         show_against_outcome(run, iteration, estimator)
 
@@ -97,15 +90,12 @@ def _is_list_of_trajectories() -> bool:
     return listed == "trajectories"
 
 
-def _wanted(facts: pa.Table, notes: NoteRows) -> pa.Table:
+def _wanted(facts: pa.Table) -> pa.Table:
     """Return the rows in the user's filter and order."""
     with choices("filters"):
         text = st.text_input("Find in names and instructions", key="find", bind="query-params")
         kind = st.selectbox("Show", list(KINDS), key="kind", bind="query-params")
         order = st.selectbox("First", list(_ORDERS), key="first", bind="query-params")
-        tag = choose_tag(notes)
-    if tag is not None:
-        facts = facts.filter(pc.field("task_id").isin(tagged(notes, tag, "task_id")))
     rows = tasks_of_kind(facts, kind, text)
     column, direction = _ORDERS[order]
     keys = [(column, direction, "at_end"), ("task_id", "ascending", "at_end")]

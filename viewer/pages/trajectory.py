@@ -11,7 +11,6 @@ from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.parts.all_steps import show_all_steps
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
-from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.estimators import words_of
 from graphcredit.viewer.queries.truth import MARKS, progress_of, seen_change, true_change, verdict
 from graphcredit.viewer.steps import charts, facts
@@ -20,12 +19,10 @@ from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.reasons import GroupSteps, reasons
 from graphcredit.viewer.steps.shown import Shown
-from graphcredit.viewer.steps.side_by_side import winners
 from graphcredit.viewer.steps.why_of_task import why_of_task
 from graphcredit.viewer.widgets import missing
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.charts import show_chart
-from graphcredit.viewer.widgets.notes import notes_of, show_notes
 from graphcredit.viewer.widgets.selection import after, current, link, select
 from graphcredit.viewer.widgets.text import show_box, show_said, show_text
 
@@ -52,7 +49,6 @@ def show() -> None:
         _states(shown)
     with credit:
         _numbers(shown)
-        show_notes(shown.table, shown.row, notes_of(**shown.where))
     if shown.estimator is not None:
         show_others(shown)
     show_all_steps(shown, go_to=_go_to)
@@ -69,8 +65,6 @@ def _headline(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(words, width="content")
         link("graph", "Its state graph")
-        if shown.estimator is not None and winners(shown.group, shown.name).num_rows:
-            beside_link("From this step: beside the nearest rollout that won", step=shown.index)
         st.download_button(
             "As HTML",
             data=lambda: _as_html(shown),
@@ -88,7 +82,6 @@ def _as_html(shown: Shown) -> str:
         shown.table,
         title=f"{shown.where['run_id']}, iteration {shown.where['iteration']}",
         estimator=shown.estimator,
-        notes=shown.noted,
         why=why.get(shown.name),
     )
 
@@ -191,7 +184,6 @@ def _conversation(shown: Shown) -> None:
         shown.table,
         step=shown.row,
         estimator=shown.estimator,
-        notes=shown.noted,
         as_markdown=st.toggle("Markdown", key="as_markdown", help="Links stay text."),
     )
     show_chat(

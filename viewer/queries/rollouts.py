@@ -5,85 +5,59 @@ A trajectory is complete by the rule of the view `trajectories`: its steps have 
 Comparing states means reading all texts. The credit stage did that already, and its shards have the
 result: a trajectory is complete if and only if its steps have a state_id. So only trajectories that
 credit has not seen, or not with all steps, are compared here.
-
-Where an iteration has a summary that is made of what there is now, not even the steps are read.
 """
 
 from graphcredit.store.schema import ROUNDING
-from graphcredit.store.sql.summaries import Summarised
 from graphcredit.store.sql.views import HAS_VALUES
 
-
-def _trajectories(summarised: Summarised) -> str:
-    """Return SQL of the trajectories, by the summaries, and by the steps where there is none."""
-    summed = """
+# No aggregate has an ORDER BY, which would take three times as long.
+_TRAJECTORIES = f"""
+    WITH played AS (
         SELECT
-            iteration, task_id, trajectory_id, num_steps::BIGINT AS num_steps,
-            num_invalid::BIGINT AS num_invalid, "return", success,
-            is_complete AS is_credited, is_complete
-        FROM summary_trajectories
-    """
-    if not summarised.iterations:
-        return _judged("true")
-    if not summarised.others:
-        return summed
-    listed = ", ".join(map(str, sorted(summarised.others)))
-    return f"{summed} UNION ALL ({_judged(f'iteration IN ({listed})')})"
-
-
-def _judged(wanted: str) -> str:
-    """Return SQL of the trajectories of the wanted iterations, by their steps and credit.
-
-    No aggregate has an ORDER BY, which would take three times as long.
-    """
-    return f"""
-        WITH played AS (
-            SELECT
-                iteration, task_id, trajectory_id,
-                count(*) AS num_steps,
-                count_if(NOT is_action_valid)::BIGINT AS num_invalid,
-                fsum(reward) AS "return",
-                bool_or(success) AS success,
-                min(step_index) = 0 AND max(step_index) = count(*) - 1
-                    AND count_if(terminated OR truncated) = 1
-                    AND max(step_index) FILTER (terminated OR truncated) = count(*) - 1
-                    AND count(success) = count_if(success IS NOT NULL AND (terminated OR truncated))
-                    AS is_ended
-            FROM steps WHERE {wanted} GROUP BY ALL
-        ),
-        judged AS (
-            SELECT iteration, trajectory_id, count(*) AS num_steps, count(state_id) AS num_credited
-            FROM credit WHERE {wanted} GROUP BY ALL
-        ),
-        known AS (
-            SELECT
-                played.*,
-                CASE WHEN judged.num_steps = played.num_steps
-                    THEN num_credited = played.num_steps END AS is_credited
-            FROM played LEFT JOIN judged USING (iteration, trajectory_id)
-        ),
-        unseen AS (
-            SELECT iteration, task_id, trajectory_id
-            FROM known WHERE is_credited IS NULL AND is_ended
-        ),
-        compared AS (
-            SELECT
-                iteration, task_id, trajectory_id,
-                count_if({HAS_VALUES}) = count(*)
-                    AND coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
-                    = coalesce(bit_xor(hash(hash(next_state, step_index + 1)))
-                        FILTER (NOT (terminated OR truncated)), 0) AS is_whole
-            FROM steps SEMI JOIN unseen USING (iteration, task_id, trajectory_id) GROUP BY ALL
-        )
+            iteration, task_id, trajectory_id,
+            count(*) AS num_steps,
+            count_if(NOT is_action_valid)::BIGINT AS num_invalid,
+            fsum(reward) AS "return",
+            bool_or(success) AS success,
+            min(step_index) = 0 AND max(step_index) = count(*) - 1
+                AND count_if(terminated OR truncated) = 1
+                AND max(step_index) FILTER (terminated OR truncated) = count(*) - 1
+                AND count(success) = count_if(success IS NOT NULL AND (terminated OR truncated))
+                AS is_ended
+        FROM steps GROUP BY ALL
+    ),
+    judged AS (
+        SELECT iteration, trajectory_id, count(*) AS num_steps, count(state_id) AS num_credited
+        FROM credit GROUP BY ALL
+    ),
+    known AS (
         SELECT
-            known.* EXCLUDE (is_ended, is_credited),
-            coalesce(is_credited, false) AS is_credited,
-            coalesce(known.is_credited, is_ended AND is_whole) AS is_complete
-        FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
-    """
+            played.*,
+            CASE WHEN judged.num_steps = played.num_steps
+                THEN num_credited = played.num_steps END AS is_credited
+        FROM played LEFT JOIN judged USING (iteration, trajectory_id)
+    ),
+    unseen AS (
+        SELECT iteration, task_id, trajectory_id
+        FROM known WHERE is_credited IS NULL AND is_ended
+    ),
+    compared AS (
+        SELECT
+            iteration, task_id, trajectory_id,
+            count_if({HAS_VALUES}) = count(*)
+                AND coalesce(bit_xor(hash(hash(state, step_index))) FILTER (step_index > 0), 0)
+                = coalesce(bit_xor(hash(hash(next_state, step_index + 1)))
+                    FILTER (NOT (terminated OR truncated)), 0) AS is_whole
+        FROM steps SEMI JOIN unseen USING (iteration, task_id, trajectory_id) GROUP BY ALL
+    )
+    SELECT
+        known.* EXCLUDE (is_ended, is_credited),
+        coalesce(is_credited, false) AS is_credited,
+        coalesce(known.is_credited, is_ended AND is_whole) AS is_complete
+    FROM known LEFT JOIN compared USING (iteration, task_id, trajectory_id)
+"""
 
-
-TRAJECTORIES = {"trajectory": _trajectories}
+TRAJECTORIES = {"trajectory": _TRAJECTORIES}
 """The table `trajectory`, for `views.answer`: one row per trajectory. A page asks several questions
 about it, and reading the steps takes most of the time of each."""
 

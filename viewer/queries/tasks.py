@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
-from graphcredit.store.sql.summaries import Summarised
-from graphcredit.viewer.queries.advantages import by_trajectory, histograms
+from graphcredit.viewer.queries.advantages import by_trajectory, summed_bars
 from graphcredit.viewer.queries.rollouts import GROUPS
 from graphcredit.viewer.queries.views import answer
 
@@ -53,20 +52,12 @@ def task_facts(
     - advantage_spread: standard deviation of the estimator's advantages over the group's steps.
     - disagreement: share of the credited steps at which two estimators have opposite signs; null
       with one estimator.
-    - advantages: histogram of the advantages, with `NUM_BARS` bars from -m to m, where m is the
-      least power of two that no advantage of the iteration exceeds; the middle one is of those
+    - advantages: histogram of the advantages, with 17 bars from -m to m, where m is the least
+      power of two that no advantage of the iteration exceeds; the middle one is of those
       that are 0.
     """
-
-    def sql(summarised: Summarised) -> str:
-        if estimator is None:
-            credit = _NO_CREDIT
-        else:
-            has_summary = iteration in summarised.iterations
-            credit = _credit(by_trajectory(estimator, others, has_summary=has_summary))
-        return _groups(credit)
-
-    return answer(store, sql, run_id=run_id, iteration=iteration, tables=_TABLES)
+    credit = _NO_CREDIT if estimator is None else _credit(by_trajectory(estimator, others))
+    return answer(store, _groups(credit), run_id=run_id, iteration=iteration, tables=_TABLES)
 
 
 def _groups(credit: str) -> str:
@@ -105,15 +96,14 @@ _NO_CREDIT = """
 def _credit(counted: str) -> str:
     """Return clauses that end with `credited`, given SQL of `by_trajectory`."""
     return f"""
-        counted AS MATERIALIZED (FROM ({counted})),
-        summed AS (
+        credited AS (
             SELECT
                 task_id,
                 sum(num_alone) / sum(num_counted) AS singleton_share,
                 sqrt(greatest(0, sum(squares) / nullif(sum(num_advantages), 0)
                     - (sum(total) / nullif(sum(num_advantages), 0)) ** 2)) AS advantage_spread,
-                sum(num_disagreeing) / sum(num_counted) AS disagreement
-            FROM counted GROUP BY task_id
-        ),
-        credited AS (FROM summed LEFT JOIN ({histograms("counted")}) USING (task_id))
+                sum(num_disagreeing) / sum(num_counted) AS disagreement,
+                {summed_bars()} AS advantages
+            FROM ({counted}) GROUP BY task_id
+        )
     """

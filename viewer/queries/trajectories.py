@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from graphcredit.store.layout import Store
-from graphcredit.store.sql.summaries import Summarised
 from graphcredit.viewer.queries.advantages import by_trajectory
 from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.outcomes import IS_GRADED
@@ -45,8 +44,6 @@ def found_trajectories(
     others: Sequence[str] = (),
     outcome: str = "any",
     text: str = "",
-    noted: Sequence[str] = (),
-    only: Sequence[str] | None = None,
     order: str = "most disagreement",
 ) -> pa.Table:
     """Return the trajectories that fit all conditions, at most `MOST_TRAJECTORIES`.
@@ -59,8 +56,6 @@ def found_trajectories(
         others: All estimators, for the disagreement.
         outcome: A key of `OUTCOMES`.
         text: Stands in the names of task or trajectory, whatever the case.
-        noted: Trajectories in whose notes the text stands; they are found, too.
-        only: Look among these trajectories only; None for all.
         order: A key of `ORDERS`.
 
     Returns:
@@ -68,32 +63,25 @@ def found_trajectories(
         most, least, num_found`: the greatest and the least advantage, and how many fit in total.
         Disagreement is null with one estimator.
     """
-
-    def sql(summarised: Summarised) -> str:
-        credit = _credit(estimator, others, has_summary=iteration in summarised.iterations)
-        return f"""
-            WITH credited AS ({credit}),
-            fitting AS (
-                SELECT
-                    task_id, trajectory_id, num_steps, "return", success, is_complete,
-                    {IS_GRADED} AS is_graded, disagreement, most, least
-                FROM trajectory LEFT JOIN credited USING (trajectory_id)
-                WHERE {OUTCOMES[outcome]}
-                    AND (contains(lower(task_id), lower($1))
-                        OR contains(lower(trajectory_id), lower($1))
-                        OR list_contains($2, trajectory_id))
-                    AND ($3 IS NULL OR list_contains($3, trajectory_id))
-            )
-            SELECT *, count(*) OVER () AS num_found FROM fitting
-            ORDER BY {ORDERS[order]}, task_id, trajectory_id
-            LIMIT {MOST_TRAJECTORIES}
-        """
-
-    parameters = [text, list(noted), only and list(only)]
-    return answer(store, sql, parameters, run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
+    sql = f"""
+        WITH credited AS ({_credit(estimator, others)}),
+        fitting AS (
+            SELECT
+                task_id, trajectory_id, num_steps, "return", success, is_complete,
+                {IS_GRADED} AS is_graded, disagreement, most, least
+            FROM trajectory LEFT JOIN credited USING (trajectory_id)
+            WHERE {OUTCOMES[outcome]}
+                AND (contains(lower(task_id), lower($1))
+                    OR contains(lower(trajectory_id), lower($1)))
+        )
+        SELECT *, count(*) OVER () AS num_found FROM fitting
+        ORDER BY {ORDERS[order]}, task_id, trajectory_id
+        LIMIT {MOST_TRAJECTORIES}
+    """
+    return answer(store, sql, [text], run_id=run_id, iteration=iteration, tables=TRAJECTORIES)
 
 
-def _credit(estimator: str | None, others: Sequence[str], *, has_summary: bool) -> str:
+def _credit(estimator: str | None, others: Sequence[str]) -> str:
     if estimator is None:
         return """
             SELECT NULL::VARCHAR AS trajectory_id, NULL::DOUBLE AS disagreement,
@@ -102,7 +90,7 @@ def _credit(estimator: str | None, others: Sequence[str], *, has_summary: bool) 
         """
     return f"""
         SELECT trajectory_id, num_disagreeing / num_counted AS disagreement, most, least
-        FROM ({by_trajectory(estimator, others, has_summary=has_summary)})
+        FROM ({by_trajectory(estimator, others)})
     """
 
 

@@ -4,14 +4,13 @@ DuckDB reads only the data that a query needs, and spills to disk, so memory doe
 store. What several queries begin with, they keep as a table beside the open views.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -20,7 +19,6 @@ from graphcredit.store.files.scratch import ScratchFolder
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.snapshot import Stamp, stamp, unchanged
 from graphcredit.store.sql.catalog import Connection, connect
-from graphcredit.store.sql.summaries import Summarised, create_summary_views
 
 MEMORY_LIMIT = "1GiB"
 """Memory limit of each of the `MOST_OPEN` connections; beyond it, DuckDB uses temporary files."""
@@ -28,22 +26,18 @@ MEMORY_LIMIT = "1GiB"
 MOST_OPEN = 4
 """Most iterations, or whole runs, whose views are open at a time."""
 
-Query: TypeAlias = str | Callable[[Summarised], str]
-"""SQL; or what makes it, given which iterations have a summary, in the views `summary_trajectories`
-and `summary_advantages`."""
-
 _keeping = Lock()
 """Held while a table is made, so that no two threads make the same one."""
 
 
 def answer(
     store: Store,
-    sql: Query,
+    sql: str,
     parameters: Sequence[object] = (),
     *,
     run_id: str,
     iteration: int | None,
-    tables: Mapping[str, Query] = MappingProxyType({}),
+    tables: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
     """Run trusted SQL over the views of a run or an iteration.
 
@@ -58,12 +52,11 @@ def answer(
     """
 
     def read() -> pa.Table:
-        with _views(store, run_id, iteration) as (views, summarised):
+        with _views(store, run_id, iteration) as views:
             for name, rows in tables.items():
                 with _keeping:
-                    views.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {_text(rows, summarised)}")
-            asked = _text(sql, summarised)
-            return views.sql(asked, params=list(parameters) or None).to_arrow_table()
+                    views.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {rows}")
+            return views.sql(sql, params=list(parameters) or None).to_arrow_table()
 
     return unchanged(store, read, run_id=run_id, iteration=iteration)
 
@@ -72,28 +65,19 @@ def columns(store: Store, view: str, *, run_id: str, iteration: int | None) -> l
     """Return the columns of a view; estimators add to those of the schema."""
 
     def read() -> list[str]:
-        with _views(store, run_id, iteration) as (views, _):
+        with _views(store, run_id, iteration) as views:
             return views.sql(f"FROM {view}").columns
 
     return unchanged(store, read, run_id=run_id, iteration=iteration)
 
 
-def _text(query: Query, summarised: Summarised) -> str:
-    return query if isinstance(query, str) else query(summarised)
-
-
 @contextmanager
-def _views(
-    store: Store, run_id: str, iteration: int | None
-) -> Generator[tuple[Connection, Summarised]]:
-    """Yield a cursor of the open views, and which iterations have a summary.
-
-    Threads cannot share a connection; each needs a cursor.
-    """
+def _views(store: Store, run_id: str, iteration: int | None) -> Generator[Connection]:
+    """Yield a cursor of the open views: threads cannot share a connection."""
     opened = _open(store.root, run_id, iteration, stamp(store, run_id, iteration))
     with opened.connection.cursor() as cursor:
         try:
-            yield cursor, opened.summarised
+            yield cursor
         except Exception as error:  # any error of DuckDB, which only store/ may import
             raise QueryRefusedError(f"DuckDB refused the query: {error}") from error
 
@@ -101,7 +85,6 @@ def _views(
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Open:
     connection: Connection
-    summarised: Summarised
     spill: ScratchFolder
 
 
@@ -109,9 +92,8 @@ class _Open:
 def _open(root: Path, run_id: str, iteration: int | None, files: Stamp) -> _Open:
     store = Store(root)
     connection = connect(store, run_id=run_id, iteration=iteration)
-    summarised = create_summary_views(connection, store, run_id=run_id, iteration=iteration)
     spill = ScratchFolder()
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     connection.execute("SET temp_directory = ?", [str(spill.path)])
     connection.execute("SET parquet_metadata_cache = true")
-    return _Open(connection=connection, summarised=summarised, spill=spill)
+    return _Open(connection=connection, spill=spill)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +28,6 @@ def drawn_messages(
     *,
     step: int,
     estimator: str | None,
-    notes: Mapping[int | None, str] | None = None,
     as_markdown: bool = False,
 ) -> dict[str, Any]:
     """Return the data of the component.
@@ -38,7 +37,6 @@ def drawn_messages(
         table: The steps that it is of, with their credit.
         step: Row of the step that is shown.
         estimator: Whose advantages stand beside the steps; None for none.
-        notes: Index of a step to what people noted on it.
         as_markdown: Whether prose is rendered as Markdown.
     """
     length = sum(len(part.text) for message in messages for part in message.parts)
@@ -63,8 +61,6 @@ def drawn_messages(
             told["about"] = one_line(table["action"][message.step].as_py())
             told["measures"] = " · ".join(message.measures)
             told |= _credit(table, message.step, estimator, limit)
-            if note := (notes or {}).get(index):
-                told["note"] = visible(note)
         drawn.append(told)
     signature = hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
     return {"messages": drawn, "row": step, "signature": signature}

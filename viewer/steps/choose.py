@@ -17,8 +17,6 @@ from graphcredit.viewer.steps.shown import Shown, opening_row
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.containers import choices
-from graphcredit.viewer.widgets.note_words import words_of_trajectory
-from graphcredit.viewer.widgets.notes import notes_of
 from graphcredit.viewer.widgets.text import code_label
 
 
@@ -56,7 +54,6 @@ def choose_steps() -> Shown | None:
         names=names,
         estimator=estimator,
         ending=facts.ending(table, is_graded=_are_graded(trajectories)),
-        noted=words_of_trajectory(notes_of(*place), name),
     )
 
 

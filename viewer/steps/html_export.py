@@ -11,7 +11,6 @@ from graphcredit.viewer.chat.runs import Run, runs_of
 from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.why_of_task import Why
-from graphcredit.viewer.widgets.note_words import NoteWords
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -58,7 +57,6 @@ def trajectory_page(
     estimator: str | None = None,
     above: str = "",
     is_brief: bool = False,
-    notes: NoteWords | None = None,
     why: Why | None = None,
 ) -> str:
     """Return the page.
@@ -70,10 +68,8 @@ def trajectory_page(
         above: HTML before the heading.
         is_brief: Draw bars for that estimator only, and give the numbers of the others in a line:
             a third of the size.
-        notes: What people noted.
         why: The words for the steps; the numbers then stand behind a click.
     """
-    noted = notes or {}
     names = facts.estimators(table)
     shown = estimator or (names[0] if names else None)
     names.sort(key=lambda name: name != shown)
@@ -85,7 +81,7 @@ def trajectory_page(
         f"with return {rewards}. "
         "Steps have reward 0 and cost 1 unless they say otherwise."
     )
-    steps = _steps(table, names, 1 if is_brief else len(names), noted, why)
+    steps = _steps(table, names, 1 if is_brief else len(names), why)
     body = "\n".join(filter(None, steps))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -95,7 +91,6 @@ def trajectory_page(
 {above}
 <h1>{in_html(heading)}</h1>
 <p>{summary}</p>
-{_block("Note", noted.get(None))}
 {_overview(table, shown) if shown else "<p>No credit was assigned to it.</p>"}
 {body}
 </body></html>
@@ -120,9 +115,7 @@ def _overview(table: pa.Table, estimator: str) -> str:
     )
 
 
-def _steps(
-    table: pa.Table, names: list[str], num_drawn: int, noted: NoteWords, why: Why | None
-) -> Iterator[str]:
+def _steps(table: pa.Table, names: list[str], num_drawn: int, why: Why | None) -> Iterator[str]:
     """Yield the steps; the first estimators get bars, the others a line."""
     limit = facts.largest(table, names) or 1.0
     told = _Told(table)
@@ -148,7 +141,6 @@ def _steps(
             yield f"<p>{'; '.join(_words(bars))}</p>"
         if words is not None:
             yield "</details>"
-        yield _block("Note", noted.get(row["step_index"]))
         for message in told.before[index]:
             yield from _parts(message)
         yield from _parts(told.own[index], row["action"])
@@ -185,10 +177,6 @@ def _parts(message: ShownMessage, action: str | None = None) -> Iterator[str]:
 def _run(run: Run) -> str:
     text, colour = run
     return f'<b class="{colour}">{in_html(text)}</b>' if colour else in_html(text)
-
-
-def _block(title: str, text: str | None) -> str:
-    return f"<h3>{in_html(title)}</h3><pre>{in_html(text)}</pre>" if text else ""
 
 
 def _rows(bars: list[facts.Bar], limit: float) -> Iterator[str]:

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from graphcredit.viewer.queries.outcomes import well_ended
 from graphcredit.viewer.steps import facts
-from graphcredit.viewer.widgets.note_words import NoteWords
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +31,6 @@ class Shown:
     """None if it gave the trajectory no credit."""
     ending: str
     """How the trajectory ended."""
-    noted: NoteWords
 
     @property
     def where(self) -> dict[str, Any]:

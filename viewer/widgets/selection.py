@@ -37,7 +37,7 @@ class Selection:
     """Index within the trajectory."""
     estimator: str | None = None
     other: str | None = None
-    """The other side of a comparison: an estimator or a rollout, depending on the page."""
+    """The estimator that is compared with it."""
 
 
 _NUMBERS = frozenset({"iteration", "step"})
@@ -119,18 +119,16 @@ def name_bad_numbers() -> None:
             )
 
 
-def link(page: str, text: str, *, more: Mapping[str, str] | None = None, **changes: Any) -> None:
+def link(page: str, text: str, **changes: Any) -> None:
     """Show a link to a page.
 
     Args:
         page: A name in `sitemap.PAGES`.
         text: Its label; it may contain text from a log.
-        more: What else stands in the address.
         changes: Changes to the current selection; see `after`.
     """
     shown = f":primary[{label(text)}]"
-    address = _params(after(**changes)) | dict(more or {})
-    st.page_link(sitemap.page(page), label=shown, query_params=address)
+    st.page_link(sitemap.page(page), label=shown, query_params=_params(after(**changes)))
 
 
 def open_page(page: str, **changes: Any) -> None:

@@ -1,4 +1,4 @@
-"""Checks of the state graph: company for each step, one outcome per action, merges that hold."""
+"""Checks of the state graph: company for each step, one outcome per action, the guard kept."""
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
 from graphcredit.credit.audit.scope import GROUP, NOTHING, TRAJECTORY, Scope
@@ -53,14 +53,6 @@ _MIXED_MERGES = f"""
     GROUP BY {GROUP}, state_id HAVING count(*) > 1
 """
 
-_IMPRECISE_MERGES = """
-    SELECT run_id, iteration, NULL AS task_id, 1 AS number, 1 - precision AS badness,
-        format('at most {:.3f}', precision) || coalesce(format(' ± {:.3f}', standard_error), '')
-            || ' of the pairs of visits on one node are of one state, by ' || num_pairs
-            || ' merged pairs of ' || num_groups || ' groups' AS detail
-    FROM merges WHERE is_low
-"""
-
 
 def _mixed_merges(scope: Scope) -> str:
     """Return the SQL of merges, which reads long lists, only where there are any merges."""
@@ -100,17 +92,6 @@ CHECKS: tuple[Check, ...] = (
         remedy="credit again with the guard on, a higher merge threshold, or `--merge exact`",
         of="merged nodes",
         places=_mixed_merges,
-        needs="credit",
-    ),
-    Check(
-        name="imprecise_merges",
-        severity=AuditSeverity.WARNING,
-        means="unite different states, by the log's own evidence: visits of one node have other "
-        "outcomes, or keep what their texts differ in",
-        remedy="look at what became one (`graphcredit states STORE --task T`); credit again with a "
-        "higher `--threshold`, `--merge segments` or `--merge exact`",
-        of="judged merges of iterations",
-        places=_IMPRECISE_MERGES,
         needs="credit",
     ),
 )

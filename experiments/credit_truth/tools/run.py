@@ -19,25 +19,16 @@ import pyarrow as pa
 from experiments import options
 from experiments.credit_truth.judge import MANY, Played, Unit, made_by, units
 from experiments.credit_truth.settings import TUNED
-from experiments.credit_truth.states.run import (
-    GROUPS_FOR_WORTH,
-    NUM_GROUPS,
-    in_groups,
-    knowledge,
-    mean_gain,
-    seen,
-)
+from experiments.credit_truth.states.run import GROUPS_FOR_WORTH, NUM_GROUPS, knowledge, mean_gain
 from experiments.credit_truth.tools.log import TRUE, effects_of, in_true_states, logged
 from experiments.credit_truth.worlds.table import DESIGN_TOOL_WORLDS, TOOL_WORLDS
 from experiments.episodes import Floats, Ints, advantages, credit_of
 from experiments.jobs import made
 from experiments.report import publish
-from graphcredit.collector.states.effects import Effects
-from graphcredit.collector.states.restate import calls_by_tool, restated
+from graphcredit.collector.states.restate import restated
 from graphcredit.collector.states.table import learned
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.evidence.knowledge import Knowledge
-from graphcredit.credit.evidence.parts import Parts, knowledge_of_parts
 from graphcredit.credit.merging.table import MergeSettings
 
 RULES = ("results", "calls", "facts", "effects", "effects+last-tool")
@@ -99,11 +90,9 @@ class _Definition:
 def _definitions(played: Played) -> Iterator[_Definition]:
     steps, exact = logged(played.world, played.rollouts), MergeSettings()
 
-    def judged(
-        name: str, steps: pa.Table, merge: MergeSettings = exact, known: Knowledge | None = None
-    ) -> _Definition:
+    def judged(name: str, steps: pa.Table, merge: MergeSettings = exact) -> _Definition:
         node, advantage = _compute(steps, merge)
-        return _Definition(name, known or knowledge(played, node), advantage)
+        return _Definition(name, knowledge(played, node), advantage)
 
     yield judged(TRUE, in_true_states(played.world, played.rollouts))
     yield judged("last", steps)
@@ -111,17 +100,6 @@ def _definitions(played: Played) -> Iterator[_Definition]:
     effects = effects_of(steps, NUM_GROUPS)
     for rule in RULES:
         yield judged(rule, restated(steps, learned(rule, effects.tools)))
-    kept, known = _learn(played, steps, effects)
-    rule = f"effects+calls:{','.join(kept)}" if kept else "effects"
-    yield judged("learned", restated(steps, learned(rule, effects.tools)), known=known)
-
-
-def _learn(played: Played, steps: pa.Table, effects: Effects) -> tuple[tuple[str, ...], Knowledge]:
-    """Return which reads a state keeps besides the effects, and what it tells then."""
-    node, _ = _compute(restated(steps, learned("effects", effects.tools)), MergeSettings())
-    rollouts, is_seen = seen(played)
-    parts = Parts(base=in_groups(played, node), of=calls_by_tool(steps, effects.unchanging))
-    return knowledge_of_parts(rollouts, parts.at(is_seen))
 
 
 def _compute(steps: pa.Table, merge: MergeSettings) -> tuple[Ints, Floats]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from graphcredit.collector.importers.helpers import learn
 from graphcredit.collector.importers.helpers.read import FIRST
 from tests.cli.in_process import run
 from tests.collector.importers.logs import said, write_lines
@@ -97,6 +98,21 @@ def test_points_of_a_game_are_no_wins(tmp_path: Path):
     assert [step["success"] for step in steps_of(tmp_path / "twice")] == [None] * 3
 
 
+@pytest.mark.parametrize(("score", "times"), [(1, 1), (0.5, 2)])
+def test_a_log_is_read_again_only_if_its_rewards_are_no_wins(
+    score: float, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    log = write_lines(tmp_path / "a.jsonl", row(0, "q", "no"), row(score, "q", "yes"))
+    read, opened = learn.read_batches, list[str]()
+    monkeypatch.setattr(
+        learn,
+        "read_batches",
+        lambda *given: opened.append(given[0].options.success) or read(*given),
+    )
+    assert imported(log, tmp_path / "s").num_trajectories == 2
+    assert opened == ["auto", "returns"][:times]
+
+
 def test_a_later_reward_that_is_no_win_is_compared_by_its_return(tmp_path: Path):
     """The first 200 rollouts decide about the log; no later reward becomes a win for it."""
     rows = [row(n % 2, "q", f"{n}") for n in range(FIRST)]
@@ -105,3 +121,4 @@ def test_a_later_reward_that_is_no_win_is_compared_by_its_return(tmp_path: Path)
     assert (report.num_success, report.num_failed, report.num_by_return) == (100, 100, 1)
     log = write_lines(tmp_path / "b.jsonl", *rows[1:], row(0.5, "q", "not late"))
     assert imported(log, tmp_path / "t").num_by_return == FIRST
+    assert imported(log, tmp_path / "u", state="effects").num_by_return == FIRST

@@ -110,7 +110,7 @@ def test_trajectories_are_listed_found_and_opened_by_the_keyboard(page: Page):
     expect_at(page, "tasks", list="trajectories")
     choose(page, "Outcome", "not succeeded")
     choose(page, "First", "name")
-    page.get_by_role("textbox", name="Find in names and notes").fill("T1")
+    page.get_by_role("textbox", name="Find in names").fill("T1")
     page.keyboard.press("Enter")
     expect(column(page, "trajectory")).to_have_text(["p", "q"])
     expect_same_after_reload(page)

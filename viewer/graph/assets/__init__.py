@@ -4,7 +4,7 @@ from importlib.resources import files
 
 _SCRIPTS = (
     *("styles.js", "legend.js", "slices.js", "find.js", "goal.js", "minimap.js", "picture.js"),
-    *("play.js", "graph.js"),
+    "graph.js",
 )
 """In one scope, one after the other: a component of Streamlit has one script, as the export has."""
 

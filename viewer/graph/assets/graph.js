@@ -5,7 +5,6 @@
 const DRAWN = Symbol.for("graphcredit.graph");
 const LIBRARY_READY = "graphcredit-cytoscape";
 const MARKS = "graphcredit-marks";
-const PLAY = "graphcredit-play";
 const MANY = 600;
 const PADDING = 36;
 const LARGEST_AT_FIRST = 1.3;
@@ -16,7 +15,7 @@ const NOTHING = { words: "", keys: [], total: 0 };
 /** Streamlit calls this on the first run, on new data and on a change of theme.
  *  data: {nodes, edges, legend, sights, signature}. What is marked comes by an event of its own, so that a
  *  click does not send the graph again: globalThis[MARKS] is {path: [ids], selected: id or
- *  null, found: see find.js}, and globalThis[PLAY] is the trajectory to play, see play.js. */
+ *  null, found: see find.js}. */
 export default function drawGraph(component) {
   const { data, parentElement, setTriggerValue } = component;
   if (!globalThis.cytoscape) {
@@ -29,7 +28,6 @@ export default function drawGraph(component) {
     forget(root);
     const drawn = build(root, data);
     globalThis.addEventListener(MARKS, drawn.onMarks);
-    globalThis.addEventListener(PLAY, drawn.onPlay);
     root[DRAWN] = Object.assign(drawn, { signature: data.signature, inks: inks(root).join() });
   }
   const drawn = root[DRAWN];
@@ -47,8 +45,6 @@ export default function drawGraph(component) {
 function forget(root) {
   if (!root[DRAWN]) return;
   globalThis.removeEventListener(MARKS, root[DRAWN].onMarks);
-  globalThis.removeEventListener(PLAY, root[DRAWN].onPlay);
-  root[DRAWN].play.stop();
   root[DRAWN].cy.destroy();
   root[DRAWN] = undefined;
 }
@@ -76,7 +72,6 @@ function build(root, data) {
     const now = { zoom: cy.zoom(), pan: cy.pan() };
     if (!inView || JSON.stringify(now) === JSON.stringify(inView)) inView = fitTo(cy, data, root);
   };
-  const play = player(root, cy, { onMove: showMap, onRoom });
   const find = finder(root, cy, (words) => root[DRAWN].ask(words));
   let isWhole = false;
   let isNew = true;
@@ -89,7 +84,6 @@ function build(root, data) {
     find.take(marks?.found ?? NOTHING);
     showMap();
   };
-  const onPlay = () => isWhole && play.load(globalThis[PLAY] ?? { name: "", moments: [] });
   listen(root, cy, data.legend);
   showLegend(root, data.legend);
   const onWindow = () => {
@@ -113,10 +107,9 @@ function build(root, data) {
     markPaint("graphcredit-whole");
     isWhole = true;
     onMarks();
-    onPlay();
     root.dataset.ready = String(data.nodes.length);
   });
-  return { cy, find, play, onMarks, onPlay };
+  return { cy, find, onMarks };
 }
 
 /** Note in the browser's timeline when what is there now has been painted. */

@@ -33,7 +33,7 @@ function minimap(root, cy) {
     pen.clearRect(0, 0, MINIMAP.width, MINIMAP.height);
     cy.nodes().forEach((node) => {
       const [x, y] = at(node.position("x"), node.position("y"));
-      const marked = node.hasClass("found") || node.hasClass("chosen") || node.hasClass("here");
+      const marked = node.hasClass("found") || node.hasClass("chosen");
       const size = marked ? 5 : Math.max(1.6, Math.min(zoom * node.data("height"), 5));
       pen.globalAlpha = marked || node.hasClass("path") ? 1 : 0.55;
       pen.fillStyle = marked ? ink : node.data("colour") || ink;

@@ -21,6 +21,5 @@ const find = (words) => {
 list.append(new Option("choose a state or a transition", ""));
 for (const [id, [title]] of Object.entries(data.details)) list.append(new Option(title, id));
 list.onchange = () => choose(list.value);
-globalThis[PLAY] = data.play;
 drawGraph({ data, parentElement: document, setTriggerValue: (name, value) => (name === "find" ? find : choose)(value) });
 choose("");

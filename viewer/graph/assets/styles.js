@@ -133,14 +133,6 @@ function styles(root) {
     },
     { selector: "node.current", style: { "outline-width": 6, "outline-style": "solid" } },
     {
-      selector: "node.here",
-      style: { "border-width": 5, "border-opacity": 1, "background-opacity": 1, opacity: 1 },
-    },
-    {
-      selector: "edge.went",
-      style: { opacity: 1, "z-index": 3, "overlay-color": ink, "overlay-opacity": 0.22, "overlay-padding": 5 },
-    },
-    {
       selector: ".chosen",
       style: { "overlay-color": ink, "overlay-opacity": 0.28, "overlay-padding": 6, "z-index": 3 },
     },

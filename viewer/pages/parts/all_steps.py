@@ -20,7 +20,6 @@ def show_all_steps(shown: Shown, *, go_to: Callable[[int], None]) -> None:
     table = shown.table
     names = facts.estimators(table)
     rows = table.to_pylist()
-    notes = [shown.noted.get(row["step_index"]) for row in rows]
     columns: dict[str, Any] = {
         "step": table["step_index"],
         "action": table["action"],
@@ -30,7 +29,6 @@ def show_all_steps(shown: Shown, *, go_to: Callable[[int], None]) -> None:
         **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
         "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
         "true distance": pa.array([true_change(row) for row in rows], pa.string()),
-        "note": pa.array(notes, pa.string()),
     }
     with inside:
         row = choose_row(

@@ -7,7 +7,6 @@ import streamlit as st
 
 from graphcredit.viewer.graph.drawing import Drawing
 from graphcredit.viewer.graph.export import graph_html
-from graphcredit.viewer.graph.play import Play
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import TaskGraph
@@ -31,20 +30,13 @@ def offer_export(
     shading: Shading,
     drawing: Drawing,
     path: Sequence[str],
-    play: Play,
 ) -> None:
     """Show the buttons that save a graph."""
     with st.container(horizontal=True):
         st.download_button(
             "Export as HTML",
             data=lambda: graph_html(
-                drawing,
-                shown,
-                steps,
-                path=path,
-                play=play,
-                ranked_by=shading.advantage,
-                title=title_of(place),
+                drawing, shown, steps, path=path, ranked_by=shading.advantage, title=title_of(place)
             ),
             file_name="graph.html",
             mime="text/html",

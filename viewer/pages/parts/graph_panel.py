@@ -24,11 +24,9 @@ from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words
 from graphcredit.viewer.pages.parts import graph_controls as controls
-from graphcredit.viewer.pages.parts.two_rollouts import beside_link
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.outcomes import succeeded
 from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
-from graphcredit.viewer.steps.side_by_side import winners
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import label, show_box, show_text
@@ -95,8 +93,6 @@ class Panel:
             else "Its steps, the most credited first"
         )
         selection.link("trajectory", "Step by step", trajectory=trajectory_id)
-        if winners(self.steps, trajectory_id).num_rows:
-            beside_link("Beside the nearest rollout that won", trajectory=trajectory_id)
         with st.container(gap=None, height=_LIST_HEIGHT):
             for step in ranked_steps(self.steps, trajectory_id, SHOWN):
                 ends = step["state_id"], step["next_state_id"]

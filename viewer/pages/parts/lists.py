@@ -1,7 +1,5 @@
 """The Tasks page's lists of trajectories, and of steps whose credit contradicts the outcome."""
 
-from typing import Any
-
 import pyarrow as pa
 import streamlit as st
 
@@ -17,14 +15,12 @@ from graphcredit.viewer.queries.truth import marked, progress_of, seen_change, t
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.containers import choices
-from graphcredit.viewer.widgets.note_words import NoteRows
-from graphcredit.viewer.widgets.notes import all_tags, choose_tag, notes_of, tagged
 from graphcredit.viewer.widgets.tables import choose_row
 from graphcredit.viewer.widgets.text import label
 
 _TRAJECTORIES = (
     *("task_id", "trajectory_id", "outcome", "num_steps", "return", "disagreement", "most"),
-    *("least", "tags"),
+    "least",
 )
 _STEPS = (
     *("action", "advantage", "truth", "seen", "true"),
@@ -39,13 +35,10 @@ def show_trajectories(
     run: str, iteration: int, estimator: str | None, names: tuple[str, ...]
 ) -> None:
     """Show the filters, and the trajectories that they leave."""
-    notes = notes_of(run, iteration)
     with choices("filters"):
-        text = st.text_input("Find in names and notes", key="text", bind="query-params")
+        text = st.text_input("Find in names", key="text", bind="query-params")
         ending = st.selectbox("Outcome", list(OUTCOMES), key="outcome", bind="query-params")
         order = st.selectbox("First", list(ORDERS), key="order", bind="query-params")
-        tag = choose_tag(notes)
-    text = text.strip()
     trajectories = ask(
         found_trajectories,
         run_id=run,
@@ -53,22 +46,13 @@ def show_trajectories(
         estimator=estimator,
         others=names,
         outcome=ending,
-        text=text,
-        noted=_with_text(notes, text),
-        only=None if tag is None else tagged(notes, tag, "trajectory_id"),
+        text=text.strip(),
         order=order,
     )
-    _table(trajectories, notes)
+    _table(trajectories)
 
 
-def _with_text(notes: NoteRows, text: str) -> tuple[str, ...]:
-    """Return the trajectories with a text in a note on them or on a step."""
-    wanted = text.lower()
-    names = {row["trajectory_id"] for row in notes if wanted in (row["note"] or "").lower()}
-    return tuple(sorted(names)) if wanted else ()
-
-
-def _table(trajectories: pa.Table, notes: NoteRows) -> None:
+def _table(trajectories: pa.Table) -> None:
     total = trajectories["num_found"][0].as_py() if trajectories.num_rows else 0
     st.caption(
         counted(total, "rollout")
@@ -79,20 +63,11 @@ def _table(trajectories: pa.Table, notes: NoteRows) -> None:
         )
         + ". Tick a row to see its steps."
     )
-    names = trajectories["trajectory_id"].to_pylist()
-    noted: dict[str, list[dict[str, Any]]] = {}
-    for row in notes:
-        noted.setdefault(row["trajectory_id"], []).append(row)
-    columns = {
-        "outcome": [
-            outcome(row["success"], is_graded=row["is_graded"], is_ended=row["is_complete"])
-            for row in trajectories.select(["success", "is_graded", "is_complete"]).to_pylist()
-        ],
-        "tags": [", ".join(all_tags(noted.get(name, []))) or None for name in names],
-    }
-    shown = trajectories
-    for name, values in columns.items():
-        shown = shown.append_column(name, pa.array(values, pa.string()))
+    outcomes = [
+        outcome(row["success"], is_graded=row["is_graded"], is_ended=row["is_complete"])
+        for row in trajectories.select(["success", "is_graded", "is_complete"]).to_pylist()
+    ]
+    shown = trajectories.append_column("outcome", pa.array(outcomes, pa.string()))
     row = choose_row(shown, _TRAJECTORIES, key="trajectories_table", title="Rollouts")
     if row is not None:
         selection.open_row(trajectories, row)

@@ -8,7 +8,7 @@ const TAGS = new Set(
 );
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
- *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?, note?}], row,
+ *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?}], row,
  *  wanted, signature}; `wanted` are words that are marked at first; `row` is the step that is shown; a message that is a step has its index. Of a part,
  *  `runs` are the lengths and colours of its text, `tree` is its Markdown. */
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -56,7 +56,6 @@ function article(message, shown) {
   }
   const isRepeat = message.sameAs !== undefined;
   if (isRepeat) head.append(element("span", "measures", `the same as before step ${message.sameAs}`));
-  if (message.note) head.append(element("span", "note", `Note: ${message.note}`));
   // What the agent was told folds as a whole. A step's parts fold one by one: its action is the last.
   const isStep = message.step !== undefined;
   const body = element("div", isStep ? "body" : isRepeat ? "body fold same" : "body fold");

@@ -1,9 +1,8 @@
-"""The program of the sandbox's child process: it runs `sandbox_worker` without NumPy and pandas."""
+"""Import pyarrow without NumPy and pandas, for a process that only passes on rows."""
 
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -26,17 +25,9 @@ class _NoNumbers:
 
 @contextmanager
 def without_numpy() -> Generator[None]:
-    """Import pyarrow without NumPy and pandas, for a process that only passes on rows.
-
-    pyarrow imports them if they are there, which takes longer than a query.
-    """
+    """Keep pyarrow from importing them, which it does if they are there: a query is faster."""
     sys.meta_path.insert(0, _NoNumbers)
     try:
         yield
     finally:
         sys.meta_path.remove(_NoNumbers)
-
-
-if __name__ == "__main__":
-    with without_numpy():
-        import_module("graphcredit.store.sql.sandbox_worker").main()

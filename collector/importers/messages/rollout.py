@@ -127,6 +127,16 @@ class Message:
         return self.role == ASSISTANT and not self.is_context
 
 
+def made(**fields: Any) -> Message:
+    """Return a message of some fields, its `source` among them.
+
+    It takes a third of the time of the constructor, and is for the readers of most messages.
+    """
+    message = object.__new__(Message)
+    message.__dict__ = fields
+    return message
+
+
 class PlainMessages(tuple[Message, ...]):
     """All messages of a rollout, of plain sources: nothing more need be looked for in any."""
 

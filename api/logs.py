@@ -30,6 +30,9 @@ COLUMNS = (
 )
 """What a column of steps may be."""
 
+_FIRST = 20
+"""Rollouts of a table that are tried before anything is written."""
+
 
 @takes_options(ImportOptions, omit=("try_",))
 def import_log(
@@ -70,7 +73,7 @@ def import_log(
     made = import_options(columns=columns, **options)
     with log_at(log, made) as path:
         if path is not log:
-            _refuse_silent(_named(preview_log(Path(path), made, 20).report, path))
+            _refuse_silent(Path(path), made)
         return _named(
             run.import_log(path, store, made, engine=engine, on_progress=on_progress), path
         )
@@ -157,7 +160,10 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"found {type(value).__name__}")
 
 
-def _refuse_silent(report: ImportReport) -> None:
+def _refuse_silent(path: Path, options: ImportOptions) -> None:
+    report = _named(preview_log(path, options, _FIRST).report, path)
+    if report.num_unjudged == _FIRST:  # later ones may have a verdict
+        report = _named(preview_log(path, options, None).report, path)
     if not report.num_trajectories + report.num_bad_rows:
         raise InputError("the table must have steps that can be recorded")
     if not report.num_trajectories:

@@ -4,6 +4,7 @@ A package names an entry point in the group of a table: a row of it, under the r
 tables ask for them when they are first asked for a row.
 """
 
+import functools
 import multiprocessing
 import warnings
 from collections.abc import Collection, Mapping
@@ -31,12 +32,18 @@ def installed(group: str, kind: type[Row], taken: Collection[str]) -> Mapping[st
     """
     if group not in _LOADED:
         rows = _LOADED[group] = {}
-        for point in sorted(entry_points(group=group), key=lambda point: point.value):
+        for point in sorted(_all_points().select(group=group), key=lambda point: point.value):
             try:
                 rows[point.name] = _load(point, kind, {*taken, *rows})
             except Exception as error:  # whatever a foreign package raises
                 _leave_out(point, group, error)
     return _LOADED[group]
+
+
+@functools.cache
+def _all_points() -> Any:
+    """Return those of all groups: the metadata of every installed package is read for one, too."""
+    return entry_points()
 
 
 def _load(point: EntryPoint, kind: type[Row], taken: Collection[str]) -> Row:

@@ -25,6 +25,7 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "extension"
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Return what installs a package: its entry points, beside the folder with its code."""
     monkeypatch.setattr(extensions, "_LOADED", {})
+    monkeypatch.setattr(extensions, "_all_points", extensions.entry_points)
 
     def installed(entry_points: str, code: Path = tmp_path) -> None:
         folder = tmp_path / "site" / "a_package-1.0.dist-info"

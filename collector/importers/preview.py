@@ -64,8 +64,8 @@ class Preview:
 
 
 @system_errors()
-def preview_log(source: Path | str, options: ImportOptions, number: int) -> Preview:
-    """Return what the first `number` trajectories of a log would become.
+def preview_log(source: Path | str, options: ImportOptions, number: int | None) -> Preview:
+    """Return what the first `number` trajectories of a log would become; None takes all.
 
     Raises:
         OptionError: An option is not right.

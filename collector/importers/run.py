@@ -1,14 +1,14 @@
 """Import a log: files to records, records to rollouts, rollouts to trajectories of the store."""
 
 from collections import Counter, defaultdict
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
-from graphcredit.collector.importers.helpers.learn import begin_reading
+from graphcredit.collector.importers.helpers.learn import reading
 from graphcredit.collector.importers.helpers.pieces import without_cycles
 from graphcredit.collector.importers.helpers.read import num_workers_for, refuse_unmatched_verdicts
 from graphcredit.collector.importers.messages.rollout import Omission
@@ -75,11 +75,10 @@ def import_log(
     remembered = Remembered(log.source, root, options)
     if (known := remembered.report()) is not None:
         return known
-    log, tally, batches = begin_reading(log, engine)
     copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)
     writer: ImportWriter | None = None
-    with without_cycles(), closing(batches), ExitStack() as stack:
+    with without_cycles(), reading(log, engine) as (log, tally, batches), ExitStack() as stack:
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
             refuse_unknown_names(log.options, batch.entries, tally)

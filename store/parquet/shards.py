@@ -14,10 +14,9 @@ import json
 import os
 import stat
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -264,9 +263,7 @@ def row_groups(file: pq.ParquetFile, rows: "NDArray[np.int64]") -> Iterator[tupl
         start = stop
 
 
-def fingerprint(
-    paths: Iterable[Path], *, written: Mapping[Path, Path] = MappingProxyType({})
-) -> str:
+def fingerprint(paths: Iterable[Path]) -> str:
     """Return a fingerprint of an iteration's shards, to recognise what was made of other ones.
 
     It hashes their names and footers. The recorder writes a shard only once. A program that
@@ -275,12 +272,11 @@ def fingerprint(
 
     Args:
         paths: All step shards of the iteration, or all credit shards.
-        written: Where the bytes of shards are that do not have their names yet.
 
     Raises:
         OSError: A shard cannot be read.
     """
-    parts = {f"{path.parent.name}/{path.name}": _footer(written.get(path, path)) for path in paths}
+    parts = {f"{path.parent.name}/{path.name}": _footer(path) for path in paths}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 

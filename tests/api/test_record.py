@@ -86,6 +86,14 @@ def test_a_table_that_does_not_say_how_its_rollouts_ended_is_refused(tmp_path: P
     assert not (tmp_path / "store").exists()
 
 
+def test_a_table_whose_first_rollouts_have_no_verdict_is_recorded(tmp_path: Path):
+    rows = [{"ep": n, "obs": "A", "act": "go", "won": n % 2 if n > 24 else None} for n in range(30)]
+    report = graphcredit.record(pl.DataFrame(rows), tmp_path / "store", task="obs")
+    assert (report.num_success, report.num_failed, report.num_unjudged) == (3, 2, 25)
+    with pytest.raises(InputError, match="ended: 25 rollouts without a verdict"):
+        graphcredit.record(pl.DataFrame(rows[:25]), tmp_path / "other", task="obs")
+
+
 def test_a_list_of_chats_is_a_log(tmp_path: Path):
     asked, answered = ({"role": role, "content": "q"} for role in ("user", "assistant"))
     chats = [{"messages": [asked, answered], "task_id": "t", "reward": i % 2} for i in range(4)]

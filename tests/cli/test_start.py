@@ -60,10 +60,11 @@ def test_commands_of_logs_and_stores_load_no_frames(tmp_path: Path):
     needless = {"pandas", "polars", "pyarrow.dataset"}
     assert {name for name, loaded in libraries.items() if loaded & needless} == set()
     assert "duckdb" not in libraries["import"]
+    assert "pydantic" not in libraries["check"]
 
 
 @pytest.mark.parametrize("query", ["SELECT 1", "SELECT state, reward FROM enriched"])
 def test_sql_loads_neither_numpy_nor_pandas(query: str, tmp_path: Path):
     store = write_store(tmp_path / "store", worked_example())
     loaded = _loaded("graphcredit.cli.main", "sql", store.root, query)
-    assert _libraries(loaded) & {"numpy", "pandas", "polars"} == set()
+    assert _libraries(loaded) & {"numpy", "pandas", "polars", "pydantic"} == set()

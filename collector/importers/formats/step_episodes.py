@@ -7,13 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from graphcredit.collector.importers.formats.step_columns import is_of_store
-from graphcredit.collector.importers.formats.step_shapes import (
-    ENDS,
-    Row,
-    fields_for,
-    part,
-    shape_of,
-)
+from graphcredit.collector.importers.formats.step_shapes import ENDS, Row, fields_by_part, shape_of
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups, TooLargeError
 from graphcredit.collector.importers.messages.values import (
@@ -65,7 +59,8 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
         if shape is None:
             yield record
         elif shape.is_row:
-            _add(rows, replace(record, value=shape.rows[0]), shape.said)
+            row = shape.rows[0]
+            _add(rows, record if row is record.value else replace(record, value=row), shape.said)
         else:
             held = _HeldRows()
             before = f"{record.place}, " if record.place else ""
@@ -78,15 +73,17 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
 def _add(rows: RecordGroups | _HeldRows, record: Record, said: Row) -> None:
     row: Row = record.value
     whole = {**said, **row} if said else row
-    fields = [fields_for(whole, name) for name in ("trajectory_id", "task_id")]
-    key = tuple([as_text(first_of(whole, each)) for each in (*fields, *_KEYS)])
+    known = fields_by_part(whole)
+    fields = (known["trajectory_id"], known["task_id"], *_KEYS)
+    key = tuple([as_text(first_of(whole, each)) for each in fields])
     if is_of_store(whole):  # several workers may have logged a trajectory
         key = (*key[:-1], None)
-    has_order = part(whole, "step_index") is not None  # else an iteration may be the step
+    has_order = first_of(whole, known["step_index"]) is not None  # else an iteration may be it
     key += (as_text(whole.get("iteration")) if has_order else None,)
-    index = part(row, "step_index")
+    own = fields_by_part(row) if said else known
+    index = first_of(row, own["step_index"])
     number = index if type(index) is int and abs(index) < -_NO_INDEX else _NO_INDEX
-    flags = _IS_END * is_end(row) + _HAS_ACTION * (part(row, "action") is not None)
+    flags = _IS_END * is_end(row) + _HAS_ACTION * (first_of(row, own["action"]) is not None)
     rows.add(key, record, number * 4 + flags)
 
 
@@ -176,4 +173,5 @@ def _cut_at_ends(marks: Sequence[int], rows: Iterable[int]) -> list[list[int]]:
 
 def is_end(row: Row) -> bool:
     """Return whether a row says that its step was the last one."""
-    return any(as_verdict(row.get(field)) for name in ENDS for field in fields_for(row, name))
+    known = fields_by_part(row)
+    return any(as_verdict(row.get(field)) for name in ENDS for field in known[name])

@@ -39,6 +39,7 @@ from graphcredit.collector.importers.messages.rollout import (
     Message,
     Rollouts,
     ToolCall,
+    made,
 )
 from graphcredit.collector.importers.messages.values import (
     RecordError,
@@ -167,16 +168,17 @@ def _messages(aligned: Aligned, rewards: Sequence[float]) -> Iterator[Message]:
     has_rewards = any(reward is not None for reward in aligned.rewards)
     for row, seen, reward in zip(aligned.rows, aligned.seen, rewards, strict=True):
         accepted = part(row, "admissible_actions")
-        yield Message(
+        yield made(
             role=USER,
             text=seen.text,
             state=seen.state,
             is_refused=was_refused,
             admissible_actions=tuple(map(text_of_value, accepted)) if accepted else None,
+            source={},
         )
         calls = _calls_of(row)
         action = None if calls else text_of_value(part(row, "action"))
-        yield Message(
+        yield made(
             role=ASSISTANT,
             text=action or "",
             action=action,

@@ -47,6 +47,8 @@ _PLACES = (*ENDS, "trajectory_id", "step_index")
 _SIGNS = ("reward", *_PLACES, "next_state")
 """Parts without which a state and an action are no log of steps."""
 
+_LISTS, _NESTED = frozenset(STEP_LISTS), frozenset({list, dict})
+
 Row = Mapping[str, Any]
 
 
@@ -57,8 +59,13 @@ def _present(fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(known[n] for n in names if n in known) for name, names in NAMES.items()}
 
 
+def fields_by_part(row: Row) -> Mapping[str, tuple[str, ...]]:
+    """Return the fields of a row that are for each part, though they may be null there."""
+    return _present(tuple(row))
+
+
 def fields_for(row: Row, name: str) -> tuple[str, ...]:
-    """Return the fields of a row that are for a part, though they may be null there."""
+    """Return those for one part."""
     return _present(tuple(row))[name]
 
 
@@ -98,7 +105,7 @@ def shape_of(value: object, *, among: bool = False) -> Shape | None:
         return Shape(said={}, rows=[step], is_row=True)
     if (steps := steps_of_replay(row)) is not None:
         return Shape(said={}, rows=steps)
-    if any(isinstance(each, list | dict) or name in STEP_LISTS for name, each in row.items()):
+    if not (_NESTED.isdisjoint(map(type, row.values())) and _LISTS.isdisjoint(row)):
         shape = _of_lists(_with_lists(row))
         if shape is not None:
             return shape
@@ -176,7 +183,8 @@ def _with_lists(row: Row) -> Row:
 
 
 def _has_sign(row: Row) -> bool:
-    return any(has_part(row, name) for name in _SIGNS)
+    known = fields_by_part(row)
+    return any(known[name] for name in _SIGNS)
 
 
 def _has_arrays(row: Row) -> bool:

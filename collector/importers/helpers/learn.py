@@ -2,20 +2,19 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
-from itertools import islice
-from typing import TypeAlias
+from contextlib import closing, contextmanager
+from itertools import chain, islice
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.helpers.read import (
-    SMALL_BYTES,
-    are_by_return,
+    FIRST,
     read_batches,
     with_rows,
     with_success_rule,
 )
 from graphcredit.collector.importers.report import Tally
+from graphcredit.collector.importers.rules.outcomes import RETURN
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.states.calls import Visit, visits_of
@@ -24,7 +23,8 @@ from graphcredit.collector.states.restate import MOST_LEARNED
 from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
 from graphcredit.collector.states.table import learned, must_learn
 
-Batches: TypeAlias = Generator[TrajectoryBatch]
+_KEPT_BYTES = 64 << 20
+"""Bytes of the first rollouts up to which they are kept until it is known what judges all."""
 
 
 def with_effects(log: LogSource) -> LogSource:
@@ -55,33 +55,51 @@ def _trajectories(log: LogSource) -> Iterator[tuple[Partition, str, Sequence[Vis
 
 def to_read(log: LogSource) -> tuple[LogSource, Tally]:
     """Return a log with all that must be known before it is read, and the tally of its reading."""
-    log = with_success_rule(_with_files_beside(log))
-    return log, _tally(log)
+    log = with_success_rule(with_effects(with_rows(with_verdicts(log))))
+    return log, _tally_of(log)
 
 
-def begin_reading(log: LogSource, engine: str) -> tuple[LogSource, Tally, Batches]:
-    """Return what `to_read` does, and the batches of the log.
+@contextmanager
+def reading(
+    log: LogSource, engine: str
+) -> Generator[tuple[LogSource, Tally, Iterator[TrajectoryBatch]]]:
+    """Yield what `to_read` returns, and the batches of the log, as `read_batches` does.
 
-    A small one is read whole, and again only if its rewards turn out to be no wins.
+    The first rollouts are read once: again only if they say that no reward is a win, or if they are
+    too long to be kept.
     """
-    if log.num_bytes > SMALL_BYTES or log.options.success != "auto":
+    if log.options.success != "auto" or log.names:
         log, tally = to_read(log)
-        return log, tally, read_batches(log, tally, engine)
-    log = _with_files_beside(log)
-    tally = _tally(log)
-    batches = list(read_batches(log, tally, engine))
-    if not are_by_return(made for batch in batches for made in batch.entries):
-        return log, tally, (batch for batch in batches)
-    log = log.with_options(success="returns")
-    tally = _tally(log)
-    return log, tally, read_batches(log, tally, engine)
+    else:
+        log = with_effects(with_rows(with_verdicts(log)))
+        tally = _tally_of(log)
+        with closing(read_batches(log, tally, engine)) as batches:
+            if (first := _first(batches)) is not None:
+                kept = (first.pop(0) for _ in range(len(first)))
+                yield log, tally, chain(kept, batches)
+                return
+        log = with_success_rule(log)
+        tally = _tally_of(log)
+    with closing(read_batches(log, tally, engine)) as batches:
+        yield log, tally, batches
 
 
-def _with_files_beside(log: LogSource) -> LogSource:
-    return with_effects(with_rows(with_verdicts(log)))
+def _first(batches: Iterator[TrajectoryBatch]) -> list[TrajectoryBatch] | None:
+    """Return batches up to the rollouts by which all are judged; None if these may be returns."""
+    first: list[TrajectoryBatch] = []
+    num_left, num_bytes = FIRST, 0
+    while num_left > 0 and (batch := next(batches, None)) is not None:
+        first.append(batch)
+        num_bytes += sum(table.nbytes for table in batch.tables.values())
+        if num_bytes > _KEPT_BYTES:
+            return None
+        if any(made.verdict.by == RETURN for made in batch.entries[:num_left]):
+            return None
+        num_left -= len(batch.entries)
+    return first
 
 
-def _tally(log: LogSource) -> Tally:
+def _tally_of(log: LogSource) -> Tally:
     tally = Tally(options=log.options, beside=log.beside)
     if any(file.rows_before is not None for file in log.files):
         tally.notes["verdicts by numbers of rows: the log has nothing else that they name"] = None

@@ -53,13 +53,8 @@ def with_success_rule(log: LogSource) -> LogSource:
     if log.options.success != "auto":
         return log
     with closing(read_trajectories(log, Tally(options=log.options))) as trajectories:
-        is_by_return = are_by_return(trajectories)
+        is_by_return = any(made.verdict.by == RETURN for made in islice(trajectories, FIRST))
     return log.with_options(success="returns") if is_by_return else log
-
-
-def are_by_return(trajectories: Iterable[ImportedTrajectory]) -> bool:
-    """Return whether one of the first rollouts of a log has a reward that is no win."""
-    return any(made.verdict.by == RETURN for made in islice(trajectories, FIRST))
 
 
 def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory]) -> None:

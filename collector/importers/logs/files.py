@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -53,9 +54,9 @@ class RowError(InputError):
     """A row of a file cannot be read; the message has the reason alone."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class Record:
-    """One record of a file."""
+    """One record of a file. Do not change it."""
 
     path: Path
     place: str
@@ -111,6 +112,7 @@ def decompressed(raw: IO[bytes], path: Path) -> IO[bytes]:
             return raw
 
 
+@lru_cache(maxsize=1024)
 def kind_of(path: Path) -> str:
     """Return the suffix of a file without that of its compression."""
     name = path.name.lower()

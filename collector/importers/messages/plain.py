@@ -12,6 +12,7 @@ from graphcredit.collector.importers.messages.rollout import (
     ToolCall,
     Turn,
     Turns,
+    made,
 )
 from graphcredit.collector.importers.messages.values import canonical_text
 from graphcredit.collector.importers.messages.worded_calls import has_words
@@ -75,20 +76,13 @@ def plain_message(logged: dict[str, Any], *, is_context: bool) -> Message | None
     if not logged.keys() <= _HEARD or "content" not in logged:
         return None
     is_plain = "name" not in logged and _is_name(logged.get("tool_call_id", ""))
-    return _made(
+    return made(
         role=role,
         text=without_id(content) if role == TOOL else content,
         is_context=is_context,
         source=logged,
         plain=logged if is_plain and logged["role"] in CHAT_ROLES else None,
     )
-
-
-def _made(**fields: Any) -> Message:
-    """Return a message of some fields; it takes a third of the time of its constructor."""
-    message = object.__new__(Message)
-    message.__dict__ = fields
-    return message
 
 
 def _answer(logged: dict[str, Any], content: str, *, is_context: bool) -> Message | None:
@@ -116,7 +110,7 @@ def _answer(logged: dict[str, Any], content: str, *, is_context: bool) -> Messag
             and _is_name(call.get("type"))
         )
     inline, text = split_thinking(content)
-    return _made(
+    return made(
         role=ASSISTANT,
         text=text,
         thought="\n\n".join((apart, inline)) if apart and inline else apart or inline,

@@ -117,14 +117,19 @@ class Message:
     """Its source, if that has nothing but a role, texts, and calls as OpenAI has them."""
 
     @property
-    def is_plain(self) -> bool:
-        """Whether its source is plain, so that nothing more need be looked for in it."""
-        return self.plain is self.source
-
-    @property
     def is_answer(self) -> bool:
         """Whether the policy sampled it."""
         return self.role == ASSISTANT and not self.is_context
+
+
+def made(**fields: Any) -> Message:
+    """Return a message of some fields, its `source` among them.
+
+    It takes a third of the time of the constructor, and is for the readers of most messages.
+    """
+    message = object.__new__(Message)
+    message.__dict__ = fields
+    return message
 
 
 class PlainMessages(tuple[Message, ...]):
@@ -280,7 +285,7 @@ _SPEAKERS = ("name", "agent", "agent_name", "sender", "speaker")
 def agent_of(message: Message) -> str | None:
     """Return who speaks, where a message of the policy says so."""
     source, name = message.source, None
-    if message.is_plain:
+    if message.plain is source:
         return None
     if not source.keys().isdisjoint(_SPEAKERS):
         tools = {call.name for call in message.tool_calls}

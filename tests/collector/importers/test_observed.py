@@ -121,3 +121,4 @@ def test_a_later_reward_that_is_no_win_is_compared_by_its_return(tmp_path: Path)
     assert (report.num_success, report.num_failed, report.num_by_return) == (100, 100, 1)
     log = write_lines(tmp_path / "b.jsonl", *rows[1:], row(0.5, "q", "not late"))
     assert imported(log, tmp_path / "t").num_by_return == FIRST
+    assert imported(log, tmp_path / "u", state="effects").num_by_return == FIRST

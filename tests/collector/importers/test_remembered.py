@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphcredit.collector.importers import run
 from graphcredit.collector.importers.batches import TrajectoryBatch
-from graphcredit.collector.importers.helpers import read
+from graphcredit.collector.importers.helpers import learn, read
 from graphcredit.collector.importers.report import ImportReport, Tally
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.store.checks.run import check_store
@@ -33,7 +32,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         found.append(log.source)
         return batches(log, tally, engine)
 
-    monkeypatch.setattr(run, "read_batches", counting)
+    monkeypatch.setattr(learn, "read_batches", counting)
     return found
 
 

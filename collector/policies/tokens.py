@@ -5,7 +5,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from graphcredit.store.chat_template import TemplateRefusedError, render_chat
+from graphcredit.store.confined.templates import TemplateRefusedError, render_chat
 from graphcredit.store.errors import InputError, library_errors
 
 _TODAY = date(2024, 7, 26)

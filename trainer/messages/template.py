@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from transformers.models.auto.tokenization_auto import AutoTokenizer
 
 from graphcredit.store.chat import Chat
-from graphcredit.store.chat_template import TemplateRefusedError, render_chat
+from graphcredit.store.confined.templates import TemplateRefusedError, render_chat, start_renderer
 from graphcredit.store.errors import InputError, library_errors
 from graphcredit.trainer.messages.conversation import UnusableError
 from graphcredit.trainer.messages.encoding import encode_parts
@@ -69,6 +69,7 @@ class ChatTemplate:
         self.directory, self._day = directory, day
         self.name = f"the chat template {'of ' if file is None else ''}{file or directory}"
         """What notices and errors call the template."""
+        start_renderer()
         with library_errors(f"{directory} must hold a tokenizer that transformers knows"):
             self._tokenizer: Any = AutoTokenizer.from_pretrained(
                 directory, local_files_only=True, trust_remote_code=False

@@ -79,17 +79,17 @@ def _option(name: str, hint: Any, how: Option, *, default: Any) -> OptionInGroup
     kind, is_list = _read_as(hint)
     flag = name.replace("_", "-")
     usual = f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}"
-    is_required = default is inspect.Parameter.empty
+    # A default of None is one to click: an option that has it is never missing.
+    given = {"required": True} if default is inspect.Parameter.empty else {"default": default}
     return OptionInGroup(
         [name, *(how.names or usual).split(", ")],
         type=_type(kind, how),
         is_flag=kind is bool,
         multiple=is_list,
-        required=is_required,
-        default=None if is_required else default,
         metavar=how.metavar,
         shown=how.help,
         group=how.group,
+        **given,
     )
 
 

@@ -227,7 +227,8 @@ def sql(
     if unlocked:
         result = run_trusted_query(opened, query, max_rows=most)
     else:
-        from graphcredit.store.sql.sandbox import MIB, run_query  # pyarrow.dataset loads pandas
+        from graphcredit.store.confined.limits import MIB
+        from graphcredit.store.sql.sandbox import run_query  # pyarrow.dataset loads pandas
 
         bytes_ = memory * MIB
         result = run_query(opened, query, max_rows=most, seconds=timeout, memory=bytes_)

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from graphcredit.cli.output.console import tell
 from graphcredit.cli.output.tables import Plain, print_table, write_csv, write_json
+from graphcredit.store.confined.limits import MIB
 from graphcredit.store.files.output import output_path
 from graphcredit.store.layout import Store
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.result import QueryResult
-from graphcredit.store.sql.sandbox import MIB, run_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.without_numpy import without_numpy
 
 _TEXTS = {"csv": write_csv, "json": write_json}

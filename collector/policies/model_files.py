@@ -84,7 +84,7 @@ def notes_of(model: ModelFiles) -> tuple[str, ...]:
     directory, form = Path(model.path), Path(model.path) / "tokenizer_config.json"
     if any(directory.glob("chat_template*")):
         return ()
-    if form.is_file() and "chat_template" in json.loads(form.read_text(encoding="utf-8")):
+    if form.is_file() and json.loads(form.read_text(encoding="utf-8")).get("chat_template"):
         return ()
     return (
         "the model has no chat template: prompts are plain texts, joined by line breaks. A model "

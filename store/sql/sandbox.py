@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import OptionError, QueryRefusedError
 from graphcredit.store.layout import Store, refuse_foreign_folders
 from graphcredit.store.parquet.shards import open_parquet
@@ -42,8 +43,6 @@ from graphcredit.store.sql.views import (
     named_views,
     view_files,
 )
-
-MIB = 1 << 20
 
 _THREADS = 2
 """Threads of DuckDB; more threads hold more data at a time."""

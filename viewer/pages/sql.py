@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from graphcredit.store.confined.limits import MIB
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.log_text import visible
 from graphcredit.store.plural import counted
 from graphcredit.store.sql.result import QueryResult
-from graphcredit.store.sql.sandbox import MIB, run_query
+from graphcredit.store.sql.sandbox import run_query
 from graphcredit.store.sql.values import for_parquet
 from graphcredit.store.sql.views import BASE_VIEWS, CREDIT_STATE, DERIVED_VIEWS, VIEW_NAMES
 from graphcredit.viewer.widgets import missing

@@ -78,7 +78,8 @@ def _add(rows: RecordGroups | _HeldRows, record: Record, said: Row) -> None:
     key = tuple([as_text(first_of(whole, each)) for each in fields])
     if is_of_store(whole):  # several workers may have logged a trajectory
         key = (*key[:-1], None)
-    has_order = first_of(whole, known["step_index"]) is not None  # else an iteration may be it
+    # Without a number of the step, `iteration` may be it.
+    has_order = first_of(whole, known["step_index"]) is not None
     key += (as_text(whole.get("iteration")) if has_order else None,)
     own = fields_by_part(row) if said else known
     index = first_of(row, own["step_index"])

@@ -58,7 +58,7 @@ def test_games_that_cannot_be_played_are_named_and_the_others_are_played(tmp_pat
     assert {step["oracle_distance"] for step in steps if step["success"]} == {1.0}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_play_the_same_as_one_process_though_a_game_dies(tmp_path: Path):
     for number in (1, 2):
         write_game(tmp_path, f"pick_and_place_simple-Pen-None-Box-{number}")
@@ -84,7 +84,7 @@ def test_a_log_of_published_games_can_be_credited_and_judged(tmp_path: Path):
     root = tmp_path / "store"
     done = completed(
         *("collect", root, "--env", "alfworld", "--games", "valid_seen:pick_and_place_simple"),
-        *("--tasks", "4", "--policy", "oracle:0.7", "--oracle"),
+        *("--tasks", "2", "--policy", "oracle:0.7", "--oracle"),
     )
     assert done.returncode == 0, done.stderr
     for rules in ((), ("--set", "merge.normalise=alfworld")):

@@ -188,7 +188,7 @@ def test_everybody_sees_what_a_change_makes_of_credit(store: Store, name: str):
     change(store)
     assert _found(store) == expected
     _credit(store, *NAMES, "rloo")
-    assert _found(store) == {}
+    assert {each.state for each in credit_freshness(store)} == {"current"}
 
 
 def test_credit_of_an_iteration_that_is_gone_is_stale_where_it_was_read(store: Store):
@@ -225,7 +225,8 @@ def test_entities_of_other_tasks_do_not_matter_and_those_of_its_own_do(tmp_path:
     _credit(store, "sapo")
     assert _found(store) == {}
     (store.root / "er_graph" / "entities.parquet").unlink()
-    assert _found(store) == other
+    (state,) = credit_freshness(store)
+    assert (state.state, state.reason) == other[0, "sapo"]
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from graphcredit.store.plural import counted
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.store.provenance.configuration import configuration_of
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.state_rules.file import read_state_rules
+from graphcredit.store.state_rules import read_state_rules
 
 
 def assign_credit(

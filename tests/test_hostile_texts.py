@@ -34,12 +34,12 @@ HOSTILE = {
     "deep markup": "<a>" * DEEP + "x" + "</a>" * DEEP,
     "in a string in a string": '{"a": "{\\"a\\": \\"[1,2,{\\\\\\"b\\\\\\": 1}]\\"}"}',
 }
-RULES = """
+RULES = r"""
 [[ignore]]
-field = "a"
+text = '"a": *[0-9.]*'
 
 [[keep]]
-field = "b.*"
+text = '"b": *\{.*\}'
 """
 
 

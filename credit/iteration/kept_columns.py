@@ -29,7 +29,7 @@ from graphcredit.store.provenance.explained import EXPLAINED_KEY
 from graphcredit.store.provenance.freshness import judge
 from graphcredit.store.provenance.sources import SOURCES
 from graphcredit.store.schema import split_estimator_column
-from graphcredit.store.state_rules.file import STATE_RULES_KEY
+from graphcredit.store.state_rules import STATE_RULES_KEY
 
 _NOT_OF_GRAPH = {
     *(VERSION_KEY, SOURCES_KEY, BALANCED_KEY, EXPLAINED_KEY, "options", "invalid_action_penalty"),

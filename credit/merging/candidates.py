@@ -12,13 +12,13 @@ from graphcredit.credit.merging.admissible import (
     signature_of_nodes,
     unite,
 )
-from graphcredit.credit.merging.overrule.forms import Forms, forms_of
+from graphcredit.credit.merging.overrule import Forms, forms_of
 from graphcredit.credit.merging.rules import Rule
 from graphcredit.credit.steps.arrays import Ints, factorise, factorise_pairs
 from graphcredit.credit.steps.complete import Steps
 from graphcredit.credit.steps.nodes import Nodes, exact_nodes, merge_nodes
 from graphcredit.store.parquet.numbers import array_of, arrow_of
-from graphcredit.store.state_rules.file import StateRules
+from graphcredit.store.state_rules import StateRules
 
 _NO_RULES = StateRules()
 _AFTER = "\x1e"

@@ -20,7 +20,7 @@ from graphcredit.store.errors import OptionError
 from graphcredit.store.extensions import installed
 from graphcredit.store.near_names import must_be_one_of
 from graphcredit.store.provenance.configuration import MERGE_VERSION_KEY, MERGE_VERSIONS
-from graphcredit.store.state_rules.file import STATE_RULES_KEY, StateRules
+from graphcredit.store.state_rules import STATE_RULES_KEY, StateRules
 
 GUARD_COLUMN = "admissible_actions"
 

@@ -24,7 +24,7 @@ from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import is_verified, open_parquet
 from graphcredit.store.parquet.snapshot import unchanged
 from graphcredit.store.provenance.sources import Sources
-from graphcredit.store.state_rules.file import read_state_rules
+from graphcredit.store.state_rules import read_state_rules
 
 _PAIRS = (
     ("credit", "steps", "credit_pair", "no step shard of that name"),

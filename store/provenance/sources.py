@@ -21,7 +21,7 @@ from graphcredit.store.layout import Store
 from graphcredit.store.parquet.er_graph import ErGraph, read_er_graph
 from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
 from graphcredit.store.provenance.configuration import SOURCES_KEY, STATE_KEY, CreditConfiguration
-from graphcredit.store.state_rules.file import STATE_RULES_KEY, read_state_rules
+from graphcredit.store.state_rules import STATE_RULES_KEY, read_state_rules
 
 STATES_SOURCE = "states"
 """States by a rule: marked for the rule that the configuration names."""

@@ -55,7 +55,7 @@ def test_a_rule_that_meets_no_text_is_named(tmp_path: Path):
     store = _store(tmp_path / "s")
     (tmp_path / "s" / "states.toml").write_text("[[ignore]]\ntext = 'no such thing'\n")
     credited = graphcredit("credit", store, "-e", "grpo")
-    assert 'no text has what these rules of states.toml mean: ignore 1: text = "no such thing"' in (
+    assert 'no text has what these rules of states.toml mean: ignore 1: "no such thing"' in (
         credited.stderr
     )
 

@@ -83,7 +83,8 @@ def _written(store: Store) -> dict[str, bytes]:
 
 RULES = """
 [[ignore]]
-words = ["A", "B"]
+text = "A|B"
+by = "A"
 [[keep]]
 text = "A"
 tasks = "*1"

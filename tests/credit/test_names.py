@@ -187,11 +187,11 @@ def test_without_rules_a_name_is_the_text(tmp_path: Path):
 def test_states_of_which_other_things_are_kept_have_other_names(tmp_path: Path):
     paths = (["hall wet", "a", "end"], ["hall dry", "a", "end"], ["hall wet", "a", "end"])
     store = _write(tmp_path / "s", [trajectory("x", path) for path in paths])
-    rules = '[[ignore]]\nwords = ["wet", "dry"]\n[[keep]]\nwords = ["wet", "dry"]\n'
+    rules = '[[ignore]]\ntext = "wet|dry"\n[[keep]]\ntext = "wet|dry"\n'
     store.state_rules_path.write_text(rules)
     rows = _history(_credit(store, MergeSettings()))
     assert {row["state"]: row["num_total"] for row in rows} == {"hall wet": 2, "hall dry": 1}
-    assert all(row["identity"].endswith("hall wet") for row in rows)
+    assert all(row["identity"].endswith("hall ") for row in rows)
 
 
 def _with_lists(

@@ -7,22 +7,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
-from graphcredit.credit.merging.overrule.apply import find
+from graphcredit.credit.merging.admissible import UNKNOWN
+from graphcredit.credit.merging.candidates import Candidates
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
+from graphcredit.credit.steps.complete import complete_trajectories
 from graphcredit.store import Store
 from graphcredit.store.errors import OptionError
 from graphcredit.store.provenance.freshness import credit_freshness
 from graphcredit.store.schema import RULES_MET_KEY
-from graphcredit.store.state_rules.rule import StateRule
-from tests.worlds import trajectory, write_store
+from graphcredit.store.state_rules import StateRule, StateRules
+from tests.worlds import step_table, trajectory, write_store
 
 MERGES: Mapping[str, MergeSettings] = {
     "exact": MergeSettings(),
@@ -75,7 +76,7 @@ def _kinds(store: Store, pattern: str) -> set[tuple[str, ...]]:
     return {tuple(sorted(own)) for own in members.values()}
 
 
-IGNORE = '[[ignore]]\nvalues = "It is {time}"\n[[ignore]]\nwords = ["wet", "dry"]\n'
+IGNORE = "[[ignore]]\ntext = 'It is [0-9:]+'\n[[ignore]]\ntext = 'wet|dry'\n"
 
 
 @pytest.mark.parametrize("merge", MERGES)
@@ -85,8 +86,8 @@ def test_what_is_ignored_is_no_part_of_a_state(tmp_path: Path, merge: str):
     touched = _credit(store, MERGES[merge])
     states = _state_of_text(store)
     assert len(states) > 10
-    # At this threshold, the rest is alike enough for `embedding` to make one state of it.
-    assert len(set(states.values())) == (3 if merge != "embedding" else 1)
+    # At this threshold, a hall is alike enough to itself for `embedding`, whatever its door.
+    assert len(set(states.values())) == (3 if merge != "embedding" else 2)
     # The text after the last step of a failure has none of it.
     assert set(touched.values()) == {len(states)}
     (shard,) = store.shards()
@@ -97,7 +98,7 @@ def test_what_is_ignored_is_no_part_of_a_state(tmp_path: Path, merge: str):
 @pytest.mark.parametrize("merge", MERGES)
 def test_what_is_kept_is_never_united(tmp_path: Path, merge: str):
     store = write_store(tmp_path / "s", _rooms())
-    text = IGNORE + '[[keep]]\nwords = ["wet", "dry"]\n[[keep]]\ntext = "The door is {word}"\n'
+    text = IGNORE + "[[keep]]\ntext = 'wet|dry'\n[[keep]]\ntext = 'The door is \\w+'\n"
     store.state_rules_path.write_text(text)
     _credit(store, MERGES[merge])
     assert all(len(own) == 1 for own in _kinds(store, "wet|dry"))
@@ -123,8 +124,8 @@ def test_without_a_rule_the_clock_is_noise_and_the_door_is_not(tmp_path: Path):
 def test_a_rule_holds_in_its_tasks_only(tmp_path: Path):
     store = write_store(tmp_path / "s", _rooms("kitchen-1"), _rooms("cellar-1", seed=1))
     store.state_rules_path.write_text(
-        '[[ignore]]\nvalues = "It is {time}"\ntasks = "kitchen-*"\n'
-        '[[ignore]]\nwords = ["wet", "dry"]\ntasks = "kitchen-*"\n'
+        "[[ignore]]\ntext = 'It is [0-9:]+'\ntasks = 'kitchen-*'\n"
+        "[[ignore]]\ntext = 'wet|dry'\ntasks = 'kitchen-*'\n"
     )
     _credit(store, MERGES["exact"])
     states = _state_of_text(store)
@@ -142,7 +143,7 @@ def test_the_bytes_do_not_depend_on_batches(tmp_path: Path, merge: str):
     for name, rows in (("one", 1 << 20), ("many", 1)):
         shards = [_rooms(f"t{number}", seed=number) for number in range(3)]
         store = write_store(tmp_path / name, *shards)
-        store.state_rules_path.write_text(IGNORE + '[[keep]]\nwords = ["open", "shut"]\n')
+        store.state_rules_path.write_text(IGNORE + "[[keep]]\ntext = 'open|shut'\n")
         _credit(store, MERGES[merge], batch_rows=rows)
         found.append([shard.credit_path.read_bytes() for shard in store.shards()])
     assert found[0] == found[1]
@@ -180,61 +181,24 @@ def test_credit_by_other_rules_is_stale(tmp_path: Path):
 def test_a_broken_file_stops_credit_before_it_writes(tmp_path: Path):
     store = write_store(tmp_path / "s", _rooms())
     store.state_rules_path.write_text("[[ignore]]\ntxt = 'a'\n")
-    with pytest.raises(OptionError, match=r"states.toml, line 1, \[\[ignore\]\] number 1: .*'txt'"):
+    with pytest.raises(OptionError, match=r"states.toml, line 1, \[\[ignore\]\] number 1: .*txt"):
         _credit(store, MERGES["segments"])
     assert not any(shard.credit_path.exists() for shard in store.shards())
 
 
 @pytest.mark.parametrize(
-    ("rule", "text", "left"),
+    ("rule", "left"),
     [
-        ({"text": "An ad."}, "A room. An ad. A door.", "A room. A door."),
-        ({"text": "An ad."}, "A room.\nAn ad.\nA door.", "A room.\nA door."),
-        ({"text": "an  AD."}, "A room. An ad.", "A room."),
-        ({"text": "An ad."}, "An ad. A room.", "A room."),
-        ({"text": "ad"}, "A ladder and an ad", "A ladder and an"),
-        ({"text": "Ad: {any}"}, "x\nAd: buy it, now\ny", "x\ny"),
-        ({"text": "Ad: {any}!"}, "Ad: buy! buy!", "buy!"),
-        ({"text": "{{x}} {number}"}, "a {x} 5,0 b", "a b"),
-        ({"values": "Fuel: {number} l"}, "Fuel: 4.5 l, 3 l", "Fuel: ◊ l, 3 l"),
-        ({"values": "(#{id})"}, "nut (#83ab12)", "nut (#◊)"),
-        ({"words": ["cellar", "root cellar"]}, "a Root  cellar, cellars", "a cellar, cellars"),
-        ({"field": "a.t"}, '{"a": {"t": 1, "u": 2}}', '{"a": {"u": 2}}'),
-        ({"field": "a.t"}, '{"a": {"u": 2, "t": [1]}}', '{"a": {"u": 2}}'),
-        ({"field": "a.t"}, '{"a": {"t": 1}}', '{"a": {}}'),
-        ({"field": "t"}, 'so: {"t": "}{", "u": {"t": 3}} end', 'so: {"u": {"t": 3}} end'),
-        ({"field": "**.t"}, '{"t": 1, "u": {"t": 3, "v": [{"t": 4}]}}', '{"u": {"v": [{}]}}'),
-        ({"field": "v[].t"}, '{"t": 1, "v": [{"t": 4, "w": 5}]}', '{"t": 1, "v": [{"w": 5}]}'),
-        ({"field": "*.t"}, '{"t": 1, "u": {"t": 3}}', '{"t": 1, "u": {}}'),
-        ({"field": "t"}, '{"t": 1', '{"t": 1'),
-        ({"field": "t"}, '{"u": 1.10, "v":  1e400}', '{"u": 1.10, "v":  1e400}'),
+        ({"text": r" *\bad\b"}, "a ladder\nand {'t': 1}, 4.5 l"),
+        ({"text": r"(?m)^.*ad$\n"}, "and {'t': 1}, 4.5 l"),
+        ({"text": "(a)d", "by": r"\1◊"}, "a la◊der a◊\nand {'t': 1}, 4.5 l"),
+        ({"text": "A.*L"}, "a ladder ad\nand {'t': 1}, 4.5 l"),
+        ({"text": "(?is)A.*L"}, ""),
     ],
 )
-def test_what_is_left_of_a_text(rule: dict[str, Any], text: str, left: str):
-    assert find(StateRule(**rule), text).text == left
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["t", "u", 'v"{', "w}"]), inner, max_size=4)
-    ),
-    max_leaves=12,
-)
-
-
-def _pruned(value: Any) -> Any:
-    """Return a value without the fields t: the slow twin of the rule `**.t`."""
-    if isinstance(value, dict):
-        return {name: _pruned(own) for name, own in value.items() if name != "t"}
-    return [_pruned(own) for own in value] if isinstance(value, list) else value
-
-
-@given(st.dictionaries(st.sampled_from(["t", "u", 'v"{']), _JSON, min_size=1), st.booleans())
-def test_a_field_goes_and_nothing_else(value: Any, is_indented: bool):
-    text = json.dumps(value, indent=2 if is_indented else None)
-    left = find(StateRule(field="**.t"), text).text
-    assert json.loads(left) == _pruned(value)
-    if "t" not in json.dumps(value):
-        assert left == text
+def test_what_is_left_of_a_text(rule: dict[str, str], left: str):
+    text = "a ladder ad\nand {'t': 1}, 4.5 l"
+    rules = StateRules(ignore=(StateRule(**rule),))
+    steps = complete_trajectories(step_table(trajectory("x", [text, "go", "end"])))[0]
+    form = Candidates.after_rules(steps, np.full(1, UNKNOWN), [], rules).form
+    assert form.texts[form.code[0]] == left

@@ -10,7 +10,7 @@ from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, OptionError, StoreFormatError
 from graphcredit.store.files.lock import alone_in
 from graphcredit.store.files.parse import MAX_DEPTH, parse_json, parse_toml
-from graphcredit.store.state_rules.file import read_state_rules
+from graphcredit.store.state_rules import read_state_rules
 from graphcredit.store.tree import walk_tree
 from tests.cli.in_process import run as graphcredit
 from tests.store.whole_store import whole_store

@@ -213,6 +213,8 @@ class Omission:
     count: int = 1
 
 
+OF_SUBAGENT = Omission(reason="session of a sub-agent")
+
 Rollouts = Iterator[LoggedRollout | Omission]
 """What a reader yields of a record."""
 

@@ -1,31 +1,68 @@
 """`states.toml`: what a store's user says of which texts are one state.
 
 An entry `[[ignore]]` names what says nothing of the state; `[[keep]]` what always does, and so what
-no merge may unite.
+no merge may unite. Its expressions are RE2's, whose time is linear in the text.
 """
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
 
 import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from dataclasses import asdict, dataclass, fields
+from fnmatch import fnmatchcase
+from typing import Any, Literal, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from graphcredit.store.errors import OptionError, system_errors
 from graphcredit.store.files.parse import parse_toml
 from graphcredit.store.files.regular import read_regular
 from graphcredit.store.layout import Store
-
-if TYPE_CHECKING:
-    from graphcredit.store.state_rules.rule import StateRule
-else:
-    StateRule = Any  # most stores have no rules, and pydantic takes long to load
+from graphcredit.store.parquet.numbers import array_of
 
 STATE_RULES_KEY = "state_rules"
 """Where the configuration of credit has the digest of the rules; missing where there were none."""
 
 Verb: TypeAlias = Literal["ignore", "keep"]
 VERBS: tuple[Verb, ...] = ("ignore", "keep")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StateRule:
+    """One entry."""
+
+    text: str
+    """An expression of RE2; what it matches is meant."""
+    by: str = ""
+    r"""What takes the place of an ignored match; `\1` stands for a group."""
+    tasks: str = "*"
+    """Only texts of tasks whose id matches; `*`, `?` and `[abc]` as in a shell."""
+    why: str = ""
+    """For people."""
+
+    def __post_init__(self) -> None:
+        """Raise OptionError if a value is no text, or an expression cannot be used."""
+        for name, value in asdict(self).items():
+            if not isinstance(value, str):
+                raise OptionError(f"{name} must be text: got {value!r}")
+        try:
+            pc.replace_substring_regex(_EMPTY, pattern=self.text, replacement=self.by)
+        except pa.ArrowInvalid as error:
+            raise OptionError(f"text and by must be what RE2 accepts: {error}") from None
+        if pc.match_substring_regex(_EMPTY, pattern=self.text)[0].as_py():
+            raise OptionError(f"text must not match a text without letters: got {self.text!r}")
+
+    def is_for(self, task_id: str) -> bool:
+        """Return whether it holds in a task."""
+        return fnmatchcase(task_id, self.tasks)
+
+
+_EMPTY = array_of([""], pa.string())
+_FIELDS = frozenset(field.name for field in fields(StateRule))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +83,7 @@ class StateRules:
         if not self:
             return None
         content = {
-            verb: [rule.model_dump(exclude={"why"}) for rule in getattr(self, verb)]
-            for verb in VERBS
+            verb: [asdict(rule) | {"why": ""} for rule in getattr(self, verb)] for verb in VERBS
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -55,8 +91,7 @@ class StateRules:
     def names(self) -> tuple[str, ...]:
         """What to call each rule: those of `ignore`, then those of `keep`."""
         return tuple(
-            f"{verb} {number}: {rule.means} = "
-            + json.dumps(getattr(rule, rule.means), ensure_ascii=False)
+            f"{verb} {number}: {json.dumps(rule.text, ensure_ascii=False)}"
             for verb in VERBS
             for number, rule in enumerate(getattr(self, verb), start=1)
         )
@@ -104,8 +139,6 @@ def parse_state_rules(text: str, *, where: str) -> StateRules:
 
 
 def _rules(content: Mapping[str, Any], verb: Verb, text: str, where: str) -> Iterator[StateRule]:
-    from graphcredit.store.state_rules import rule
-
     entries = content.get(verb, [])
     if not isinstance(entries, list):
         line = _line_of(text, rf"\s*(\[\s*)?{verb}\b", 0)
@@ -114,13 +147,23 @@ def _rules(content: Mapping[str, Any], verb: Verb, text: str, where: str) -> Ite
         )
     for number, entry in enumerate(cast("list[Any]", entries)):
         line = _line_of(text, rf"\s*\[\[\s*{verb}\s*\]\]", number)
-        entry_name = f"{where}, line {line}, [[{verb}]] number {number + 1}"
-        if not isinstance(entry, dict):
-            raise OptionError(f"{entry_name}: an entry must be a table: found {entry!r}")
         try:
-            yield rule.StateRule(**cast("dict[str, Any]", entry))
+            yield _rule(entry)
         except OptionError as error:
-            raise OptionError(f"{entry_name}: {error}") from None
+            raise OptionError(
+                f"{where}, line {line}, [[{verb}]] number {number + 1}: {error}"
+            ) from None
+
+
+def _rule(entry: Any) -> StateRule:
+    if not isinstance(entry, dict):
+        raise OptionError(f"an entry must be a table: found {entry!r}")
+    values = cast("dict[str, Any]", entry)
+    if unknown := values.keys() - _FIELDS:
+        raise OptionError(f"an entry has {', '.join(sorted(_FIELDS))}, not {', '.join(unknown)}")
+    if "text" not in values:
+        raise OptionError("an entry must have text, the expression of what it means")
+    return StateRule(**values)
 
 
 def _line_of(text: str, start: str, number: int) -> int:

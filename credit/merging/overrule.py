@@ -1,19 +1,27 @@
-"""The normal form that all rules leave of each text of a batch, task by task."""
+"""The normal form that all rules leave of each text of a batch, task by task.
 
+The rules of `states.toml` come first.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# (pyarrow.compute defines its functions at import time)
+
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from graphcredit.credit.merging.overrule.apply import find
 from graphcredit.credit.merging.rules import Rule, normalise
-from graphcredit.credit.steps.arrays import Ints
+from graphcredit.credit.steps.arrays import Bools, Ints
 from graphcredit.credit.steps.nodes import Nodes
-from graphcredit.store.parquet.numbers import array_of, numpy_of
-from graphcredit.store.state_rules.file import StateRules
+from graphcredit.store.parquet.numbers import array_of, arrow_of, numpy_of
+from graphcredit.store.state_rules import StateRule, StateRules
 
-_BETWEEN = "\x1f"
+_START, _STOP, _BETWEEN = "\x1d", "\x1e", "\x1f"
+_MARKED = re.compile(f"{_START}([^{_STOP}]*){_STOP}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,12 +76,11 @@ def forms_of(
     is_state = nodes.text_of_node >= 0
     of_node = kind_of_group[nodes.group_of_node] * len(texts) + nodes.text_of_node
     key, times = np.unique(of_node[is_state], return_counts=True)
-    raw: list[str] = texts.to_pylist()
-    if not overrule:
-        left, kept, touched = [raw[code] for code in key.tolist()], [""] * len(key), ()
-    else:
-        left, kept, touched = _overruled(overrule, list(kinds), raw, key, times)
-    code, forms = normalise(array_of(left, pa.large_string()), rules)
+    kind, text = np.divmod(key, max(len(texts), 1))
+    raw = texts.take(arrow_of(text)).cast(pa.large_string())
+    held = np.array([*kinds], bool).reshape(len(kinds), len(every))[kind]
+    left, kept, meant = _overruled(overrule, held, raw)
+    code, forms = normalise(left, rules)
     kept_coded = array_of(["", *kept], pa.large_string()).dictionary_encode()
     return Forms(
         key=key,
@@ -83,39 +90,36 @@ def forms_of(
         num_texts=len(texts),
         texts=forms,
         kept_texts=kept_coded.dictionary.to_pylist(),
-        touched=touched,
+        touched=tuple(int(times[each].sum()) for each in meant),
     )
 
 
 def _overruled(
-    overrule: StateRules, kinds: Sequence[Sequence[bool]], raw: list[str], key: Ints, times: Ints
-) -> tuple[list[str], list[str], tuple[int, ...]]:
-    """Return what is left and what is kept of each text, and what each rule touched."""
-    left: list[str] = []
-    kept: list[str] = []
-    touched = [0] * len(kinds[0] if kinds else ())
-    for number, count in zip(key.tolist(), times.tolist(), strict=True):
-        kind, code = divmod(number, len(raw))
-        form, pieces, meant = _applied(overrule, kinds[kind], raw[code])
-        left.append(form)
-        kept.append(pieces)
-        for rule in meant:
-            touched[rule] += count
-    return left, kept, tuple(touched)
+    overrule: StateRules, holds: Bools, raw: pa.Array
+) -> tuple[pa.Array, list[str], list[Bools]]:
+    """Return what is left and what is kept of each text, and [num_rules] where each rule matched.
+
+    Args:
+        overrule: The rules.
+        holds: [num_texts, num_rules] which of them hold for a text.
+        raw: [num_texts] the texts.
+    """
+    left, meant = raw, list[Bools]()
+    kept: list[list[str]] = [[] for _ in range(len(raw))]
+    for number, rule in enumerate(overrule.ignore):
+        meant.append(_matches(rule, left) & holds[:, number])
+        shorter = pc.replace_substring_regex(left, pattern=rule.text, replacement=rule.by)
+        left = pc.if_else(arrow_of(meant[-1]), shorter, left)
+    for number, rule in enumerate(overrule.keep, len(overrule.ignore)):
+        meant.append(_matches(rule, raw) & holds[:, number])
+        marked = pc.replace_substring_regex(
+            raw, pattern=rule.text, replacement=rf"{_START}\0{_STOP}"
+        )
+        for row in np.flatnonzero(meant[-1]).tolist():
+            pieces = _MARKED.findall(marked[row].as_py())
+            kept[row] += [f"{number}{_BETWEEN}{piece}" for piece in pieces]
+    return left, [_BETWEEN.join(sorted(pieces)) for pieces in kept], meant
 
 
-def _applied(rules: StateRules, holds: Sequence[bool], text: str) -> tuple[str, str, list[int]]:
-    """Return what is left of a text, what is kept of it, and which rules meant something in it."""
-    left, meant = text, list[int]()
-    kept: list[str] = []
-    for number, rule in enumerate(rules.ignore):
-        if holds[number]:
-            match = find(rule, left)
-            left = match.text
-            meant += [number] * bool(match.pieces)
-    for number, rule in enumerate(rules.keep, len(rules.ignore)):
-        if holds[number]:
-            pieces = find(rule, text).pieces
-            kept += [f"{number}{_BETWEEN}{piece}" for piece in pieces]
-            meant += [number] * bool(pieces)
-    return left, _BETWEEN.join(sorted(kept)), meant
+def _matches(rule: StateRule, texts: pa.Array) -> Bools:
+    return numpy_of(pc.match_substring_regex(texts, pattern=rule.text))

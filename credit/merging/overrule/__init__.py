@@ -1,1 +1,0 @@
-"""The rules of `states.toml`, applied to texts."""

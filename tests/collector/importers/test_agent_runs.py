@@ -102,6 +102,9 @@ def browser_try(folder: Path, port: int, *clicked: str, passed: bool) -> None:
 def test_tries_of_browser_use_meet_on_a_page_and_are_judged_by_the_harness(tmp_path: Path):
     browser_try(tmp_path / "log" / "run-1" / "t1", 40961, "Social", "Save", passed=True)
     browser_try(tmp_path / "log" / "run-2" / "t1", 45058, "Social", passed=False)
+    write_json(
+        tmp_path / "log" / "run-2" / "t2" / "result.json", {"task_id": "t2", "passed": False}
+    )
     report = imported(tmp_path / "log", tmp_path / "store")
     social, save = "Current tab: \nTab : http://\n<button />\n\tSocial", "Save"
     click = 'click({"ax_name": "%s", "node_name": "BUTTON"})'
@@ -120,6 +123,9 @@ def test_tries_of_browser_use_meet_on_a_page_and_are_judged_by_the_harness(tmp_p
     assert f"*[40962]<button />\n\t{save}" in observation
     assert any("result.json beside the log (2)" in note for note in report.notes)
     assert not [note for note in report.notes if "says of itself" in note]
+    assert [
+        n for n in report.notes if n.startswith("1 file with verdicts in folders without a log")
+    ]
 
 
 def test_what_browser_use_says_of_itself_is_told_where_nobody_else_judged(tmp_path: Path):

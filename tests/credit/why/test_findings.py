@@ -111,6 +111,20 @@ def test_planted_causes_are_found_with_right_counts(coding: Log):
     assert all(each.effect < 0 and each.q <= 0.02 for each in told.values())
 
 
+def test_a_log_without_a_finding_tells_the_nearest_pattern_and_what_was_compared(coding: Log):
+    assert findings_of(coding).nearest is None
+    found = next(
+        each for n in range(20) if not (each := findings_of(_shuffled(coding, n))).findings
+    )
+    assert found.nearest is not None
+    assert found.nearest.q > 0.02
+    assert found.nearest.effect < 0
+    of_task = [coding.won[coding.group == task] for task in np.unique(coding.group)]
+    mixed = [won for won in of_task if 0 < won.sum() < len(won)]
+    assert (found.num_mixed, found.num_in_mixed) == (len(mixed), sum(map(len, mixed)))
+    assert found.num_never_won == sum(not won.any() for won in of_task)
+
+
 def test_an_example_shows_the_finding(coding: Log):
     for each in findings_of(coding).findings:
         rollout = coding.names["trajectory_id"].to_pylist().index(each.trajectory_id)

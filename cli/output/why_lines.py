@@ -83,7 +83,7 @@ def _findings(found: Findings, *, markdown: bool) -> Iterator[str]:
     )
     if found.nearest is not None:
         nearest = words(found.nearest, markdown=markdown)
-        yield f"Nearest comes, and may be chance: {found.nearest.kind}: {nearest}"
+        yield f"Nearest comes, and may be chance: {nearest}"
     yield ""
 
 

@@ -148,6 +148,20 @@ def test_causes_are_found_and_chance_is_not_in_logs_that_no_threshold_was_chosen
     assert by_chance <= 3
 
 
+def _walk(random: Random, module: str) -> tuple[list[str], list[str], bool]:
+    """Return a walk that loses if it stops early, by actions of which none recurs elsewhere."""
+    won = random.random() < 0.5
+    calls = [f"{module} {random.random()}" for _ in range(random.randint(6, 9) if won else 5)]
+    return calls, [f"{call} done" for call in calls], won
+
+
+def test_rollouts_that_stop_early_are_found_by_their_length_alone(tmp_path: Path):
+    [found] = findings_of(_log(tmp_path / "s", _rows(7, _walk))).findings
+    assert found.kind == "ended with"
+    assert found.words == "took fewer steps than half of the rollouts of their task"
+    assert found.mean_with < found.mean_without / 2
+
+
 def _form(random: Random, module: str) -> tuple[list[str], list[str], bool]:
     """Return a session that loses if it sorts by price, or does not send again what failed."""
     sort, is_down, is_sent = random.choice(("price", "date")), random.random() < 0.5, True

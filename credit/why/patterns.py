@@ -171,6 +171,12 @@ def _ends(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
         part="end",
         detail=1,
     )
+    length = log.index[log.last] + 1
+    parts = np.split(length, np.flatnonzero(np.diff(log.group)) + 1)
+    middle = np.array([np.median(part) for part in parts])[log.group]
+    for word, is_so in (("fewer", length < middle), ("more", length > middle)):
+        done = f"took {word} steps than half of the rollouts of their task"
+        yield replace(_pattern(done, log.last[is_so], 2, is_act=True), part="end")
 
 
 def _ing(kind: ActionKind) -> str:

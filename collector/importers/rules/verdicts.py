@@ -133,7 +133,7 @@ def with_verdict(rollout: LoggedRollout, verdict: Verdict) -> LoggedRollout:
     """Return a rollout that a verdict judges in place of the log's."""
     rewards = {**rollout.rewards, NAME: float(verdict)}
     success = verdict if isinstance(verdict, bool) else None
-    return replace(rollout, reward=float(verdict), success=success, rewards=rewards)
+    return replace(rollout, reward=float(verdict), success=success, rewards=rewards, is_claim=False)
 
 
 def _names(rollout: LoggedRollout) -> Iterator[str]:

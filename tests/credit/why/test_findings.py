@@ -111,6 +111,20 @@ def test_planted_causes_are_found_with_right_counts(coding: Log):
     assert all(each.effect < 0 and each.q <= 0.02 for each in told.values())
 
 
+def test_a_log_without_a_finding_tells_the_nearest_pattern_and_what_was_compared(coding: Log):
+    assert findings_of(coding).nearest is None
+    found = next(
+        each for n in range(20) if not (each := findings_of(_shuffled(coding, n))).findings
+    )
+    assert found.nearest is not None
+    assert found.nearest.q > 0.02
+    assert found.nearest.effect < 0
+    of_task = [coding.won[coding.group == task] for task in np.unique(coding.group)]
+    mixed = [won for won in of_task if 0 < won.sum() < len(won)]
+    assert (found.num_mixed, found.num_in_mixed) == (len(mixed), sum(map(len, mixed)))
+    assert found.num_never_won == sum(not won.any() for won in of_task)
+
+
 def test_an_example_shows_the_finding(coding: Log):
     for each in findings_of(coding).findings:
         rollout = coding.names["trajectory_id"].to_pylist().index(each.trajectory_id)
@@ -132,6 +146,20 @@ def test_causes_are_found_and_chance_is_not_in_logs_that_no_threshold_was_chosen
     assert untested == 6
     assert weakened >= 5
     assert by_chance <= 3
+
+
+def _walk(random: Random, module: str) -> tuple[list[str], list[str], bool]:
+    """Return a walk that loses if it stops early, by actions of which none recurs elsewhere."""
+    won = random.random() < 0.5
+    calls = [f"{module} {random.random()}" for _ in range(random.randint(6, 9) if won else 5)]
+    return calls, [f"{call} done" for call in calls], won
+
+
+def test_rollouts_that_stop_early_are_found_by_their_length_alone(tmp_path: Path):
+    [found] = findings_of(_log(tmp_path / "s", _rows(7, _walk))).findings
+    assert found.kind == "ended with"
+    assert found.words == "took fewer steps than half of the rollouts of their task"
+    assert found.mean_with < found.mean_without / 2
 
 
 def _form(random: Random, module: str) -> tuple[list[str], list[str], bool]:

@@ -1,4 +1,4 @@
-"""The demo on one game: each of its parts says something true of the store it leaves."""
+"""The demo on a few games: each of its parts says something true of the store it leaves."""
 
 import json
 import shlex
@@ -17,7 +17,7 @@ def test_the_demo_plays_credits_and_shows(
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir.parents[1]))
     root = tmp_path / "demo"
-    result = graphcredit("demo", "--store", root, "--games", 1)
+    result = graphcredit("demo", "--store", root, "--games", 2)
     assert result.returncode == 0, result.stderr
     shown = result.stdout
     for part in ("1. Play", "2. Assign", "3. Judge", "4. A failed", "5. Go on"):
@@ -28,13 +28,13 @@ def test_the_demo_plays_credits_and_shows(
         ).fetchall()
         tasks = connection.sql("SELECT DISTINCT task_id FROM groups").fetchall()
     assert num_null == 0
-    assert f"{num_steps:,} steps of 8 rollouts" in shown
+    assert f"{num_steps:,} steps of 16 rollouts" in shown
     for (task,) in tasks:
         assert task.removeprefix("textworld-") in shown
     (picture,) = tmp_path.glob("*.svg")
     assert str(picture) in shown
 
-    again = graphcredit("demo", "--store", root, "--games", 1, "--json")
+    again = graphcredit("demo", "--store", root, "--games", 2, "--json")
     assert again.returncode == 0, again.stderr
     told = json.loads(again.stdout)
     assert {group["task_id"] for group in told["groups"]} == {task for (task,) in tasks}

@@ -211,7 +211,7 @@ def test_a_temperature_that_the_engine_lacks_is_refused_before_anything_is_writt
         ({"train": {"lora_rank": 2, "lora_targets": "nowhere"}}, "lora_targets 'nowhere'"),
         ({"train": {"beta2": 1.0}}, "beta2 must be below 1: got 1"),
         ({"train": {"device": "cuda"}}, "device cuda needs a GPU"),
-        ({"train": {"reference": "nowhere"}}, "train.reference must be .*nowhere has no config"),
+        ({"train": {"reference": "empty"}}, "train.reference must be .*empty has no config"),
         (
             {"model": "nowhere", "collect": {"games": "2,3"}},
             "nowhere has no config.json. Name another one; .* examples/warm_up.py makes one",
@@ -224,6 +224,7 @@ def test_what_a_stage_cannot_do_is_refused_before_anything_is_written(
 ):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.chdir(root)
+    (root / "empty").mkdir()
     copytree(root / "start", root / "bare", ignore=ignore_patterns("*.safetensors"))
     with pytest.raises(GraphcreditError, match=message):
         _open(corridor_loop(root, "out", **changes))

@@ -162,6 +162,33 @@ def test_rollouts_that_stop_early_are_found_by_their_length_alone(tmp_path: Path
     assert found.mean_with < found.mean_without / 2
 
 
+def test_few_tasks_with_both_ends_do_not_hide_what_all_tasks_tell(tmp_path: Path):
+    def rows() -> Iterator[dict[str, Any]]:
+        for number in range(70):
+            tries = 2 if number < 8 else 1
+            for attempt in range(tries):
+                skips = tries == 1 and number % 2 == 0
+                won = attempt == 0 if tries == 2 else not skips
+                for index, action in enumerate(["open"] if skips else ["open", "check"]):
+                    is_last = skips or index == 1
+                    yield {
+                        "task": f"t{number:02}",
+                        "episode": f"t{number:02}:{attempt}",
+                        "t": index,
+                        "obs": f"page {index}",
+                        "action": f"{action}({{}})",
+                        "reward": float(won and is_last),
+                        "done": is_last,
+                        "success": won if is_last else None,
+                    }
+
+    told = findings_of(_log(tmp_path / "s", rows()))
+    [found] = told.findings
+    assert (told.num_mixed, told.num_in_mixed, told.is_across_tasks) == (8, 16, True)
+    assert (found.words, found.num_with) == ("never called `check`", 31)
+    assert finding_sentence(found).count("harder tasks may be the cause") == 1
+
+
 def _form(random: Random, module: str) -> tuple[list[str], list[str], bool]:
     """Return a session that loses if it sorts by price, or does not send again what failed."""
     sort, is_down, is_sent = random.choice(("price", "date")), random.random() < 0.5, True

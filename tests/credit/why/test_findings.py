@@ -322,6 +322,9 @@ def test_of_one_rollout_it_is_said_that_it_is_alone(tmp_path: Path):
         ('find({"sort": "price"})', "called `find` with `sort` = `price`"),
         ('a({"x": 1})\nb({})', "called `b`"),
         ("Look:\n```bash\ncat /a/b.txt\n```", "ran `cat … a/*.txt`"),
+        ("edit create /a/t.py --text 'import os\nif x:\n'", "ran `edit create …`"),
+        ("cat > /a/t.py <<END\nimport os\nEND\nls", "ran `cat …`"),
+        ("put mug 1 in/on desk 1 of the other room", "wrote a message without a call"),
         ("click('12')", "called `click` with `12`"),
         ("take lamp", "did `take …`"),
         ("I am sorry, I can not do that for you.", "wrote a message without a call"),
@@ -329,4 +332,6 @@ def test_of_one_rollout_it_is_said_that_it_is_alone(tmp_path: Path):
     ],
 )
 def test_kinds_of_actions(action: str, words: str):
-    assert words in {kind.words for kind in kinds_of(action)}
+    told = {kind.words for kind in kinds_of(action)}
+    assert words in told
+    assert not [each for each in told if "`import" in each or "`if" in each]

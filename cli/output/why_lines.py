@@ -96,12 +96,12 @@ def _ended(found: Findings) -> str:
 
 def _where(found: Findings) -> str:
     """Return among which rollouts patterns are compared."""
+    mixed = f"{found.num_mixed:,} ended both ways ({counted(found.num_in_mixed, 'rollout')})"
     if found.is_across_tasks:
-        return "over all tasks"
-    if found.num_mixed == found.num_tasks:
-        return "within tasks"
-    rollouts = counted(found.num_in_mixed, "rollout")
-    return f"within tasks, of which {found.num_mixed:,} ended both ways ({rollouts})"
+        return f"over all tasks, of which {mixed}"
+    return (
+        "within tasks" if found.num_mixed == found.num_tasks else f"within tasks, of which {mixed}"
+    )
 
 
 def _decisions(report: WhyReport, states: UsedStates, *, markdown: bool) -> Iterator[str]:

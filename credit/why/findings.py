@@ -3,7 +3,8 @@
 All patterns of `patterns.py` are compared within tasks. The one that tells most is a finding if it
 is beyond chance among all that were looked at; then so is the next one, unless those before it
 explain it, as they explain their consequences and special cases. What was done or left out on the
-way comes before how rollouts ended.
+way comes before how rollouts ended. Where few rollouts have others of their task that ended
+otherwise, and nothing is a finding within tasks, rollouts of all tasks are compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,6 +125,11 @@ def findings_of(log: Log, *, most: int = 5) -> Findings:
     group = np.zeros_like(log.group) if is_across else log.group
     compared = None if reason else _Compared(log, group, is_across)
     found = tuple(compared.found(most)) if compared else ()
+    num_in_mixed = int((lowest < highest)[log.group].sum())
+    if compared and not (found or is_across) and 2 * num_in_mixed < log.num_rollouts:
+        over_all = _Compared(log, np.zeros_like(log.group), True)
+        if found := tuple(over_all.found(most)):
+            compared, is_across = over_all, True
     return Findings(
         findings=found,
         nearest=compared.nearest() if compared and not found else None,
@@ -132,7 +138,7 @@ def findings_of(log: Log, *, most: int = 5) -> Findings:
         num_won=int(log.won.sum()),
         num_tasks=len(lowest),
         num_mixed=num_mixed,
-        num_in_mixed=int((lowest < highest)[log.group].sum()),
+        num_in_mixed=num_in_mixed,
         num_never_won=0 if log.is_graded else int((highest == 0).sum()),
         is_graded=log.is_graded,
         is_across_tasks=is_across,

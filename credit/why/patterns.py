@@ -197,10 +197,10 @@ def _in_order(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
             yield _pattern(done, rows[is_next], detail + 1, is_act=True)
             if kind == other:
                 continue
-            yield _after(log, kind, rows, other.noun, at, among=other.words, detail=detail)
+            yield _after(log, kind, rows, other.name, at, among=other.words, detail=detail)
             yield Pattern(
-                done=f"{kind.words} before the first {other.noun}",
-                left=f"never {kind.words} before the first {other.noun}",
+                done=f"{kind.words} before the first {other.name}",
+                left=f"never {kind.words} before the first {other.name}",
                 steps=rows[rows < begin[where]],
                 missing=at[first],
                 among=other.words,

@@ -162,6 +162,33 @@ def test_rollouts_that_stop_early_are_found_by_their_length_alone(tmp_path: Path
     assert found.mean_with < found.mean_without / 2
 
 
+def test_few_tasks_with_both_ends_do_not_hide_what_all_tasks_tell(tmp_path: Path):
+    def rows() -> Iterator[dict[str, Any]]:
+        for number in range(70):
+            tries = 2 if number < 8 else 1
+            for attempt in range(tries):
+                skips = tries == 1 and number % 2 == 0
+                won = attempt == 0 if tries == 2 else not skips
+                for index, action in enumerate(["open"] if skips else ["open", "check"]):
+                    is_last = skips or index == 1
+                    yield {
+                        "task": f"t{number:02}",
+                        "episode": f"t{number:02}:{attempt}",
+                        "t": index,
+                        "obs": f"page {index}",
+                        "action": f"{action}({{}})",
+                        "reward": float(won and is_last),
+                        "done": is_last,
+                        "success": won if is_last else None,
+                    }
+
+    told = findings_of(_log(tmp_path / "s", rows()))
+    [found] = told.findings
+    assert (told.num_mixed, told.num_in_mixed, told.is_across_tasks) == (8, 16, True)
+    assert (found.words, found.num_with) == ("never called `check`", 31)
+    assert finding_sentence(found).count("harder tasks may be the cause") == 1
+
+
 def _form(random: Random, module: str) -> tuple[list[str], list[str], bool]:
     """Return a session that loses if it sorts by price, or does not send again what failed."""
     sort, is_down, is_sent = random.choice(("price", "date")), random.random() < 0.5, True
@@ -295,6 +322,9 @@ def test_of_one_rollout_it_is_said_that_it_is_alone(tmp_path: Path):
         ('find({"sort": "price"})', "called `find` with `sort` = `price`"),
         ('a({"x": 1})\nb({})', "called `b`"),
         ("Look:\n```bash\ncat /a/b.txt\n```", "ran `cat … a/*.txt`"),
+        ("edit create /a/t.py --text 'import os\nif x:\n'", "ran `edit create …`"),
+        ("cat > /a/t.py <<END\nimport os\nEND\nls", "ran `cat …`"),
+        ("put mug 1 in/on desk 1 of the other room", "wrote a message without a call"),
         ("click('12')", "called `click` with `12`"),
         ("take lamp", "did `take …`"),
         ("I am sorry, I can not do that for you.", "wrote a message without a call"),
@@ -302,4 +332,6 @@ def test_of_one_rollout_it_is_said_that_it_is_alone(tmp_path: Path):
     ],
 )
 def test_kinds_of_actions(action: str, words: str):
-    assert words in {kind.words for kind in kinds_of(action)}
+    told = {kind.words for kind in kinds_of(action)}
+    assert words in told
+    assert not [each for each in told if "`import" in each or "`if" in each]

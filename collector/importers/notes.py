@@ -26,7 +26,7 @@ _REMEDY = "--group names a field that rollouts of one task share"
 def report_of(tally: Tally) -> ImportReport:
     """Return the counts so far."""
     counts, path = tally.counts, tally.options.verdicts
-    num_single = sum(size == 1 for size in tally.groups.values())
+    num_single = 0 if tally.is_begin else sum(size == 1 for size in tally.groups.values())
     are_doubtful = len(tally.groups) == 1 or 2 * num_single > len(tally.groups)
     return replace(
         tally.sums,
@@ -139,7 +139,7 @@ def _warnings(tally: Tally) -> list[str]:
         notes.append(
             f"{counted(counts['unscored'], 'rollout')} without a score at {tally.options.score}"
         )
-    num_single = sum(size == 1 for size in tally.groups.values())
+    num_single = 0 if tally.is_begin else sum(size == 1 for size in tally.groups.values())
     if num_single and num_single == len(tally.groups):
         notes.append(f"every group has one rollout, so no estimator can compare: {_REMEDY}")
     elif 2 * num_single > len(tally.groups):

@@ -43,6 +43,8 @@ class Tally:
     """Fields that `--columns` names and some record had."""
     beside: tuple[str, ...] = ()
     """Names of files beside the log that have verdicts."""
+    is_begin: bool = False
+    """Whether the log may have more trajectories than were read, also others of their groups."""
     num_equal: int = 0
     """Trajectories that are equal to one of another file, and count."""
     used: set[str] = field(default_factory=set[str])

@@ -179,6 +179,8 @@ class LoggedRollout:
     """Rewards by name, unweighted."""
     success: bool | None = None
     """Whether the task was accomplished, where the log itself says so."""
+    is_claim: bool = False
+    """Whether it is the agent, or a judge that it brings, that says so."""
     truncated: bool = False
     """Whether a limit ended it."""
     info: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.facts import SHOWN, own_steps, with_shown
 from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, true_distances
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph, read_task_graph
-from graphcredit.viewer.queries.compare import truth_agreement
 from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.truth import progress_of, seen_change, true_change, verdict
-from tests.viewer.browser import markdown_of, open_page
+from tests.viewer.browser import open_page
 from tests.viewer.stores import credited
 from tests.worlds import trajectory, worked_example
 
@@ -77,21 +75,6 @@ def test_distances_are_told_apart():
     assert progress_of(step | {"next_oracle_distance": float("inf")}) is None
     assert (seen_change(step), true_change(step)) == ("7 → no way", "4 → unknown")
     assert true_change(dict.fromkeys(step)) is None
-
-
-def test_two_estimators_are_judged_as_sql_does(store: Store):
-    found = truth_agreement(store, **HERE, left="graphgpo", right="grpo").to_pylist()
-    sql = """
-        SELECT
-            count_if(graphgpo_advantage <> 0) AS num_left,
-            count_if(graphgpo_advantage * p > 0) AS agreeing_left,
-            count_if(grpo_advantage <> 0) AS num_right,
-            count_if(grpo_advantage * p > 0) AS agreeing_right
-        FROM (SELECT *, oracle_distance - next_oracle_distance AS p FROM enriched) WHERE p <> 0
-    """
-    assert found == run_trusted_query(store, sql).table.to_pylist()
-    # 14 steps, of which z's refused one changed nothing.
-    assert (found[0]["num_left"], found[0]["num_right"]) == (13, 13)
 
 
 def test_states_and_transitions_have_what_is_true_of_them(store: Store):
@@ -174,18 +157,6 @@ def test_what_is_shown_of_a_step_is_its_difference_in_a_comparison(store: Store)
     assert shown == pytest.approx([a - b for a, b in zip(own, other, strict=True)])
 
 
-def test_the_list_against_the_outcome_says_what_is_true(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    app = open_page(monkeypatch, store, "tasks", estimator="graphgpo")
-    assert not app.exception
-    shown = app.dataframe[1].value
-    row = shown[shown["trajectory_id"] == "xv"].to_dict("records")[0]
-    assert (row["action"], row["truth"], row["true"]) == ("c", "✓ agrees", "2 → 1")
-    agreeing = sum(text == "✓ agrees" for text in shown["truth"])
-    assert f"The true progress agrees with {agreeing} of {len(shown)}." in markdown_of(app)
-
-
 def test_the_graph_page_counts_agreement(store: Store, monkeypatch: pytest.MonkeyPatch):
     app = open_page(monkeypatch, store, "graph", estimator="graphgpo")
     assert not app.exception
@@ -195,14 +166,3 @@ def test_the_graph_page_counts_agreement(store: Store, monkeypatch: pytest.Monke
         f"has the sign of the true progress on {said.count('agrees')} of {len(said)} transitions"
     )
     assert words in app.caption[0].value
-
-
-def test_the_compare_page_says_who_is_right(store: Store, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, store, "compare", estimator="graphgpo", other="grpo")
-    assert not app.exception
-    (row,) = truth_agreement(store, **HERE, left="graphgpo", right="grpo").to_pylist()
-    share = row["agreeing_left"] / row["num_left"]
-    assert f"graphgpo on {share:.0%} of 13 steps, grpo on " in app.text[0].value
-    shown = app.dataframe[1].value
-    assert set(shown["truth"]) <= {"✓ ✓", "✓ ✗", "✗ ✓", "✗ ✗", ""}
-    assert shown["true"].str.contains("→").all()

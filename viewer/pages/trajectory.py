@@ -184,7 +184,6 @@ def _conversation(shown: Shown) -> None:
         shown.table,
         step=shown.row,
         estimator=shown.estimator,
-        as_markdown=st.toggle("Markdown", key="as_markdown", help="Links stay text."),
     )
     show_chat(
         drawn | {"wanted": st.query_params.get("find", "")}, on_step=lambda row: select(step=row)

@@ -35,11 +35,6 @@ def verdict(credit: float | None, progress: float | None) -> Verdict | None:
     return "agrees" if (credit > 0) == (progress > 0) else "conflicts"
 
 
-def marked(said: Verdict | None) -> str | None:
-    """Return a verdict after its sign; None for none."""
-    return None if said is None else f"{MARKS[said]} {said}"
-
-
 def seen_change(step: Mapping[str, Any]) -> str | None:
     """Return the seen distance before and after a step as text; None if there never was a way."""
     return _change(step["goal_distance"], step["next_goal_distance"], unknown="no way")

@@ -5,7 +5,6 @@ from playwright.sync_api import Page, expect
 
 from graphcredit.store import Store
 from tests.viewer.flows.screen import (
-    acted,
     ask,
     cells,
     choose,
@@ -34,17 +33,6 @@ def test_the_runs_have_the_figures_of_the_store(page: Page, store: Store):
     for title, expected in ask(store, sql).to_pydict().items():
         shown = cells(page, title)[4:]
         assert [float(cell) for cell in shown] == pytest.approx([float(v) for v in expected]), title
-
-
-@pytest.mark.nightly
-def test_a_finding_leads_to_its_task(page: Page):
-    open_page(page, "runs", run="r0", iteration=1)
-    page.get_by_role("button", name="Audit this iteration").click()
-    page.get_by_text("info: degenerate groups").click()
-    expect(page.get_by_text("all 2 rollouts (4 steps, 0 successful) have return 0")).to_be_visible()
-    page.get_by_role("link", name="t1", exact=True).first.click()
-    expect_at(page, "graph", run="r0", iteration=1, task="t1")
-    expect(page.get_by_role("combobox", name="Task")).to_have_value("t1")
 
 
 @pytest.mark.slow
@@ -77,30 +65,6 @@ def test_tasks_are_found_and_have_the_figures_of_the_store(page: Page, store: St
     click_row(page, 0)
     expect_at(page, "graph", task="t1", estimator="graphgpo")
     expect(main(page)).to_contain_text("nobody is known to have won")
-
-
-@pytest.mark.slow
-def test_a_comparison_leads_to_the_step_that_differs_most(page: Page, store: Store):
-    open_page(page, "compare", run="r0", iteration=1, estimator="gigpo", other="graphgpo")
-    sql = """
-        SELECT corr(gigpo_advantage, graphgpo_advantage) AS correlation FROM credit
-        WHERE iteration = 1
-    """
-    (correlation,) = ask(store, sql)["correlation"].to_pylist()
-    expect(page.get_by_test_id("stMetricValue").nth(1)).to_have_text(f"{correlation:.3f}")
-    page.get_by_text("Only sign flips").click()
-    expect_at(page, "compare", flips="true")
-    expect(column(page, "trajectory", 1)).to_have_text(["y"])
-    sql = """
-        SELECT trajectory_id, step_index, action FROM enriched
-        WHERE iteration = 1 AND gigpo_advantage * graphgpo_advantage < 0
-    """
-    (flipped,) = ask(store, sql).to_pylist()
-    assert cells(page, "step", 1) == [str(flipped["step_index"])]
-    expect_same_after_reload(page)
-    click_row(page, 0, 1)
-    expect_at(page, "trajectory", trajectory=flipped["trajectory_id"], step=flipped["step_index"])
-    expect(acted(page)).to_have_text(flipped["action"])
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from graphcredit.viewer.pages.parts.all_steps import show_all_steps
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
 from graphcredit.viewer.queries.estimators import explanation
-from graphcredit.viewer.queries.truth import MARKS, progress_of, seen_change, true_change, verdict
 from graphcredit.viewer.steps import charts, facts
 from graphcredit.viewer.steps.chat_data import drawn_messages
 from graphcredit.viewer.steps.choose import choose_steps
@@ -198,13 +197,11 @@ def _states(shown: Shown) -> None:
 def _numbers(shown: Shown) -> None:
     """Show the numbers of the step: as logged, then the credit by each estimator."""
     step = shown.step
-    ways = {"seen distance": seen_change(step), "true distance": true_change(step)}
+    ways = {"seen distance": facts.seen_change(step), "true distance": facts.true_change(step)}
     told = [f"{name} {way}" for name, way in ways.items() if way is not None]
     st.caption(" · ".join([*facts.shown_values(step), *told]))
     if shown.estimator is None:
         return
-    if said := verdict(step[f"{shown.estimator}_advantage"], progress_of(step)):
-        st.caption(f"{MARKS[said]} The advantage {said} with the true progress.")
     credited = facts.estimators(shown.table)
     names = [shown.estimator, *(name for name in credited if name != shown.estimator)]
     bars = facts.bars(shown.table, shown.row, names)

@@ -86,8 +86,6 @@ def at(rows: list[Row], time: datetime) -> list[Row]:
     return [row | {"logged_at": time} for row in rows]
 
 
-
-
 def change_credit(store: Store, change: Callable[[Row], Row], shard: int = 0) -> Store:
     """Rewrite the rows of a credit shard, as another program might have written them."""
     path = store.shards()[shard].credit_path

@@ -52,7 +52,6 @@ def drawn_messages(
             index = indices[message.step]
             told["step"] = index
             told["about"] = one_line(table["action"][message.step].as_py())
-            told["measures"] = " · ".join(message.measures)
             told |= _credit(table, message.step, estimator, limit)
         drawn.append(told)
     signature = hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()

@@ -46,13 +46,12 @@ function article(message, shown) {
     head.append(element("span", "advantage", `advantage ${message.advantage}`));
     whole.style.setProperty("--credit", message.colour);
   }
-  if (message.measures) head.append(element("span", "measures", message.measures));
   if (message.isError) {
     whole.classList.add("error");
     head.append(element("strong", "failed", "error"));
   }
   const isRepeat = message.sameAs !== undefined;
-  if (isRepeat) head.append(element("span", "measures", `the same as before step ${message.sameAs}`));
+  if (isRepeat) head.append(element("span", "repeat", `the same as before step ${message.sameAs}`));
   // What the agent was told folds as a whole. A step's parts fold one by one: its action is the last.
   const isStep = message.step !== undefined;
   const body = element("div", isStep ? "body" : isRepeat ? "body fold same" : "body fold");

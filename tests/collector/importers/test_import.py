@@ -225,8 +225,6 @@ def test_try_shows_and_writes_nothing(tmp_path: Path):
     assert "2 rollouts would be imported; nothing was written" in ended.out
     assert "3 states, 1 of them shared" in ended.out
     assert "50% of the steps are alone" in ended.out
-    for bare in (("import", "--try", log), ("import", log, "--try")):
-        assert "3 rollouts would be imported" in run(*bare).out
     ended = run("import", log, store, "--try", 3, "--json")
     report = json.loads(ended.out)
     assert (report["num_states"], report["num_shared_states"]) == (3, 2)

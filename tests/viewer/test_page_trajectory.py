@@ -328,7 +328,7 @@ def test_charts_of_a_trajectory_share_one_axis_and_gaps_are_gaps():
         for layer in chart["layer"]
         if layer["encoding"].get("x")
     ]
-    assert [axis["scale"]["domain"] for axis in axes if "scale" in axis] == [[0, 1, 2, 3]] * 5
+    assert [axis["scale"]["domain"] for axis in axes if "scale" in axis] == [[0, 1, 2, 3]] * 4
     drawn = both[1]["data"]["values"]
     assert [(row["step"], row["distance"]) for row in drawn] == [
         (0, 2.0),

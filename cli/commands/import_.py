@@ -127,7 +127,9 @@ def show_report(report: "ImportReport") -> None:
 def show_preview(preview: "Preview", state: str, told: "EvidenceReport | None" = None) -> None:
     """Print what the first trajectories would become, and which states tell how they end."""
     report = preview.report
-    say(f"{counted(report.num_trajectories, 'rollout')} would be imported; nothing was written")
+    first = "the first " if preview.is_begin else ""
+    number = counted(report.num_trajectories, "rollout")
+    say(f"{first}{number} would be imported so; nothing was written")
     _show_counts(report)
     if not preview.step:
         return

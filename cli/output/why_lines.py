@@ -57,6 +57,7 @@ def as_json(
     return {
         "reason": report.reason,
         "findings": list(map(_as_json, found.findings)),
+        "nearest": None if found.nearest is None else _as_json(found.nearest),
         "num_patterns": found.num_patterns,
         "pooled": list(map(_as_json, report.pooled)),
         "num_sure": report.ranked.num_sure,
@@ -74,16 +75,33 @@ def _findings(found: Findings, *, markdown: bool) -> Iterator[str]:
     yield from heading(title, markdown=markdown)
     for number, each in enumerate(found.findings, start=1):
         yield f"{number}. {each.kind.capitalize()}: {words(each, markdown=markdown)}"
-    ended = f"{found.num_won} won"
-    if found.is_graded:
-        ended = "compared by their returns"
-    where = "over all tasks" if found.is_across_tasks else "within tasks"
     yield (
         f"{'Nothing is beyond chance' if not found.findings else 'Each is beyond chance'}: "
-        f"{counted(found.num_rollouts, 'rollout')} of {counted(found.num_tasks, 'task')}, {ended}; "
-        f"{counted(found.num_patterns, 'pattern')} of what they did compared {where}."
+        f"{counted(found.num_rollouts, 'rollout')} of {counted(found.num_tasks, 'task')}, "
+        f"{_ended(found)}; {counted(found.num_patterns, 'pattern')} of what they did compared "
+        f"{_where(found)}."
     )
+    if found.nearest is not None:
+        nearest = words(found.nearest, markdown=markdown)
+        yield f"Nearest comes, and may be chance: {nearest}"
     yield ""
+
+
+def _ended(found: Findings) -> str:
+    if found.is_graded:
+        return "compared by their returns"
+    never = f", but {counted(found.num_never_won, 'task')} never" if found.num_never_won else ""
+    return f"{found.num_won} won{never}"
+
+
+def _where(found: Findings) -> str:
+    """Return among which rollouts patterns are compared."""
+    mixed = f"{found.num_mixed:,} ended both ways ({counted(found.num_in_mixed, 'rollout')})"
+    if found.is_across_tasks:
+        return f"over all tasks, of which {mixed}"
+    return (
+        "within tasks" if found.num_mixed == found.num_tasks else f"within tasks, of which {mixed}"
+    )
 
 
 def _decisions(report: WhyReport, states: UsedStates, *, markdown: bool) -> Iterator[str]:

@@ -44,12 +44,17 @@ def with_verdicts(log: LogSource) -> LogSource:
     files = list(placed([file for file in log.files if file.path not in found]))
     numbers = Counter(folder for file in files for folder in file.path.parents)
     by_folder: defaultdict[Path, list[Path]] = defaultdict(list)
+    without_log: list[Path] = []
     for path in filter(found.__contains__, paths):
         folder = path.parent if numbers[path.parent] else _judged(path.parent, log.source)
+        if not numbers[folder]:
+            without_log.append(path)
+            continue
         is_alone = verdicts_of(path).alone is not None and not _is_named(path, folder)
         if not is_alone or numbers[folder] == 1 or _num_logs(folder, files, log) == 1:
             by_folder[folder].append(path)
-    return replace(log, files=tuple(_judged_files(files, by_folder)), beside=names)
+    judged = tuple(_judged_files(files, by_folder))
+    return replace(log, files=judged, beside=names, without_log=tuple(without_log))
 
 
 def _judged_files(files: list[LogFile], by_folder: dict[Path, list[Path]]) -> Iterator[LogFile]:

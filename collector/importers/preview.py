@@ -43,6 +43,8 @@ class Preview:
 
     report: ImportReport
     """The counts so far; nothing is in a store."""
+    is_begin: bool
+    """Whether the log may have more of them."""
     num_states: int
     """Different states, each counted in its group."""
     num_shared_states: int
@@ -76,6 +78,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int | None) 
     num_steps: dict[tuple[str, str], int] = defaultdict(int)
     trajectories = _trajectories(log, tally)
     first = list(islice(trajectories, number))
+    tally.is_begin = len(first) == number
     refuse_unknown_names(log.options, first, tally)
     refuse_unmatched_verdicts(log, first)
     sample = first[0] if first else None
@@ -95,6 +98,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int | None) 
     sampled, is_whole = _sampled(chain(first, trajectories))
     return Preview(
         report=report,
+        is_begin=tally.is_begin,
         num_states=len(visitors),
         num_shared_states=len(visitors) - len(alone),
         num_lonely_steps=sum(num_steps[key] for key in alone),

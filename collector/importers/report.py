@@ -140,6 +140,8 @@ class Tally:
     """Fields that `--columns` names and some record had."""
     beside: tuple[str, ...] = ()
     """Names of files beside the log that have verdicts."""
+    is_begin: bool = False
+    """Whether the log may have more trajectories than were read, also others of their groups."""
     num_equal: int = 0
     """Trajectories that are equal to one of another file, and count."""
     used: set[str] = field(default_factory=set[str])
@@ -232,7 +234,7 @@ class Tally:
     def report(self) -> ImportReport:
         """Return the counts so far."""
         counts, path = self.counts, self.options.verdicts
-        num_single = sum(size == 1 for size in self.groups.values())
+        num_single = 0 if self.is_begin else sum(size == 1 for size in self.groups.values())
         are_doubtful = len(self.groups) == 1 or 2 * num_single > len(self.groups)
         return replace(
             self.sums,
@@ -342,7 +344,7 @@ class Tally:
             notes.append(
                 f"{counted(counts['unscored'], 'rollout')} without a score at {self.options.score}"
             )
-        num_single = sum(size == 1 for size in self.groups.values())
+        num_single = 0 if self.is_begin else sum(size == 1 for size in self.groups.values())
         if num_single and num_single == len(self.groups):
             notes.append(f"every group has one rollout, so no estimator can compare: {_REMEDY}")
         elif 2 * num_single > len(self.groups):

@@ -63,6 +63,8 @@ class LogSource:
     """Folders and files in it that cannot be read, and why."""
     beside: tuple[str, ...] = ()
     """Names of the files beside it that have verdicts."""
+    without_log: tuple[Path, ...] = ()
+    """Those of them below whose folder there is no log."""
 
     def with_options(self, **values: object) -> "LogSource":
         """Return the log with other values of some options."""

@@ -32,6 +32,11 @@ from graphcredit.store.schema import LARGEST_NUMBER
 
 DEFAULT_RUN = "imported"
 
+_CLAIMED = (
+    "success is what the agent, or a judge that it brings, says of itself: --success or --verdicts "
+    "names a verdict of others"
+)
+
 _LONGEST_RUN = 128
 """Characters of a run's name in a path."""
 _WORDS = 40
@@ -78,6 +83,7 @@ def trajectory_of(
     is_reward_of_success = not any(rewards) and rollout.reward is None and bool(verdict.success)
     if is_reward_of_success:
         rewards[-1] = 1.0
+    is_claim = rollout.is_claim and verdict.by == "the log"
     iteration = options.iteration if options.iteration is not None else rollout.iteration or 0
     if not 0 <= iteration < 1 << 31:
         raise RecordError(f"the training step must be a whole number from 0: got {iteration}")
@@ -123,7 +129,7 @@ def trajectory_of(
             **{f"{WITHOUT_TOKENS}{each}": reasons.count(each) for each in dict.fromkeys(reasons)},
         },
         left_out={**_left_out(rollout), **scores.left_out},
-        notes=rollout.notes,
+        notes=(*rollout.notes, *([_CLAIMED] if is_claim else [])),
         columns=columns,
         images=tuple({image.path: image for image in images}.values()),
         origin=origin,

@@ -101,10 +101,10 @@ class EvidenceReport(Report):
         return int(np.ceil(self.num_mixed * (2 * seen.error / seen.value) ** 2))
 
     def against(self, default: str, used: str) -> str:
-        """Return what states that were chosen tell, and what the default would."""
+        """Return what the states in use tell, and what the default would."""
         return (
-            f"{used} was chosen, with evidence {self.knowledge[used].evidence()}; "
-            f"{default}, the default, has {self.knowledge[default].evidence()}"
+            f"{used} is used, with evidence {self.knowledge[used].evidence()}; "
+            f"{default}, what the agent saw, has {self.knowledge[default].evidence()}"
         )
 
     def headline(self) -> str:

@@ -3,7 +3,8 @@
 All patterns of `patterns.py` are compared within tasks. The one that tells most is a finding if it
 is beyond chance among all that were looked at; then so is the next one, unless those before it
 explain it, as they explain their consequences and special cases. What was done or left out on the
-way comes before how rollouts ended.
+way comes before how rollouts ended. Where few rollouts have others of their task that ended
+otherwise, and nothing is a finding within tasks, rollouts of all tasks are compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from graphcredit.credit.steps.arrays import Bools, Ints
+from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.credit.why.distinct import TWINS, distinct
 from graphcredit.credit.why.log import Log, ShownStep, read_log
 from graphcredit.credit.why.patterns import LEAST, Pattern, marks_of, patterns_of
@@ -79,11 +80,19 @@ class Findings:
     """What was found over all rollouts."""
 
     findings: tuple[Finding, ...]
+    nearest: Finding | None
+    """The pattern that tells most, which may be chance: where there is no finding."""
     num_patterns: int
     """Patterns that were looked at."""
     num_rollouts: int
     num_won: int
     num_tasks: int
+    num_mixed: int
+    """Tasks whose rollouts ended differently: they alone tell a difference within tasks."""
+    num_in_mixed: int
+    """Rollouts of those tasks."""
+    num_never_won: int
+    """Tasks that no rollout won."""
     is_graded: bool
     is_across_tasks: bool
     reason: str
@@ -109,15 +118,28 @@ def findings(
 
 def findings_of(log: Log, *, most: int = 5) -> Findings:
     """Return what goes with worse ends in a log."""
-    group, is_across = _compared_in(log)
     reason = _reason(log)
+    lowest, highest = _ends_of_tasks(log)
+    num_mixed = int((lowest < highest).sum())
+    is_across = num_mixed < 2 * LEAST
+    group = np.zeros_like(log.group) if is_across else log.group
     compared = None if reason else _Compared(log, group, is_across)
+    found = tuple(compared.found(most)) if compared else ()
+    num_in_mixed = int((lowest < highest)[log.group].sum())
+    if compared and not (found or is_across) and 2 * num_in_mixed < log.num_rollouts:
+        over_all = _Compared(log, np.zeros_like(log.group), True)
+        if found := tuple(over_all.found(most)):
+            compared, is_across = over_all, True
     return Findings(
-        findings=tuple(compared.found(most)) if compared else (),
+        findings=found,
+        nearest=compared.nearest() if compared and not found else None,
         num_patterns=int(compared.is_tested.sum()) if compared else 0,
         num_rollouts=log.num_rollouts,
         num_won=int(log.won.sum()),
-        num_tasks=int(log.group[-1]) + 1 if log.num_rollouts else 0,
+        num_tasks=len(lowest),
+        num_mixed=num_mixed,
+        num_in_mixed=num_in_mixed,
+        num_never_won=0 if log.is_graded else int((highest == 0).sum()),
         is_graded=log.is_graded,
         is_across_tasks=is_across,
         reason=reason,
@@ -143,16 +165,13 @@ def _reason(log: Log) -> str:
     return f"all {number} rollouts {ended}: nothing to compare; {remedy}"
 
 
-def _compared_in(log: Log) -> tuple[Ints, bool]:
-    """Return in which groups rollouts are compared: within tasks, or else all with all."""
+def _ends_of_tasks(log: Log) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest outcome of each task."""
     if not log.num_rollouts:
-        return log.group, False
+        return np.empty(0), np.empty(0)
     starts = np.flatnonzero(np.diff(log.group, prepend=-1))
-    lowest = np.minimum.reduceat(log.outcome, starts)[log.group]
-    highest = np.maximum.reduceat(log.outcome, starts)[log.group]
-    is_mixed = lowest < highest
-    is_across = int(is_mixed.sum()) < 2 * LEAST
-    return (np.zeros_like(log.group) if is_across else log.group), is_across
+    lowest = np.minimum.reduceat(log.outcome, starts)
+    return lowest, np.maximum.reduceat(log.outcome, starts)
 
 
 class _Compared:
@@ -200,6 +219,15 @@ class _Compared:
         )
         for at, q in chosen.items():
             yield self._finding(int(places[at]), has[at], could[at], q, is_end=bool(is_end[at]))
+
+    def nearest(self) -> Finding | None:
+        """Return the pattern that tells most, though chance may do as much."""
+        if not self.is_tested.any():
+            return None
+        place = int(np.argmax(np.abs(self.z) * self.is_tested))
+        has, could = marks_of(self.log, [self.patterns[place]])
+        q, is_end = float(self.q[place]), self._is_end(place)
+        return self._finding(place, has[0], could[0], q, is_end=is_end)
 
     def _is_end(self, place: int) -> bool:
         """Return whether a pattern is how rollouts ended, or what those that won ended with."""

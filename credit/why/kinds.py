@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,8 +16,11 @@ _TAG = re.compile(r"</?\w+>")
 _PATH = re.compile(r"(?:[\w.@~*+-]*/)*(?:[\w.@~*+-]+/?)")
 _EXTENSION = re.compile(r"(?<=.)\.[A-Za-z]\w{0,5}$")
 _COMMAND_KEYS = frozenset({"command", "commands", "cmd", "bash", "script", "keystrokes"})
-_BETWEEN_COMMANDS = re.compile(r"&&|\|\||[;|\n]")
+_BETWEEN_COMMANDS = re.compile(r"&&|\|\||[;|]")
 _NOT_A_COMMAND = re.compile(r"\w+=\S*|sudo|time|timeout|\d+s?")
+_WORD = re.compile(r"[a-z_][\w.-]*")
+_OF_SHELL = re.compile(r"--?[a-z]|\.{0,2}/\w|&&$|\|\|?$|>>?$|<<")
+"""How a word begins that only a command of a shell has."""
 _SQL = re.compile(
     r"\s*(select|insert|update|delete|create|drop|alter|with)\b.*\b(from|into|set|table|as)\b",
     re.IGNORECASE | re.DOTALL,
@@ -45,12 +49,17 @@ class ActionKind:
         """The verb and its noun."""
         return f"{self.verb} {self.noun}"
 
+    @property
+    def name(self) -> str:
+        """The noun without an article, to follow `the last`."""
+        return f"answer {self.noun}" if self.verb == "answered" else self.noun.removeprefix("a ")
+
 
 def kinds_of(action: str) -> list[ActionKind]:
     """Return the kinds of an action, the most general ones first.
 
-    A call is `tool(arguments)`, a line each; a block of a shell is a command; a few words are a
-    command of a game; all else is a message.
+    A call is `tool(arguments)`, a line each; a block of a shell is a command, and so are words as
+    only a shell has them; a few words are a command of a game; all else is a message.
     """
     kinds: dict[ActionKind, None] = {}
     calls = _calls_in(action)
@@ -86,6 +95,8 @@ def _of_words(text: str) -> Iterator[ActionKind]:
     words = text.split()
     if not words:
         yield ActionKind("answered", "with nothing", 0)
+    elif _WORD.fullmatch(words[0]) and any(map(_OF_SHELL.match, words[1:_MOST_LEAVES])):
+        yield from _of_call("", text)
     elif len(words) <= _MOST_WORDS and not text.endswith((".", "?", "!", ":")):
         yield ActionKind("did", coded(f"{words[0]} …" if len(words) > 1 else words[0]), 0)
     else:
@@ -159,9 +170,17 @@ def _shapes(path: str) -> Iterator[str]:
         yield f"*_{words[-1]}{extension}"
 
 
+def _commands_in(text: str) -> Iterator[str]:
+    """Yield the commands of a shell, up to the first one that goes on with a text of its own."""
+    for line in text.split("\n"):
+        yield from _BETWEEN_COMMANDS.split(line)
+        if "<<" in line or line.count("'") % 2 or line.count('"') % 2:
+            return
+
+
 def _of_commands(verb: str, before: str, text: str) -> Iterator[ActionKind]:
     """Yield the kinds of the commands of a shell: the first word, the first two, each path."""
-    for part in _BETWEEN_COMMANDS.split(text)[:_MOST_COMMANDS]:
+    for part in islice(_commands_in(text), _MOST_COMMANDS):
         words = part.split()
         while words and _NOT_A_COMMAND.fullmatch(words[0]):
             words = words[1:]

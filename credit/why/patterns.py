@@ -171,6 +171,12 @@ def _ends(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
         part="end",
         detail=1,
     )
+    length = log.index[log.last] + 1
+    parts = np.split(length, np.flatnonzero(np.diff(log.group)) + 1)
+    middle = np.array([np.median(part) for part in parts])[log.group]
+    for word, is_so in (("fewer", length < middle), ("more", length > middle)):
+        done = f"took {word} steps than half of the rollouts of their task"
+        yield replace(_pattern(done, log.last[is_so], 2, is_act=True), part="end")
 
 
 def _ing(kind: ActionKind) -> str:
@@ -191,10 +197,10 @@ def _in_order(log: Log, kinds: dict[ActionKind, Ints]) -> Iterator[Pattern]:
             yield _pattern(done, rows[is_next], detail + 1, is_act=True)
             if kind == other:
                 continue
-            yield _after(log, kind, rows, other.noun, at, among=other.words, detail=detail)
+            yield _after(log, kind, rows, other.name, at, among=other.words, detail=detail)
             yield Pattern(
-                done=f"{kind.words} before the first {other.noun}",
-                left=f"never {kind.words} before the first {other.noun}",
+                done=f"{kind.words} before the first {other.name}",
+                left=f"never {kind.words} before the first {other.name}",
                 steps=rows[rows < begin[where]],
                 missing=at[first],
                 among=other.words,

@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Any
 
 from graphcredit.credit.why.decisions import ComparedDecision, decisions
-from graphcredit.credit.why.sentences import doubt
+from graphcredit.credit.why.sentences import doubt, told_apart
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.log_text import in_html, named, one_line
@@ -22,6 +22,8 @@ _LEFT, _FORK, _END = 40, 400, 930
 _UP, _DOWN = 130, 345
 _BAND, _MOST_OF_ONE = 84, 14
 """Pixels of the whole band, and the most of one rollout."""
+_WORDS = 60
+"""Most characters of what was done."""
 _LOOKED_THROUGH = 50
 """Decisions of which the first that lost is drawn."""
 _STEPS = 4
@@ -91,14 +93,14 @@ def decision_picture(store: Store, decision: ComparedDecision) -> str:
     assert decision.others is not None, "there are others"
     others, is_loss = decision.others, decision.took < decision.others
     took = _Side(
-        words=decision.action,
+        words=told_apart(decision.action, decision.instead, _WORDS),
         number=decision.num_took,
         mean=decision.took,
         y=_DOWN if is_loss else _UP,
         is_better=not is_loss,
     )
     rest = _Side(
-        words=decision.instead or "",
+        words=told_apart(decision.instead or "", decision.action, _WORDS),
         number=decision.num_others,
         mean=others,
         y=_UP if is_loss else _DOWN,
@@ -173,7 +175,7 @@ def _labels(decision: ComparedDecision, up: _Side, down: _Side, *, is_loss: bool
         yield _text(_END + 16, side.y + 7, ended, 20, colour, weight="bold")
     is_most = " something else, most often" if is_loss else ""
     yield _text(_FORK + 150, _UP - 62, f"{up.number} did{is_most}", 13, _PALE)
-    yield _text(_FORK + 150, _UP - 42, one_line(up.words, 60), 15, mono=True)
+    yield _text(_FORK + 150, _UP - 42, one_line(up.words, _WORDS), 15, mono=True)
     is_most = "" if is_loss else " something else, most often"
     top = _DOWN + 62
     yield _text(_FORK, top, f"{down.number} did{is_most}", 15, _PALE)

@@ -1,5 +1,6 @@
 """A decision in one sentence: what was done, what the others did there, and how it ended."""
 
+from itertools import takewhile
 from urllib.parse import urlencode
 
 from graphcredit.credit.why.decisions import ComparedDecision
@@ -10,11 +11,15 @@ from graphcredit.store.plural import counted
 LONGEST = 81
 """Most characters of an action or a state."""
 
+_AROUND = 24
+"""Characters that stay of what two actions have in common: at the start, and before they part."""
+
 
 def sentence(decision: ComparedDecision) -> str:
     """Return what a decision was, with its counterfactual and how sure that is."""
+    action = told_apart(decision.action, decision.instead)
     return (
-        f"Step {decision.step_index} of {_rollout(decision)}: {coded(decision.action)}. "
+        f"Step {decision.step_index} of {_rollout(decision)}: {coded(action)}. "
         f"{_counterfactual(decision)}{doubt(decision)}.{_afterwards(decision)}"
     )
 
@@ -22,6 +27,21 @@ def sentence(decision: ComparedDecision) -> str:
 def coded(text: str) -> str:
     """Return the beginning of a text as code of Markdown, whatever backticks it has."""
     return as_code(one_line(text, LONGEST))
+
+
+def told_apart(text: str, other: str | None, most: int = LONGEST) -> str:
+    """Return a text without what it begins with in common with another, if that hides the rest.
+
+    Args:
+        text: An action.
+        other: Another one, if there is one.
+        most: Characters that are shown of each.
+    """
+    pairs = zip(text, other or "", strict=False)
+    start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    if start + _AROUND < most or text == other:
+        return text
+    return f"{text[:_AROUND]}…{text[max(start - _AROUND, _AROUND) :]}"
 
 
 def link(step: ShownStep) -> str:
@@ -62,7 +82,8 @@ def _counterfactual(decision: ComparedDecision) -> str:
         ended, others = f"earned {decision.took:.3g} on average", f"earned {decision.others:.3g}"
     else:
         ended, others = f"{_share(decision.took)} won", f"{_share(decision.others)} won"
-    instead = f", most often {coded(decision.instead)}," if decision.instead else ""
+    other = told_apart(decision.instead or "", decision.action)
+    instead = f", most often {coded(other)}," if other else ""
     return (
         f"From the same state, {took} did so and {ended}; "
         f"{decision.num_others} did something else{instead} and {others}"

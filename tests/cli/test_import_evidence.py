@@ -44,7 +44,7 @@ def test_try_says_which_states_tell_and_of_what_sample(
 
 
 _AGAINST = re.compile(
-    r"(\S+ ?\S+) was chosen, with evidence (.*); (.*), the default, has (.*±.{5})"
+    r"(\S+ ?\S+) is used, with evidence (.*); (.*), what the agent saw, has (.*±.{5})"
 )
 
 
@@ -57,7 +57,7 @@ def test_states_that_were_chosen_are_compared_with_the_default_everywhere(tmp_pa
         *[[("--state facts", "0.30 ± 0.14", "--state last", "0.41 ± 0.14")]] * 2,
         *[[("as logged", "0.30 ± 0.14", "--set last", "0.41 ± 0.14")]] * 2,
     ]
-    assert "the default, has 0.41 ± 0.14" in graphcredit.why(chosen).distrust[-1]
+    assert "what the agent saw, has 0.41 ± 0.14" in graphcredit.why(chosen).distrust[-1]
     tried = run("import", ORDERS, "--try", 160).out
     nothing = [tried, run("why", ORDERS, "--keep", default).out, run("evidence", default).out]
     assert [_AGAINST.findall(text) for text in nothing] == [[], [], []]

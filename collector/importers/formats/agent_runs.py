@@ -3,15 +3,17 @@
 Each is translated to a row with messages, which `chat_rows` reads.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats import chat_rows
 from graphcredit.collector.importers.logs.files import Record, stem_of
 from graphcredit.collector.importers.logs.groups import as_one
-from graphcredit.collector.importers.messages.rollout import LoggedRollout, Rollouts
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Rollouts, words_of
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
     as_objects,
@@ -24,7 +26,22 @@ from graphcredit.collector.importers.messages.values import (
 
 Raw = dict[str, Any]
 
-_CLAIMED = "success is what the agent says of itself: --success names a verdict of others"
+_ELEMENT = ("node_name", "tag_name", "ax_name", "x_path", "xpath")
+"""What names an element of a page in all sessions."""
+
+_OPENING = "Initial Actions"
+"""The title of a step that the program took, and not the model."""
+
+_ADDRESS = r"\b(?:localhost|\d+(?:\.\d+){3})(?::\d+)?"
+_SESSION = re.compile(
+    rf"{_ADDRESS}|\*?\[\d+\](?=<)|(?<=\bTab )[0-9A-F]{{4}}\b|(?<=^Current tab: )[0-9A-F]{{4}}$",
+    re.MULTILINE,
+)
+"""What another session has otherwise on the same page: where one of several workers served it, the
+numbers of elements, and the names of tabs. It is part of no state, and an address of no task."""
+
+_STATE = "page"
+"""The field of a message that has the state."""
 
 SMOLAGENTS_ASIDE = (
     *("*.model_input_messages", "*.model_output_message", "*.code_action", "*.action_output"),
@@ -38,9 +55,10 @@ SMOLAGENTS_ASIDE = (
 
 BROWSER_USE_ASIDE = (
     *("history.*.state.screenshot", "history.*.state.screenshot_path"),
-    *("history.*.state.interacted_element", "history.*.metadata"),
+    *("history.*.state.interacted_element", "history.*.metadata", "history.*.state_message"),
 )
-"""Screenshots, which are no part of a state, and what an action turned out to be about."""
+"""Screenshots, which are no part of a state, what an action turned out to be about, and what the
+model was given, of which the page is read and the rest is a copy."""
 
 
 def is_smolagents(value: object, path: Path) -> bool:
@@ -64,7 +82,8 @@ def read_smolagents(record: Record) -> Rollouts:
     messages: list[Raw] = []
     for step in as_objects(run.get("steps"), "steps", "a step"):
         messages += _smolagents_messages(step, is_first=not messages)
-    yield from _rollout(record, {**without(run, ("steps",)), "messages": messages})
+    row = {**without(run, ("steps",)), "messages": messages}
+    yield from chat_rows.read(replace(record, value=row))
 
 
 def _smolagents_messages(step: Mapping[str, Any], *, is_first: bool) -> Iterator[Raw]:
@@ -95,35 +114,63 @@ def read_browser_use(record: Record) -> Rollouts:
     messages = [message for step in history for message in _browser_messages(step)]
     ends = as_objects(history[-1].get("result"), "result", "a result")
     success = first_at(ends[-1:], ("0.judgement.verdict", "0.success"))
-    named = {"success": success, "task_id": run.get("task") or stem_of(record.path)}
+    request = next(filter(None, (_given(step, "user_request") for step in history)), "")
+    if request:
+        messages.insert(0, {"role": "user", "content": request})
+    task = run.get("task") or (
+        words_of(_SESSION.sub("", request)) if request else _named(record.path)
+    )
+    named = {"success": success, "task_id": task}
     row = {**named, **without(run, ("history",)), "messages": messages}
-    yield from _rollout(record, row, _CLAIMED)
+    for item in chat_rows.read(replace(record, value=row)):
+        if isinstance(item, LoggedRollout):
+            shown = (replace(m, state=m.source.get(_STATE)) for m in item.messages)
+            item = replace(item, messages=tuple(shown), is_claim=item.success is not None)
+        yield item
+
+
+def _given(step: Mapping[str, Any], tag: str) -> str:
+    """Return a part of what the model was given; empty where a history does not keep it."""
+    message = step.get("state_message")
+    _, start, rest = (message if isinstance(message, str) else "").partition(f"<{tag}>")
+    return rest.partition(f"</{tag}>")[0].strip() if start else ""
+
+
+def _named(path: Path) -> str:
+    """Return the name of a history: its file's, or its folder's if all files are called alike."""
+    stem = stem_of(path)
+    return path.parent.name if stem.lower() in ("history", "agenthistory") else stem
 
 
 def _browser_messages(step: Mapping[str, Any]) -> Iterator[Raw]:
     state, output = fields_of(step.get("state")), fields_of(step.get("model_output"))
     tabs = [tab.get("url") for tab in as_objects(state.get("tabs"), "tabs", "a tab")]
     page = [state.get("url"), state.get("title"), *(u for u in tabs if u != state.get("url"))]
-    yield {"role": "user", "content": "\n".join(str(each) for each in page if each)}
-    if output:
+    given = _given(step, "browser_state")
+    seen = given or "\n".join(str(each) for each in page if each)
+    yield {"role": "user", "content": seen, _STATE: _SESSION.sub("", given) or None}
+    if output and state.get("title") != _OPENING:
         brain = {**output, **fields_of(output.get("current_state"))}
         thoughts = [v for k, v in brain.items() if k != "action" and isinstance(v, str) and v]
-        actions = as_objects(output.get("action"), "action", "an action")
-        calls = [
-            {"name": name, "arguments": without(fields_of(value), ())}
-            for action in actions
-            for name, value in action.items()
-            if isinstance(value, Mapping)
-        ]
-        yield {"role": "assistant", "reasoning_content": "\n".join(thoughts), "tool_calls": calls}
+        thoughts += [each for each in items_of(output.get("plan_update")) if isinstance(each, str)]
+        yield {
+            "role": "assistant",
+            "reasoning_content": "\n".join(thoughts),
+            "tool_calls": list(_browser_calls(output, items_of(state.get("interacted_element")))),
+            "logged_action": output.get("action"),
+        }
     for result in as_objects(step.get("result"), "result", "a result"):
         texts = [result.get(n) for n in ("extracted_content", "long_term_memory", "error")]
         text = "\n".join(dict.fromkeys(str(text) for text in texts if text))
         yield {"role": "tool", "content": text}
 
 
-def _rollout(record: Record, row: Mapping[str, Any], *notes: str) -> Rollouts:
-    for item in chat_rows.read(replace(record, value=row)):
-        if isinstance(item, LoggedRollout) and item.success is not None:
-            item = replace(item, notes=(*item.notes, *notes))
-        yield item
+def _browser_calls(output: Mapping[str, Any], elements: list[Any]) -> Iterator[Raw]:
+    """Yield the actions of a step; the element of a page stands for its number in that session."""
+    actions = as_objects(output.get("action"), "action", "an action")
+    for action, element in zip_longest(actions, elements[: len(actions)]):
+        shown = {name: v for name, v in fields_of(element).items() if name in _ELEMENT and v}
+        for name, value in action.items():
+            if isinstance(value, Mapping):
+                number = ("index", "xpath") if shown else ()
+                yield {"name": name, "arguments": {**without(fields_of(value), number), **shown}}

@@ -28,6 +28,7 @@ from graphcredit.collector.importers.messages.answers import sources_of
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.rollout import (
     NO_SAMPLING,
+    OF_SUBAGENT,
     LoggedRollout,
     LoggedSampling,
     Message,
@@ -46,6 +47,7 @@ from graphcredit.collector.importers.messages.values import (
     as_number,
     as_text,
     as_verdict,
+    field_at,
     fields_of,
     first_of,
     is_limit,
@@ -91,6 +93,9 @@ def _read_row(source: Mapping[str, Any]) -> Rollouts:
     lists = [chat_of(source[name]) for name in LISTS if source.get(name) is not None]
     if lists and all(each == [] for each in lists) and pair_of(source) is None:
         yield Omission(reason="row without messages")  # as of a failed rollout
+        return
+    if field_at(source, "info.parentID") is not None:  # opencode
+        yield OF_SUBAGENT
         return
     row, unplaced = images_placed(source)
     says = snake_cased(row)

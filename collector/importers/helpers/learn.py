@@ -22,6 +22,7 @@ from graphcredit.collector.states.effects import learn_effects
 from graphcredit.collector.states.restate import MOST_LEARNED
 from graphcredit.collector.states.rows import COLUMNS, moves_of_rows
 from graphcredit.collector.states.table import learned, must_learn
+from graphcredit.store.plural import counted
 
 _KEPT_BYTES = 64 << 20
 """Bytes of the first rollouts up to which they are kept until it is known what judges all."""
@@ -101,6 +102,11 @@ def _first(batches: Iterator[TrajectoryBatch]) -> list[TrajectoryBatch] | None:
 
 def _tally_of(log: LogSource) -> Tally:
     tally = Tally(options=log.options, beside=log.beside)
+    if log.without_log:
+        tally.notes[
+            f"{counted(len(log.without_log), 'file')} with verdicts in folders without a log, such "
+            f"as {log.without_log[0]}: shares of wins leave out those rollouts"
+        ] = None
     if any(file.rows_before is not None for file in log.files):
         tally.notes["verdicts by numbers of rows: the log has nothing else that they name"] = None
     return tally

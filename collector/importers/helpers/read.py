@@ -21,7 +21,7 @@ from graphcredit.collector.importers.reading import (
 )
 from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.report import Tally
-from graphcredit.collector.importers.rules.judged import refuse_unmatched
+from graphcredit.collector.importers.rules.judged import is_named, refuse_unmatched
 from graphcredit.collector.importers.rules.outcomes import RETURN, rules_of
 from graphcredit.collector.importers.rules.verdicts import verdicts_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
@@ -62,7 +62,7 @@ def refuse_unmatched_verdicts(log: LogSource, first: Sequence[ImportedTrajectory
 
     def has_others() -> bool:
         with closing(read_batches(log, Tally(options=log.options))) as batches:
-            return any(made.verdict.judged_as for batch in batches for made in batch.entries)
+            return any(is_named(made) for batch in batches for made in batch.entries)
 
     if log.options.verdicts is not None:
         refuse_unmatched(log.options.verdicts, first, has_others)

@@ -29,6 +29,9 @@ ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2", ".tar.xz", ".zip"
 _OF_DATASETS = {"dataset_info.json", "state.json"}
 """What `save_to_disk` of datasets writes beside its rows."""
 
+_OF_OPENCODE = {"session", "message", "part"}
+"""Folders of its storage: messages and their parts are read with their session."""
+
 LINES = (".jsonl", ".ndjson")
 """Files with a record a line."""
 
@@ -155,7 +158,9 @@ def log_files(source: Path) -> tuple[list[Path], list[OSError]]:
         return [source], []
     unreadable: list[OSError] = []
     files: list[Path] = []
-    for folder, _, names in os.walk(source, onerror=unreadable.append):
+    for folder, folders, names in os.walk(source, onerror=unreadable.append):
+        if _OF_OPENCODE.issubset(folders):
+            folders[:] = ["session"]
         for name in names:
             path = Path(folder, name)
             is_known = kind_of(path) in SUFFIXES or is_archive(path)

@@ -24,6 +24,7 @@ from graphcredit.collector.importers.logs.files import (
 )
 from graphcredit.collector.importers.logs.json_list import list_items, values
 from graphcredit.collector.importers.logs.jsonl import BEFORE_JSON, is_indented, is_lines, lines_of
+from graphcredit.collector.importers.logs.opencode import is_session, sessions_of
 from graphcredit.collector.importers.logs.parquet import ARROW, rows_of
 from graphcredit.collector.importers.logs.plain import plain
 from graphcredit.store.errors import InputError, PathError
@@ -98,6 +99,8 @@ def _records(path: Path, limit: int) -> Iterator[Record]:
         yield from samples_of(path, limit)
     elif kind in LINES and not is_indented(path):
         yield from lines_of(path, limit)
+    elif is_session(path):
+        yield from sessions_of(path, limit)
     elif kind in PICKLES:
         yield Record(path=path, place="", value=RowError(_PICKLE), share=1.0)
     else:

@@ -179,6 +179,8 @@ class LoggedRollout:
     """Rewards by name, unweighted."""
     success: bool | None = None
     """Whether the task was accomplished, where the log itself says so."""
+    is_claim: bool = False
+    """Whether it is the agent, or a judge that it brings, that says so."""
     truncated: bool = False
     """Whether a limit ended it."""
     info: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -210,6 +212,8 @@ class Omission:
     """A noun in the singular with its reason, for `counted`: `episode with an error`."""
     count: int = 1
 
+
+OF_SUBAGENT = Omission(reason="session of a sub-agent")
 
 Rollouts = Iterator[LoggedRollout | Omission]
 """What a reader yields of a record."""

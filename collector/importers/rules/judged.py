@@ -7,7 +7,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from graphcredit.collector.importers.messages.values import snake_case
-from graphcredit.collector.importers.rules.verdicts import ID_NAMES, verdicts_of
+from graphcredit.collector.importers.rules.verdicts import ID_NAMES, UNNAMED, verdicts_of
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import InputError
 from graphcredit.store.plural import counted
@@ -30,10 +30,11 @@ class Judged:
 
     def add(self, made: ImportedTrajectory) -> None:
         """Count a trajectory."""
-        if made.verdict.judged_as is None:
+        by = made.verdict.judged_as
+        if by is None:
             self._others.append(f"{made.trajectory_id} ({made.task_id})")
-        else:
-            self._judged[made.verdict.judged_as] += 1
+        elif by[0] != UNNAMED:
+            self._judged[by] += 1
 
     def notes(self, path: Path) -> Iterator[str]:
         """Yield what matched, and what did not."""
@@ -71,7 +72,7 @@ def refuse_unmatched(
         first: The first trajectories of the log.
         others: Returns whether any of the log has one; asked if none of the first has.
     """
-    if not first or any(made.verdict.judged_as for made in first) or others():
+    if not first or any(map(is_named, first)) or others():
         return
     verdicts = verdicts_of(path)
     known = ", ".join(islice(chain.from_iterable(verdicts.by_field.values()), _FEW))
@@ -81,6 +82,11 @@ def refuse_unmatched(
         f"file has {known} ({verdicts.sentence()}); the log has {', '.join(dict.fromkeys(names))}. "
         "Ids are those of rollouts, sessions, instances or tasks, or names of files and folders"
     )
+
+
+def is_named(made: ImportedTrajectory) -> bool:
+    """Return whether a file of verdicts names a trajectory."""
+    return made.verdict.judged_as is not None and made.verdict.judged_as[0] != UNNAMED
 
 
 def _name_of(made: ImportedTrajectory) -> str:

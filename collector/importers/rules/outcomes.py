@@ -100,11 +100,12 @@ class Rules:
     def judged(self, rollout: LoggedRollout) -> tuple[LoggedRollout, tuple[str, str] | None]:
         """Return a rollout with the verdict that a file has of it, and by which id.
 
-        Files beside a log judge rollouts of which the log says nothing, or no more than zero.
+        Files beside a log judge rollouts of which the log says nothing, no more than zero, or only
+        what the agent claims.
         """
         if self.verdicts is not None:
             return self.verdicts.judged(rollout)
-        if rollout.success is None and not rollout.reward:
+        if rollout.is_claim or (rollout.success is None and not rollout.reward):
             for path in rollout.place.verdicts:
                 verdicts = verdicts_of(path)
                 judged, by = verdicts.judged(rollout)

@@ -85,6 +85,11 @@ _REPORTS = ("report", "test_result")
 _FAILED = ("unresolved_ids", "unresolved", "empty_patch_ids", "no_generation")
 _UNJUDGED = ("error_ids", "incomplete_ids")
 """Lists of SWE-bench's report: ids that no test has judged."""
+_ONLY_WINS = {"resolved", "no_generation", "no_logs"}
+"""Lists of SWE-bench's table of experiments: it names no failures that were judged."""
+
+UNNAMED = "no list"
+"""Stands for the field of the ids of a failure that no list names."""
 
 Verdict = bool | float
 """Whether it succeeded, or a score."""
@@ -100,6 +105,8 @@ class Verdicts:
     """The fields that the verdicts were taken from."""
     alone: Verdict | None = None
     """The verdict of a file that has one, and names nothing that it is about."""
+    are_others_failed: bool = False
+    """Whether what no list names has failed."""
 
     def judged(self, rollout: LoggedRollout) -> tuple[LoggedRollout, tuple[str, str] | None]:
         """Return a rollout with its verdict in place of the log's, and the field and id it is by.
@@ -110,6 +117,9 @@ class Verdicts:
             for ids, verdicts in self.by_field.items():
                 if name in verdicts:
                     return with_verdict(rollout, verdicts[name]), (ids, name)
+        if self.are_others_failed:
+            failed = with_verdict(rollout, False)
+            return replace(failed, notes=(*failed.notes, _OTHERS)), (UNNAMED, "")
         return rollout, None
 
     @property
@@ -129,11 +139,14 @@ class Verdicts:
         return f"ids: {', '.join(quoted)}" + f"; verdicts: `{scores}`" * bool(scores)
 
 
+_OTHERS = "verdicts: rollouts that are in no list beside `resolved` failed, as SWE-bench counts"
+
+
 def with_verdict(rollout: LoggedRollout, verdict: Verdict) -> LoggedRollout:
     """Return a rollout that a verdict judges in place of the log's."""
     rewards = {**rollout.rewards, NAME: float(verdict)}
     success = verdict if isinstance(verdict, bool) else None
-    return replace(rollout, reward=float(verdict), success=success, rewards=rewards)
+    return replace(rollout, reward=float(verdict), success=success, rewards=rewards, is_claim=False)
 
 
 def _names(rollout: LoggedRollout) -> Iterator[str]:
@@ -172,6 +185,7 @@ class _Table:
     """Fields of which one name has two verdicts, and where."""
     scores: dict[str, None] = field(default_factory=dict[str, None])
     alone: list[Verdict] = field(default_factory=list[Verdict])
+    are_others_failed: bool = False
     num_ids: int = 0
 
     def add(self, ids: Mapping[str, str], score: str, verdict: Verdict, where: str) -> None:
@@ -226,6 +240,7 @@ def verdicts_of(path: Path) -> Verdicts:
         by_field={name: table.by_field[name] for name in order},
         scores=tuple(table.scores),
         alone=table.alone[0] if len(table.alone) == 1 else None,
+        are_others_failed=table.are_others_failed,
     )
 
 
@@ -248,6 +263,9 @@ def _read(path: Path, root: Path, table: _Table) -> None:
                 table.add(ids, score, verdict, record.where)
                 if _ALONE in ids:
                     table.alone.append(verdict)
+            lists = fields_of(record.value)
+            is_list_of_wins = isinstance(lists.get("resolved"), list)
+            table.are_others_failed |= is_list_of_wins and lists.keys() <= _ONLY_WINS
         except RecordError as error:
             raise InputError(f"{record.where}: {error}") from None
 

@@ -15,7 +15,7 @@ from graphcredit.store.parquet.numbers import arrow_of
 _OBSERVATIONS = 10_000
 """Enough to learn from; groups are taken whole."""
 
-_CHARACTERS = 1 << 26
+_CHARACTERS = 1 << 24
 """Of texts, in all."""
 
 

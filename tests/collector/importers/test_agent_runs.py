@@ -72,3 +72,65 @@ def test_browser_use_sees_pages_and_what_its_actions_brought(tmp_path: Path):
     seen = "clicked\n\nb\nT\nother"
     assert last == ("h", seen, 'done({"text": "2"})', "none yet\nleave b", True)
     assert not [note for note in report.notes if "in no step" in note]
+
+
+def browser_try(folder: Path, port: int, *clicked: str, passed: bool) -> None:
+    """Write a history as a harness does: each try in a folder, from an address of its own."""
+    address = f"http://localhost:{port}"
+    request = f"<user_request>\nAt {address}: turn Social off.\n</user_request>"
+    opened = {"state": {"url": address, "title": "Initial Actions", "tabs": []}}
+    opened |= {"model_output": {"action": [{"navigate": {"url": address}}]}, "result": [{}]}
+    history: list[Any] = [opened]
+    for number, name in enumerate(clicked):
+        index = port + number
+        page = f"Current tab: {port:X}\nTab {port:X}: {address}\n*[{index}]<button />\n\t{name}"
+        history.append(
+            {
+                "model_output": {"action": [{"click": {"index": index}}], "plan_update": ["go on"]},
+                "result": [{"is_done": True, "success": True}],
+                "state": {
+                    "url": address,
+                    "interacted_element": [{"node_name": "BUTTON", "ax_name": name}],
+                },
+                "state_message": f"{request}\n<browser_state>\n{page}\n</browser_state>",
+            }
+        )
+    write_json(folder / "history.json", {"history": history})
+    write_json(folder / "result.json", {"task_id": "t1", "passed": passed})
+
+
+def test_tries_of_browser_use_meet_on_a_page_and_are_judged_by_the_harness(tmp_path: Path):
+    browser_try(tmp_path / "log" / "run-1" / "t1", 40961, "Social", "Save", passed=True)
+    browser_try(tmp_path / "log" / "run-2" / "t1", 45058, "Social", passed=False)
+    write_json(
+        tmp_path / "log" / "run-2" / "t2" / "result.json", {"task_id": "t2", "passed": False}
+    )
+    report = imported(tmp_path / "log", tmp_path / "store")
+    social, save = "Current tab: \nTab : http://\n<button />\n\tSocial", "Save"
+    click = 'click({"ax_name": "%s", "node_name": "BUTTON"})'
+    seen = brief(tmp_path / "store", "state", "action", "success")
+    assert sorted(seen, key=str) == sorted(
+        [
+            (social, click % "Social", None),
+            (social.replace("Social", save), click % "Save", True),
+            (social, click % "Social", False),
+        ],
+        key=str,
+    )
+    [task] = {task for (task,) in brief(tmp_path / "store", "task_id")}
+    assert task.startswith("At http://: turn Social off.")
+    [observation] = {o for (o,) in brief(tmp_path / "store", "observation") if "40962" in o}
+    assert f"*[40962]<button />\n\t{save}" in observation
+    assert any("result.json beside the log (2)" in note for note in report.notes)
+    assert not [note for note in report.notes if "says of itself" in note]
+    assert [
+        n for n in report.notes if n.startswith("1 file with verdicts in folders without a log")
+    ]
+
+
+def test_what_browser_use_says_of_itself_is_told_where_nobody_else_judged(tmp_path: Path):
+    browser_try(tmp_path / "log" / "t1", 40961, "Save", passed=False)
+    (tmp_path / "log" / "t1" / "result.json").unlink()
+    report = imported(tmp_path / "log", tmp_path / "store")
+    assert (report.num_success, report.num_failed) == (1, 0)
+    assert [note for note in report.notes if "says of itself" in note]

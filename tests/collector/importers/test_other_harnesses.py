@@ -8,25 +8,69 @@ from tests.collector.importers.logs import write_json, write_lines
 from tests.collector.importers.read_back import brief, imported
 
 
-def test_a_session_of_opencode_has_its_calls_and_their_results(tmp_path: Path):
+def opencode() -> dict[str, Any]:
+    """Return a session as `opencode export` writes it."""
     state = {"status": "completed", "input": {"command": "ls"}, "output": "a.py", "title": "ls"}
     parts = [
-        {"id": "p1", "type": "step-start", "snapshot": "1f"},
-        {"id": "p2", "type": "reasoning", "text": "look first"},
-        {"id": "p3", "type": "tool", "callID": "c1", "tool": "bash", "state": state},
-        {"id": "p4", "type": "step-finish", "reason": "tool-calls"},
+        {"id": "prt_2", "type": "step-start", "snapshot": "1f"},
+        {"id": "prt_3", "type": "reasoning", "text": "look first"},
+        {"id": "prt_4", "type": "tool", "callID": "c1", "tool": "bash", "state": state},
+        {"id": "prt_5", "type": "step-finish", "reason": "tool-calls"},
     ]
     messages = [
-        {"info": {"id": "m1", "role": "user"}, "parts": [{"type": "text", "text": "fix it"}]},
-        {"info": {"id": "m2", "role": "assistant"}, "parts": parts},
-        {"info": {"id": "m3", "role": "assistant"}, "parts": [{"type": "text", "text": "Fixed."}]},
+        ({"id": "msg_1", "role": "user"}, [{"id": "prt_1", "type": "text", "text": "fix it"}]),
+        ({"id": "msg_2", "role": "assistant"}, parts),
+        ({"id": "msg_3", "role": "assistant"}, [{"id": "prt_6", "type": "text", "text": "Fixed."}]),
     ]
-    session = {"info": {"id": "ses_1", "title": "fix"}, "messages": messages}
-    imported(write_json(tmp_path / "s.json", session), tmp_path / "store")
+    return {
+        "info": {"id": "ses_1", "projectID": "global", "title": "fix", "time": {"created": 1}},
+        "messages": [{"info": info, "parts": parts} for info, parts in messages],
+    }
+
+
+def write_storage(storage: Path, session: dict[str, Any]) -> Path:
+    """Write a session as opencode keeps it: a file for it, each message, and each part."""
+    info = session["info"]
+    values = {f"session/{info['projectID']}/{info['id']}": info, "project/global": {"id": "global"}}
+    for message in session["messages"]:
+        values[f"message/{info['id']}/{message['info']['id']}"] = message["info"]
+        for part in message["parts"]:
+            values[f"part/{message['info']['id']}/{part['id']}"] = part
+    for name, value in values.items():
+        path = storage / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=2))
+    return storage
+
+
+def test_a_session_of_opencode_has_its_calls_and_their_results(tmp_path: Path):
+    imported(write_json(tmp_path / "s.json", opencode()), tmp_path / "store")
     assert brief(tmp_path / "store", "state", "thought", "action") == [
         ("fix it", "look first", 'bash({"command": "ls"})'),
         ("a.py", None, "Fixed."),
     ]
+
+
+def test_the_storage_of_opencode_has_the_sessions_that_it_exports(tmp_path: Path):
+    exported = imported(write_json(tmp_path / "s.json", opencode()), tmp_path / "exported")
+    storage = write_storage(tmp_path / "opencode/storage", opencode())
+    report = imported(storage.parent, tmp_path / "store")
+    names = ("trajectory_id", "task_id", "state", "thought", "action", "next_state", "extra")
+    assert brief(tmp_path / "store", *names) == brief(tmp_path / "exported", *names)
+    assert (report.num_files, report.other_files) == (exported.num_files, [])
+
+
+def test_a_sub_agent_of_opencode_is_left_out_and_a_part_that_is_broken_is_named(tmp_path: Path):
+    child = json.loads(json.dumps(opencode()).replace("msg_", "msg_0"))
+    child["info"] |= {"id": "ses_0", "parentID": "ses_1"}
+    storage = write_storage(write_storage(tmp_path / "storage", opencode()), child)
+    report = imported(storage, tmp_path / "store")
+    assert (report.num_trajectories, report.left_out) == (1, {"session of a sub-agent": 1})
+    (storage / "part/msg_2/prt_3.json").write_text('{"id": ')
+    report = imported(storage, tmp_path / "other")
+    (bad,) = report.bad_rows
+    assert bad.where == str(storage / "session/global/ses_1.json")
+    assert bad.reason.startswith("msg_2/prt_3.json: it must be JSON")
 
 
 def test_results_of_promptfoo_are_groups_of_a_test(tmp_path: Path):

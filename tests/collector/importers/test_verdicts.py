@@ -27,6 +27,7 @@ FILES: dict[str, Any] = {
         "empty_patch_ids": ["r-2"],
     },
     "results.json": {"resolved": ["r-0"], "no_generation": ["r-1"], "applied": ["r-0", "r-2"]},
+    "experiments.json": {"resolved": ["r-0"], "no_generation": ["r-1"], "no_logs": []},
     "instances.json": {f"r-{n}": {"patch_exists": True, "resolved": n == 0} for n in range(3)},
     "map.json": {f"r-{n}": n == 0 for n in range(3)},
     "scores.json": {"accuracy": 0.3, "scores": {"r-0": 1, "r-1": 0, "r-2": 0}},
@@ -53,6 +54,13 @@ def test_every_file_gives_the_same_verdicts(name: str, tmp_path: Path):
     assert (report.num_success, report.num_failed, report.num_unjudged) == (1, 2, 0)
     won = [action for action, success in brief(tmp_path / "store", "action", "success") if success]
     assert won == ["patch 0"]
+
+
+def test_lists_of_wins_alone_that_name_no_rollout_are_refused(tmp_path: Path):
+    verdicts = write(tmp_path / "v.json", {"resolved": ["x-0"], "no_generation": [], "no_logs": []})
+    log = write_lines(tmp_path / "log.jsonl", *LOG)
+    with pytest.raises(InputError, match="must name what the log names"):
+        imported(log, tmp_path / "store", verdicts=verdicts)
 
 
 def test_scores_are_rewards_for_which_a_threshold_is_named(tmp_path: Path):

@@ -19,7 +19,7 @@ from graphcredit.credit.why.decisions import (
     decisions_of_task,
     ranked_in,
 )
-from graphcredit.credit.why.sentences import coded, link, sentence, trust
+from graphcredit.credit.why.sentences import coded, link, sentence, told_apart, trust
 from graphcredit.store.layout import Store
 from graphcredit.store.sql.catalog import with_views
 from graphcredit.viewer.queries.outcomes import are_graded
@@ -222,6 +222,20 @@ def test_backticks_of_a_log_do_not_end_the_code_of_markdown():
     assert coded("ls") == "`ls`"
     assert coded("`a`\n```b```") == "```` `a` ```b``` ````"
     assert "``" in sentence(replace(EXAMPLE, action="echo `<img src=x>`")).split("<img")[0]
+
+
+def test_actions_that_begin_alike_are_shown_where_they_part():
+    path = "body/" + "div/" * 40
+    saved, left = (
+        told_apart(f"{path}save", f"{path}leave"),
+        told_apart(f"{path}leave", f"{path}save"),
+    )
+    assert (saved[-8:], left[-9:]) == ("div/save", "div/leave")
+    assert max(len(saved), len(left)) < 60
+    assert saved.startswith("body/div/")
+    assert told_apart("left", "right") == told_apart("left", None) == "left"
+    assert told_apart(path, path) == path
+    assert told_apart(f"{path}a", f"{path}a b")[-7:] == "v/div/a"
 
 
 def test_the_sentence_by_hand():

@@ -111,6 +111,20 @@ def test_planted_causes_are_found_with_right_counts(coding: Log):
     assert all(each.effect < 0 and each.q <= 0.02 for each in told.values())
 
 
+def test_a_log_without_a_finding_tells_the_nearest_pattern_and_what_was_compared(coding: Log):
+    assert findings_of(coding).nearest is None
+    found = next(
+        each for n in range(20) if not (each := findings_of(_shuffled(coding, n))).findings
+    )
+    assert found.nearest is not None
+    assert found.nearest.q > 0.02
+    assert found.nearest.effect < 0
+    of_task = [coding.won[coding.group == task] for task in np.unique(coding.group)]
+    mixed = [won for won in of_task if 0 < won.sum() < len(won)]
+    assert (found.num_mixed, found.num_in_mixed) == (len(mixed), sum(map(len, mixed)))
+    assert found.num_never_won == sum(not won.any() for won in of_task)
+
+
 def test_an_example_shows_the_finding(coding: Log):
     for each in findings_of(coding).findings:
         rollout = coding.names["trajectory_id"].to_pylist().index(each.trajectory_id)
@@ -132,6 +146,47 @@ def test_causes_are_found_and_chance_is_not_in_logs_that_no_threshold_was_chosen
     assert untested == 6
     assert weakened >= 5
     assert by_chance <= 3
+
+
+def _walk(random: Random, module: str) -> tuple[list[str], list[str], bool]:
+    """Return a walk that loses if it stops early, by actions of which none recurs elsewhere."""
+    won = random.random() < 0.5
+    calls = [f"{module} {random.random()}" for _ in range(random.randint(6, 9) if won else 5)]
+    return calls, [f"{call} done" for call in calls], won
+
+
+def test_rollouts_that_stop_early_are_found_by_their_length_alone(tmp_path: Path):
+    [found] = findings_of(_log(tmp_path / "s", _rows(7, _walk))).findings
+    assert found.kind == "ended with"
+    assert found.words == "took fewer steps than half of the rollouts of their task"
+    assert found.mean_with < found.mean_without / 2
+
+
+def test_few_tasks_with_both_ends_do_not_hide_what_all_tasks_tell(tmp_path: Path):
+    def rows() -> Iterator[dict[str, Any]]:
+        for number in range(70):
+            tries = 2 if number < 8 else 1
+            for attempt in range(tries):
+                skips = tries == 1 and number % 2 == 0
+                won = attempt == 0 if tries == 2 else not skips
+                for index, action in enumerate(["open"] if skips else ["open", "check"]):
+                    is_last = skips or index == 1
+                    yield {
+                        "task": f"t{number:02}",
+                        "episode": f"t{number:02}:{attempt}",
+                        "t": index,
+                        "obs": f"page {index}",
+                        "action": f"{action}({{}})",
+                        "reward": float(won and is_last),
+                        "done": is_last,
+                        "success": won if is_last else None,
+                    }
+
+    told = findings_of(_log(tmp_path / "s", rows()))
+    [found] = told.findings
+    assert (told.num_mixed, told.num_in_mixed, told.is_across_tasks) == (8, 16, True)
+    assert (found.words, found.num_with) == ("never called `check`", 31)
+    assert finding_sentence(found).count("harder tasks may be the cause") == 1
 
 
 def _form(random: Random, module: str) -> tuple[list[str], list[str], bool]:
@@ -267,6 +322,9 @@ def test_of_one_rollout_it_is_said_that_it_is_alone(tmp_path: Path):
         ('find({"sort": "price"})', "called `find` with `sort` = `price`"),
         ('a({"x": 1})\nb({})', "called `b`"),
         ("Look:\n```bash\ncat /a/b.txt\n```", "ran `cat … a/*.txt`"),
+        ("edit create /a/t.py --text 'import os\nif x:\n'", "ran `edit create …`"),
+        ("cat > /a/t.py <<END\nimport os\nEND\nls", "ran `cat …`"),
+        ("put mug 1 in/on desk 1 of the other room", "wrote a message without a call"),
         ("click('12')", "called `click` with `12`"),
         ("take lamp", "did `take …`"),
         ("I am sorry, I can not do that for you.", "wrote a message without a call"),
@@ -274,4 +332,6 @@ def test_of_one_rollout_it_is_said_that_it_is_alone(tmp_path: Path):
     ],
 )
 def test_kinds_of_actions(action: str, words: str):
-    assert words in {kind.words for kind in kinds_of(action)}
+    told = {kind.words for kind in kinds_of(action)}
+    assert words in told
+    assert not [each for each in told if "`import" in each or "`if" in each]

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import (
-    OF_SUBAGENT,
     TOOK_BACK,
     UNSEEN,
     Line,
@@ -23,9 +22,9 @@ from graphcredit.collector.importers.formats.sessions.lines import (
 )
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import (
+    OF_SUBAGENT,
     LoggedRollout,
     Message,
-    Omission,
     Rollouts,
 )
 from graphcredit.collector.importers.messages.values import (
@@ -109,7 +108,7 @@ def read(record: Record) -> Rollouts:
     """Yield the rollout of a session; side-chains are left out."""
     lines = lines_of(record)
     if not lines and _SIDE in left_out_of(record):
-        yield Omission(reason=OF_SUBAGENT)
+        yield OF_SUBAGENT
         return
     messages = [raw for line in lines if (raw := _message_of(line)) is not None]
     session = next(filter(None, map(_session, reversed(lines))), None)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import (
-    OF_SUBAGENT,
     TOOK_BACK,
     UNSEEN,
     Line,
@@ -21,7 +20,7 @@ from graphcredit.collector.importers.formats.sessions.lines import (
 )
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.content import text_of_content
-from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
+from graphcredit.collector.importers.messages.rollout import OF_SUBAGENT, Rollouts
 from graphcredit.collector.importers.messages.shapes import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.values import (
     as_text,
@@ -159,7 +158,7 @@ def read(record: Record) -> Rollouts:
     meta = next((line for line in lines if _name_of(line) is not None), {})
     settings = fields_of(meta.get("payload", meta))
     if isinstance(field_at(settings, "source.subagent"), str | Mapping):
-        yield Omission(reason=OF_SUBAGENT)
+        yield OF_SUBAGENT
         return
     items = [item for line in lines for item in _items_of(line)]
     # Where an agent is stands in messages of the user, and is no part of a state.

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import (
-    OF_SUBAGENT,
     UNSEEN,
     aside,
     rollouts_of,
@@ -14,7 +13,7 @@ from graphcredit.collector.importers.formats.sessions.lines import (
 )
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
-from graphcredit.collector.importers.messages.rollout import Omission, Rollouts
+from graphcredit.collector.importers.messages.rollout import OF_SUBAGENT, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_mapping,
     as_objects,
@@ -89,7 +88,7 @@ def read(record: Record) -> Rollouts:
     """Yield the rollout of a session."""
     session = as_mapping(record.value, "a session")
     if session.get("kind") == "subagent":
-        yield Omission(reason=OF_SUBAGENT)
+        yield OF_SUBAGENT
         return
     logged = as_objects(session.get("messages"), "messages", "a message")
     messages = [message for each in logged for message in _messages(each)]

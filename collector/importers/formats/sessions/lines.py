@@ -22,7 +22,6 @@ Reasons = Callable[[Sequence[Line]], Iterable[str | None]]
 
 UNSEEN = "event that the model did not see"
 TOOK_BACK = "message that the user took back"
-OF_SUBAGENT = "session of a sub-agent"
 
 _OURS = ("left_out", "session", "lines", "messages")
 

@@ -116,7 +116,7 @@ def _next_commands(store: Path) -> Iterator[str]:
     if shutil.which(program) is None:
         program = os.path.relpath(Path(sys.prefix) / "bin" / program)
     yield f"{program} check {store}"
-    yield f"{program} why {store}"
+    yield f"{program} audit {store}"
     yield f'{program} sql {store} "SELECT * FROM groups"'
     yield f"{program} credit {store} -e graphgpo --set graphgpo.distance_discount=0.5"
     yield f"{program} view {store}"

@@ -5,10 +5,10 @@ from importlib import import_module
 
 from transformers.conversion_mapping import get_checkpoint_conversion_mapping
 
-RANKS = ("loading_worker", "rank_worker", "shard_worker")
+RANKS = ("loading_worker", "shard_worker")
 WORK = (
     *(f"tests.trainer.{name}" for name in RANKS),
-    *("tests.collector.crash_worker", "tests.cli.loop_worlds", "tests.trainer.test_resume"),
+    *("tests.collector.crash_worker", "tests.cli.loop_worlds"),
     *("tests.mixed_kills", "tests.resumed_kills"),
 )
 """Where the functions are that the processes run."""

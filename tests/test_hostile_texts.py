@@ -45,7 +45,7 @@ text = '"b": *\{.*\}'
 
 @pytest.mark.parametrize(
     ("merge", "rules"),
-    [("exact", RULES), ("segments", ""), nightly("exact", ""), nightly("segments", RULES)],
+    [("segments", RULES), nightly("exact", RULES), nightly("segments", ""), nightly("exact", "")],
 )
 def test_a_text_that_cannot_be_parsed_is_text(tmp_path: Path, merge: str, rules: str):
     store = _hostile_store(tmp_path / "store")

@@ -378,44 +378,6 @@ def test_a_loop_that_is_asked_for_something_else_is_refused(
     assert len(run(free)) == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"collect": {"temprature": 1.0}}, "collect has no option 'temprature'; its options: env,"),
-        ({"train": {"lr": 1.0}}, "train has no option 'lr'"),
-        ({"train": {"out": "x"}}, "must not set 'out': the loop sets it"),
-        ({"credit": {"estimators": ["best"]}}, "no estimator is called 'best'"),
-        ({"iterations": 0}, "loop.iterations must be at least 1"),
-        ({"update_every": "step"}, "update_every must be 'iteration' or 'group' or a whole"),
-        (
-            {"update_every": 0},
-            "loop.update_every must be 'iteration' or 'group' or at least 1: got 0",
-        ),
-        ({"evaluate": {"seed": 0}}, "corridor-r2-s0 of .evaluate. is the game of corridor-r2-s0"),
-        ({"evaluate": {"seed": 0, "tasks": 0}}, "evaluate.seed must differ from collect.seed"),
-        ({"model": "nowhere"}, "nowhere has no config.json"),
-        ({"collect": {"env": "chess"}}, "environments are textworld"),
-        ({"run": "a/b"}, "loop.run, with -sampled after it, becomes part of a path"),
-        (
-            {"collect": {"template": "tidy"}},
-            "a template must be one of alfworld, plain, search, sokoban, textworld, tiny",
-        ),
-        ({"collect": {"allocation": "spo3"}}, "add it to credit.estimators, which are graphgpo"),
-        ({"credit": {"estimators": ["sapo"]}}, "sapo needs tasks about entities: corridor has"),
-        ({"train": {"advantage": "rloo"}}, "credit.estimators write: got 'rloo', and they write"),
-        ({"credit": {"state": "calls"}}, "credit.state must be logged in a loop"),
-        ({"train": {"objective": "pp0"}}, "'pp0'"),
-        ({"train": {"save_dtype": "bfloat16"}}, "train has no option 'save_dtype'"),
-    ],
-)
-def test_a_wrong_option_is_refused_before_anything_is_written(
-    root: Path, changes: dict[str, Any], message: str
-):
-    with pytest.raises(InputError, match=message):
-        run(corridor_loop(root, "wrong", **changes))
-    assert not (root / "wrong").exists()
-
-
 def test_an_option_that_is_needed_is_named():
     with pytest.raises(OptionError, match="loop must be told 'iterations'"):
         loop_config({"out": "o", "model": "m"})

@@ -65,7 +65,8 @@ _RESULTS = tuple(
 # Here a link that leads nowhere may be replaced.
 _WRITES = [
     *((command, place) for command in _WRITERS for place in _PLACES),
-    *((command, place) for command in _RESULTS for place in _PLACES if place is not _loop),
+    *((_RESULTS[0], place) for place in _PLACES if place is not _loop),
+    *((command, _below_a_file) for command in _RESULTS[1:]),
 ]
 
 

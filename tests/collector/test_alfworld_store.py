@@ -58,7 +58,7 @@ def test_games_that_cannot_be_played_are_named_and_the_others_are_played(tmp_pat
     assert {step["oracle_distance"] for step in steps if step["success"]} == {1.0}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_play_the_same_as_one_process_though_a_game_dies(tmp_path: Path):
     for number in (1, 2):
         write_game(tmp_path, f"pick_and_place_simple-Pen-None-Box-{number}")

@@ -23,7 +23,6 @@ from graphcredit.store import Store, create_store, read_steps
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import RecorderError
 from tests.collector import crash_worker
-from tests.examples import nightly
 from tests.forks import FORKS
 
 
@@ -144,9 +143,9 @@ def test_no_kill_during_recovery_loses_or_doubles_a_step(tmp_path: Path):
     pytest.fail("the recovery never finished")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("num_kills", [8, nightly(25)])
-def test_random_kills_of_a_busy_worker_lose_and_double_nothing(tmp_path: Path, num_kills: int):
+@pytest.mark.nightly
+def test_random_kills_of_a_busy_worker_lose_and_double_nothing(tmp_path: Path):
+    num_kills = 25
     store, acknowledged = create_store(tmp_path / "store"), tmp_path / "acknowledged.txt"
     wait = random.Random(7)
     for number in range(num_kills):

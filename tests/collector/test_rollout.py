@@ -80,16 +80,6 @@ def test_every_trajectory_is_played_once_and_counted(tmp_path: Path, games_dir: 
     assert list((tmp_path / "store" / "spool").glob("*.jsonl")) == []
 
 
-@pytest.mark.slow
-@pytest.mark.play
-def test_the_number_of_workers_does_not_change_what_is_played(tmp_path: Path, games_dir: Path):
-    _collect(tmp_path / "one", games_dir, workers=0)
-    _collect(tmp_path / "two", games_dir, workers=2, run="another")
-    _collect(tmp_path / "other", games_dir, workers=0, seed=1)
-    assert _actions(tmp_path / "one") == _actions(tmp_path / "two")
-    assert _actions(tmp_path / "one") != _actions(tmp_path / "other")
-
-
 def test_a_full_store_is_left_alone_and_a_larger_group_is_filled_up(tmp_path: Path):
     store = tmp_path / "store"
     play = partial(_collect, store, tmp_path, tasks=BOARDS, workers=0)

@@ -4,12 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from graphcredit.store import open_store, read_steps
 from tests.cli.in_process import completed
-
-PLAYED = ("trajectory_id", "step_index", "state", "action", "next_state", "oracle_distance")
 
 
 def graphcredit(*arguments: str | Path) -> str:
@@ -50,14 +46,3 @@ def _check_that_dead_ends_stay_dead(steps: list[dict[str, Any]]) -> None:
     assert 0 < len(dead) < len(steps)
     assert {step["next_oracle_distance"] for step in dead} == {None}
     assert {step["success"] for step in dead} == {None, False}
-
-
-@pytest.mark.nightly
-def test_workers_play_the_same_as_one_process(tmp_path: Path):
-    arguments = ("--tasks", "4", "--group-size", "3")
-    alone, spread = (
-        [[step[name] for name in PLAYED] for step in collect(tmp_path / n, *arguments, *workers)]
-        for n, workers in (("0", ("--workers", "0")), ("2", ("--workers", "2")))
-    )
-    assert alone == spread
-    assert len({step[0] for step in alone}) == 12

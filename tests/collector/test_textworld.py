@@ -41,7 +41,7 @@ def _win(environment) -> Iterator[tuple[Observation, Transition]]:
         before = done.observation
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(3, others="nightly")
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST])
 def test_walking_away_and_back_ends_in_the_state_it_began_in(spec: str, games_dir: Path):
     with _open(spec, games_dir) as environment:
@@ -66,7 +66,7 @@ def test_looking_around_changes_nothing(spec: str, games_dir: Path):
             assert looked.observation.state == start.state
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, others="nightly")
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
 def test_the_plan_wins_and_comes_one_step_closer_each_time(spec: str, games_dir: Path):
     with _open(spec, games_dir) as environment:
@@ -332,7 +332,7 @@ def test_the_plan_is_a_shortest_one_from_everywhere_in_a_game_with_loops(games_d
     assert len(shortest) > 30
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, others="nightly")
 @pytest.mark.parametrize("spec", [TREE, LOOPS, QUEST, MEAL])
 def test_what_is_remembered_of_a_game_is_what_the_game_does(spec: str, games_dir: Path):
     kind = environment_kind("textworld")

@@ -19,7 +19,7 @@ from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.credit.steps.codes import encode
-from graphcredit.store import Store, open_store
+from graphcredit.store import Store
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.errors import InputError, NothingToCreditError, OptionError, SchemaError
 from graphcredit.store.files.atomic import atomic_path
@@ -402,20 +402,6 @@ def test_columns_of_an_older_formula_are_not_kept(tmp_path: Path):
     (row, *_) = read_credit(store)
     assert "grpo_advantage" in row
     assert "spo3_advantage" not in row
-
-
-def test_kept_columns_that_are_older_than_the_steps_are_named(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    run(store, "grpo")
-    late = trajectory("late", "A a B", task_id="t0")
-    write_store(tmp_path / "s", worked_example(), late)
-    report = run(open_store(tmp_path / "s"), "rloo")
-    assert len(report.notices) == 1
-    assert "grpo columns" in report.notices[0]
-    assert "--estimator grpo" in report.notices[0]
-    rows = read_credit(store)
-    assert rows[-1]["grpo_advantage"] is None
-    assert rows[-1]["rloo_advantage"] is not None
 
 
 def test_an_iteration_is_credited_by_one_process_at_a_time(tmp_path: Path):

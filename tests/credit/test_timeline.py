@@ -145,28 +145,6 @@ def _three_iterations() -> list[Rows]:
     ]
 
 
-def test_iterations_one_by_one_and_at_once_give_the_same(tmp_path: Path):
-    iterations = _three_iterations()
-    at_once = _write(tmp_path / "at-once", iterations)
-    _credit(at_once)
-    one_by_one = tmp_path / "one-by-one"
-    for number, rows in enumerate(iterations):
-        store = write_store(one_by_one, rows, iteration=number)
-        _credit(store, number)
-    assert _advantages(store) == _advantages(at_once)
-    assert store.history_path("r0").read_bytes() == at_once.history_path("r0").read_bytes()
-    _assert_same(_advantages(store), _expected(iterations))
-
-
-def test_history_is_rebuilt_when_an_iteration_is_credited_again(tmp_path: Path):
-    store = _write(tmp_path / "s", _three_iterations())
-    _credit(store)
-    before, history = _advantages(store), store.history_path("r0").read_bytes()
-    _credit(store, 1)
-    assert _advantages(store) == before
-    assert store.history_path("r0").read_bytes() == history
-
-
 def test_an_iteration_in_the_middle_sees_those_before_it_that_were_never_credited(tmp_path: Path):
     iterations = _three_iterations()
     store = _write(tmp_path / "s", iterations)
@@ -176,16 +154,28 @@ def test_an_iteration_in_the_middle_sees_those_before_it_that_were_never_credite
     _assert_same([table["spo3_advantage"].to_pylist()], _expected(iterations)[2:])
 
 
-def test_more_steps_in_an_old_iteration_are_counted_anew(tmp_path: Path):
+LATE = trajectory("late", "A a B b D")
+OTHERWISE = [
+    *trajectory("v", "A a B b D", success=True),
+    *trajectory("w", "A c C d won", success=False),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "shards"), [(0, [_three_iterations()[0], LATE]), (1, [OTHERWISE])]
+)
+def test_an_old_iteration_of_other_steps_is_counted_anew(
+    tmp_path: Path, number: int, shards: list[Rows]
+):
     iterations = _three_iterations()
     store = _write(tmp_path / "s", iterations)
     _credit(store)
-    late = trajectory("late", "A a B b D")
-    write_store(store.root, iterations[0], late, iteration=0)
-    _credit(store)
-    tables = [pq.ParquetFile(shard.credit_path).read() for shard in store.shards(iteration=2)]
-    changed = [step_table([*iterations[0], *late]).to_pylist(), *iterations[1:]]
-    _assert_same([tables[0]["spo3_advantage"].to_pylist()], _expected(changed)[2:])
+    write_store(store.root, *shards, iteration=number)
+    _credit(store, 2)
+    iterations[number] = [row for rows in shards for row in rows]
+    (shard,) = store.shards(iteration=2)
+    found = pq.ParquetFile(shard.credit_path).read()["spo3_advantage"].to_pylist()
+    _assert_same([found], _expected(iterations)[2:])
 
 
 def test_a_history_of_the_older_formula_is_counted_anew(tmp_path: Path):
@@ -201,21 +191,6 @@ def test_a_history_of_the_older_formula_is_counted_anew(tmp_path: Path):
     fresh = _write(tmp_path / "fresh", iterations)
     _credit(fresh)
     assert store.history_path("r0").read_bytes() == fresh.history_path("r0").read_bytes()
-
-
-def test_an_old_shard_that_was_written_again_is_counted_anew(tmp_path: Path):
-    iterations = _three_iterations()
-    store = _write(tmp_path / "s", iterations)
-    _credit(store)
-    iterations[1] = [
-        *trajectory("v", "A a B b D", success=True),
-        *trajectory("w", "A c C d won", success=False),
-    ]
-    write_store(store.root, iterations[1], iteration=1)
-    _credit(store, 2)
-    (shard,) = store.shards(iteration=2)
-    found = pq.ParquetFile(shard.credit_path).read()["spo3_advantage"].to_pylist()
-    _assert_same([found], _expected(iterations)[2:])
 
 
 def test_the_counts_scores_and_rollouts_of_the_worked_example(tmp_path: Path):

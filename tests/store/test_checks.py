@@ -319,10 +319,10 @@ def test_every_rule_has_a_store_that_breaks_it():
     }
     tested = {(rule, Severity.ERROR) for rule, _, _ in ERRORS}
     tested |= {(rule, Severity.NOTICE) for rule, _, _ in NOTICES}
-    # tests/store/test_check_age.py and test_links.py break these.
+    # tests/store/test_provenance.py and test_links.py break these.
     elsewhere = ("stale_credit", "old_history", "link")
     tested |= {(rule, Severity.NOTICE) for rule in elsewhere}
-    # tests/store/test_check_age.py, test_newer.py, test_links.py, test_state_rules.py and
+    # tests/store/test_provenance.py, test_newer.py, test_links.py, test_state_rules.py and
     # test_images.py break these.
     elsewhere = ("state_rules", "mixed_credit", "schema_version", "accessible", "one_name")
     elsewhere = (*elsewhere, "image_file")

@@ -17,6 +17,7 @@ from graphcredit.store.errors import SchemaError
 from graphcredit.store.parquet.chunks import column_chunks
 from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.schema import STEP_COLUMNS, STEP_SCHEMA
+from tests.examples import nightly
 from tests.worlds import step_table
 
 
@@ -116,7 +117,8 @@ def _look(path: Path, content: bytes, places: Sequence[int]) -> None:
             column_chunks(opened, path, 0, ["state"])
 
 
-def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path):
+@pytest.mark.parametrize("one_in", [4, nightly(1)])
+def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path, one_in: int):
     columns = ["task_id", "step_index", "state", "admissible_actions", "is_action_valid", "reward"]
     table = step_table([{"trajectory_id": "x", "state": "A", "next_state": "B"}])
     path = tmp_path / "a.parquet"
@@ -124,7 +126,7 @@ def test_no_damage_of_a_footer_ends_the_process(tmp_path: Path):
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     process = get_context("spawn").Process(
-        target=_look, args=(path, content, range(footer, len(content)))
+        target=_look, args=(path, content, range(footer, len(content), one_in))
     )
     process.start()
     process.join()

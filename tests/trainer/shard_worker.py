@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
@@ -45,10 +46,23 @@ def leg(directory: Path, lora_rank: int, first: int, count: int = 1) -> None:
     """Load the newest checkpoint, of the update `first`; take updates and save after each."""
     engine, number = _resumed(directory, lora_rank)
     assert number == first
+    with engine.frozen():
+        engine.score(pack_samples(random_samples(2, seed=0)))
     for update in range(first, first + count):
-        train(engine, update)
+        norm = train(engine, update)
+        assert engine.broadcast(norm if engine.rank == 0 else None) == norm
+        (directory / f"norm-{update}").write_text(str(norm))
         _save(engine, directory, update + 1)
+    _meet(engine)
     destroy_process_group()
+
+
+def _meet(engine: TrainingEngine) -> None:
+    last, count = engine.world_size - 1, engine.world_size
+    values = np.array([1.0 + engine.rank, 1e-17])
+    assert engine.all_reduce_sum(values).tolist() == [count * (count + 1) / 2, count * 1e-17]
+    assert engine.all_reduce_max(values).tolist() == [1.0 + last, 1e-17]
+    assert engine.broadcast({"rank": engine.rank, "text": "ü"}) == {"rank": 0, "text": "ü"}
 
 
 def _save(engine: TrainingEngine, directory: Path, update: int) -> None:
@@ -132,13 +146,11 @@ def _count_reads() -> list[int]:
     return count
 
 
-def alone(directory: Path, lora_rank: int, num_updates: int) -> TrainingEngine:
-    """Return what one process gets from as many updates."""
+def alone(directory: Path, lora_rank: int, num_updates: int) -> tuple[TrainingEngine, list[float]]:
+    """Return what one process gets from as many updates, and the norms of their gradients."""
     engine = _open(directory, lora_rank)
     assert Process(engine.device).world_size == 1
-    for update in range(num_updates):
-        train(engine, update)
-    return engine
+    return engine, [train(engine, update) for update in range(num_updates)]
 
 
 def trained(*configs: TrainConfig) -> None:

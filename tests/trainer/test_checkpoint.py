@@ -25,7 +25,7 @@ from graphcredit.trainer.output.checkpoint import (
     newest_of_all,
     save_checkpoint,
 )
-from tests.trainer import rank_worker
+from tests.trainer import rank_worker, shard_worker
 from tests.trainer.models import save_tiny_model
 
 ALONE = Process(torch.device("cpu"))
@@ -234,10 +234,10 @@ def test_two_updates_and_two_more_are_four_in_a_row(tmp_path: Path, lora_rank: i
     name = save_tiny_model(tmp_path / "model")
     options = rank_worker.config(name, lora_rank)
     straight = open_engine(name, options)
-    norms = [rank_worker.train(straight, update) for update in range(4)]
+    norms = [shard_worker.train(straight, update) for update in range(4)]
     first = open_engine(name, options)
     for update in range(2):
-        rank_worker.train(first, update)
+        shard_worker.train(first, update)
     save_checkpoint(first, tmp_path / "out", first.state(), rank_worker.progress(2), keep=1)
     second = open_engine(name, options)
     other = EngineState(weights={"w": torch.zeros(1)}, optimizer={})
@@ -245,7 +245,7 @@ def test_two_updates_and_two_more_are_four_in_a_row(tmp_path: Path, lora_rank: i
     with pytest.raises(InputError, match=r"is \(\d+, \d+\): found None"):
         second.load_state(rank_worker.newest(ALONE, tmp_path / "other"))
     second.load_state(rank_worker.newest(ALONE, tmp_path / "out"))
-    assert [rank_worker.train(second, update) for update in (2, 3)] == norms[2:]
+    assert [shard_worker.train(second, update) for update in (2, 3)] == norms[2:]
     for ours, theirs in (
         (second.state().weights, straight.state().weights),
         (second.state().optimizer, straight.state().optimizer),

@@ -1,6 +1,5 @@
-"""Engines: gradients, clipping, adapters, bfloat16, and two processes against one."""
+"""Engines: gradients, clipping, adapters, bfloat16."""
 
-import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,11 +15,9 @@ from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.engine.distributed import destroy_process_group
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.opening import open_engine
-from graphcredit.trainer.output.checkpoint import save_checkpoint
 from tests.trainer import rank_worker
 from tests.trainer.models import save_tiny_model
 from tests.trainer.packs import pack_samples, random_samples
-from tests.trainer.ranks import run_ranks
 
 SAMPLES = random_samples(4, seed=3)
 
@@ -181,43 +178,6 @@ def test_the_first_ratio_is_one_to_the_bit(model: str):
     with engine.frozen():
         old = _logprob(engine)
     assert torch.equal(torch.exp(_logprob(engine) - old), torch.ones_like(old))
-
-
-def test_two_processes_get_what_one_gets(tmp_path: Path):
-    """Uneven micro-batches, dummies, and checkpoints that go from one to two and back."""
-    name = save_tiny_model(tmp_path / "model", tie_word_embeddings=True)
-    alone: dict[str, tuple[TrainingEngine, list[float]]] = {}
-    for variant, lora_rank in rank_worker.VARIANTS.items():
-        engine = open_engine(name, rank_worker.config(name, lora_rank))
-        for update in (0, 1):
-            rank_worker.train(engine, update)
-        progress = rank_worker.progress(2)
-        save_checkpoint(engine, tmp_path / variant, engine.state(), progress, keep=2)
-        alone[variant] = engine, [rank_worker.train(engine, update) for update in (2, 3)]
-    adapted = _logprob(alone["lora"][0])
-    assert run_ranks(2, rank_worker.main, tmp_path) == [0, 0]
-    norms = json.loads((tmp_path / "norms.json").read_text())
-    for variant, (engine, expected_norms) in alone.items():
-        resumed = open_engine(name, rank_worker.config(name, rank_worker.VARIANTS[variant]))
-        resumed.load_state(rank_worker.newest(resumed, tmp_path / variant))
-        rank_worker.assert_close(resumed.state().weights, engine.state().weights)
-        rank_worker.assert_close(resumed.state().optimizer, engine.state().optimizer)
-        assert norms[variant] == pytest.approx(expected_norms, rel=1e-6)
-        assert rank_worker.train(resumed, 4) == pytest.approx(
-            rank_worker.train(engine, 4), rel=1e-6
-        )
-    saved = AutoModelForCausalLM.from_pretrained(tmp_path / "full-saved")
-    found = _read_whole(alone["full"][0], tmp_path / "full")
-    assert all(torch.equal(p, found[n]) for n, p in saved.named_parameters())
-    merged = open_engine(str(tmp_path / "lora-saved"), rank_worker.config(name, 0))
-    torch.testing.assert_close(_logprob(merged), adapted, atol=1e-4, rtol=0)
-
-
-def _read_whole(engine: TrainingEngine, directory: Path) -> dict[str, Tensor]:
-    stored = rank_worker.newest(engine, directory)
-    into = {name: torch.zeros(shape) for name, shape in stored.shapes().items()}
-    stored.read(engine, into)
-    return into
 
 
 def test_processes_wait_for_each_other_for_half_an_hour(

@@ -189,22 +189,6 @@ def test_credit_without_a_shard_that_came_later_is_refused(tmp_path: Path):
     _refused(store, "w1-000000.parquet is missing", "older than the steps", "graphcredit credit")
 
 
-def test_credit_made_of_other_steps_is_refused(tmp_path: Path):
-    store = token_store(tmp_path / "s")
-    old = store.shards()[0].credit_path.read_bytes()
-    token_store(store.root, row_group_rows=1)
-    store.shards()[0].credit_path.write_bytes(old)
-    _refused(store, "iteration=000000 is stale", "other step shards", "graphcredit credit STORE -e")
-
-
-def test_credit_of_two_configurations_is_refused(tmp_path: Path):
-    store = token_store(tmp_path / "s", two_episodes(), num_shards=2)
-    old = store.shards()[1].credit_path.read_bytes()
-    stamp_credit(store, distance_discount=0.5)
-    store.shards()[1].credit_path.write_bytes(old)
-    _refused(store, "iteration=000000 is mixed", "made in 2 ways", "graphcredit credit STORE -e")
-
-
 @pytest.mark.parametrize("metadata", [None, {CONFIGURATION_KEY: b"?"}, {CONFIGURATION_KEY: b"[]"}])
 def test_foreign_credit_need_not_say_how_it_was_made(
     tmp_path: Path, metadata: Mapping[bytes, bytes] | None

@@ -13,6 +13,7 @@ from experiments.chat_templates import FAMILIES
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.training import train
 from tests.cli.in_process import run
+from tests.examples import nightly
 from tests.trainer.models import tiny_model
 
 LOG = LOGS["OpenAI"]
@@ -22,7 +23,7 @@ SHOWN[2]["tool_calls"][0]["function"]["arguments"] = ARGUMENTS  # templates take
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["Qwen2.5", "Llama 3.1", "GLM 4.5"])
+@pytest.mark.parametrize("family", [nightly("Qwen2.5"), "Llama 3.1", nightly("GLM 4.5")])
 def test_a_policy_that_is_sampled_greedily_repeats_its_answers_and_stops(
     tmp_path: Path, family: str
 ):

@@ -248,7 +248,7 @@ def test_a_model_whose_next_step_depends_on_data_has_unknown_activations(tmp_pat
     assert found.on_device == found.parameters + found.gradients + found.moments
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_estimate_is_near_the_measured_peak_of_two_processes(tmp_path: Path):
     """Beside what is estimated, a process loads libraries as it goes: some 50 MiB."""
     estimated, measured = measure(tmp_path, 2, num_tokens=256)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from graphcredit.store.errors import InputError
 from graphcredit.store.layout import open_store
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.messages.made import prompts_and_answers
@@ -180,24 +181,7 @@ def test_a_hostile_template_is_one_line_and_exit_code_2(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_new_policy_has_the_template_and_another_is_refused(tmp_path: Path):
-    log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
-    assert run("import", log, store).exit_code == 0
-    assert run("credit", store, "-e", "grpo").exit_code == 0
-    file.write_text(CHATML, encoding="utf-8")
-    save_chat_model(tmp_path / "m", HEADLESS)
-    asked = ("train", store, "--model", tmp_path / "m", "--chat-template", file)
-    asked += ("--advantage", "grpo", "--out", tmp_path / "out")
-    assert run(*asked).exit_code == 0
-    assert AutoTokenizer.from_pretrained(tmp_path / "out" / "model").chat_template == CHATML
-    assert run(*asked).exit_code == 0
-    file.write_text(MARKED, encoding="utf-8")
-    refused = run(*asked)
-    assert (refused.exit_code, "of the plan that is given now" in refused.err) == (2, True)
-
-
-@pytest.mark.slow
-def test_a_template_that_is_gone_by_the_end_is_saved_all_the_same(tmp_path: Path):
+def test_the_new_policy_has_the_template_whose_file_is_gone_and_another_is_refused(tmp_path: Path):
     log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
     assert run("import", log, store).exit_code == 0
     assert run("credit", store, "-e", "grpo").exit_code == 0
@@ -210,9 +194,16 @@ def test_a_template_that_is_gone_by_the_end_is_saved_all_the_same(tmp_path: Path
         chat_template=file,
         advantage="grpo",
     )
-    train(config, on_progress=lambda what, *_: file.unlink(True) if what == "train" else None)
+    done = train(
+        config, on_progress=lambda what, *_: file.unlink(True) if what == "train" else None
+    )
     assert not file.exists()
     assert AutoTokenizer.from_pretrained(tmp_path / "out" / "model").chat_template == CHATML
+    file.write_text(CHATML, encoding="utf-8")
+    assert train(config) == done
+    file.write_text(MARKED, encoding="utf-8")
+    with pytest.raises(InputError, match="of the plan that is given now"):
+        train(config)
 
 
 def test_a_log_with_token_ids_takes_no_template(tmp_path: Path):

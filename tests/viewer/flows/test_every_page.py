@@ -123,5 +123,7 @@ def test_the_way_to_a_step_needs_no_mouse(page: Page):
     page.keyboard.press("Enter")
     expect_at(page, "trajectory", trajectory="x", step=3)
     expect(acted(page)).to_have_text("d")
-    page.keyboard.press("k")
-    expect_at(page, "trajectory", step=2)
+    for key, step, action in (("k", 2, "c"), ("j", 3, "d")):
+        page.keyboard.press(key)
+        expect_at(page, "trajectory", step=step)
+        expect(acted(page)).to_have_text(action)

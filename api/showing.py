@@ -14,7 +14,7 @@ from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import graph_html
 from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.matters import readable_part
-from graphcredit.viewer.graph.shading import Shading, true_distances
+from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.graphs import task_steps
@@ -125,7 +125,7 @@ def graph_of_task(
     column = f"{estimator}_advantage"
     graph = read_task_graph(store, run_id=run, iteration=iteration, task_id=task_id, column=column)
     steps_of_task = task_steps(store, run_id=run, iteration=iteration, task_id=task_id)
-    shading = Shading(advantage=f"{estimator} advantage", truth=true_distances(steps_of_task))
+    shading = Shading(advantage=f"{estimator} advantage")
     return graph, readable_part(graph, shading, steps_of_task), steps_of_task, shading
 
 

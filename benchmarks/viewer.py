@@ -25,7 +25,7 @@ from tools.screenshots import VIEW, serving
 SIZES = (30, 100, 300, 2000)
 REPEATS = 5
 TRIVIAL = 'import streamlit as st\nst.header("Trivial")\nst.write("Hello")\n'
-PAGES = ("runs", "tasks", "graph", "trajectory", "compare", "sql")
+PAGES = ("runs", "tasks", "graph", "trajectory", "sql")
 
 OVERLAPPING = """root => {
   const MARGIN = 4, cy = root[Symbol.for("graphcredit.graph")].cy;

@@ -25,7 +25,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "train": "Improve a policy on the steps of an iteration, weighed by one advantage column.",
         "loop": "Improve a policy: play, assign credit, train, and again with the better policy.",
         "collect": "Play groups of rollouts and record them in a store.",
-        "demo": "Play TextWorld games, credit every step, and show which steps deserved it.",
+        "demo": "Play TextWorld games, credit every step, and judge the credit by what the games "
+        "know.",
     },
     "Keep": {
         "check": "Check every rule of the store's format, and the digest of every file.",

@@ -40,7 +40,7 @@ COMMANDS = {
 }
 """What is run; `bundle` and `view` are no commands."""
 WRITERS = (*COMMANDS, "bundle", "view")
-PAGES = ("runs", "tasks", "graph", "trajectory", "search", "compare")
+PAGES = ("runs", "tasks", "graph", "trajectory", "search")
 _TOGETHER = 3
 _ORDER = ("import 0", "import 1", "import 2", "collect", "states", "credit")
 """What must be in the store in the end."""

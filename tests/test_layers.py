@@ -113,7 +113,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *("training_run", "card", "training", "preview"),
     ),
     "viewer": (
-        *("config", "sitemap", "origin", "own_pages", "queries", "widgets"),
+        *("config", "sitemap", "origin", "queries", "widgets"),
         *("graph", "chat", "steps", "bundle", "pages", "app", "entry"),
     ),
     "loop": (

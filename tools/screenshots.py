@@ -44,7 +44,6 @@ PICTURES = {
     "graph": ("graph", LOST, 1120),
     "trajectory": ("trajectory", LOST, 1120),
     "search": ("search", {"find": "refunded"}, 820),
-    "compare": ("compare", PLACE | {"estimator": "grpo", "other": "reach"}, 1120),
     "sql": ("sql", {"q": QUERY}, 900),
 }
 """Name to the path of a page, what is selected there, and the height in pixels."""

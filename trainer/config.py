@@ -67,10 +67,8 @@ class TrainConfig(
         Symbolic links are not resolved: the fingerprint has the hash of the model behind them.
         """
         name, before, template = self.reference, self.continue_from, self.chat_template
-        mixed, _, share = (self.mix or "").rpartition(":")
         return self.changed(
             store=tuple(Path(os.path.abspath(store)) for store in self.store),
-            mix=f"{os.path.abspath(mixed)}:{share}" if self.mix else None,
             out=Path(os.path.abspath(self.out)),
             model=_absolute(self.model),
             chat_template=None if template is None else Path(os.path.abspath(template)),
@@ -170,24 +168,11 @@ def without_effect(config: TrainConfig) -> TrainConfig:
     return config.changed(
         store=Path(),
         out=Path(),
-        mix=f".:{config.mix.rpartition(':')[2]}" if config.mix else None,
         device="auto",
         # What is computed again is the same to the bit.
         gradient_checkpointing=False,
         checkpoint_every=1,
         mismatch_tolerance=1.0,
-    )
-
-
-def imitating(config: TrainConfig) -> TrainConfig:
-    """Return the options of a training that imitates all answers alike."""
-    return config.changed(
-        objective=SFT,
-        objective_options={"weight": "equal"},
-        correction="none",
-        kl_coefficient=0.0,
-        entropy_coefficient=0.0,
-        reference=None,
     )
 
 

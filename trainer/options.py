@@ -27,17 +27,6 @@ def _checked_numbers(text: str) -> str:
     return text
 
 
-def _checked_mix(text: str) -> str:
-    store, _, share = text.rpartition(":")
-    try:
-        is_share = 0 < float(share) <= 1
-    except ValueError:
-        is_share = False
-    if not store or not is_share:
-        raise ValueError("STORE:SHARE, with a share above 0 and at most 1")
-    return text
-
-
 CorrectionMode: TypeAlias = Literal[
     "none",
     "bypass",
@@ -63,7 +52,6 @@ Stores: TypeAlias = Annotated[
     BeforeValidator(lambda value: (value,) if isinstance(value, str | Path) else value),
     Field(strict=False, min_length=1),
 ]
-Mix: TypeAlias = Annotated[str, AfterValidator(_checked_mix)]
 DEFAULT_OBJECTIVE = "ppo"
 SFT = "sft"
 
@@ -131,9 +119,6 @@ class DataOptions(TrainOptions):
     held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """Leave out the steps of this share of the tasks, chosen by hashes of their names, and report
     their loss as held_out_loss."""
-    mix: Mix | None = None
-    """STORE:SHARE. In each optimizer step, imitate answers of another store too: this share of
-    --batch-size, with this weight of their mean loss. All its steps count, whatever they earned."""
 
     @property
     def column(self) -> str:

@@ -17,7 +17,7 @@ from graphcredit.trainer.card import refuse_small_card
 from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.cut_answers import cut_steps
 from graphcredit.trainer.data.held_out import hold_out
-from graphcredit.trainer.data.parts import RunIteration, all_parts, chosen_parts, unmet
+from graphcredit.trainer.data.parts import RunIteration, chosen_parts, unmet
 from graphcredit.trainer.data.ragged import Bools
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
@@ -156,10 +156,6 @@ def plan_training(
         held_out = _plan(held, config, epochs=1, batch_size=len(held), max_steps=1)
     plan = replace(_plan(index, config), held_out=held_out)
     report = replace(report, notices=(*report.notices, *_sent(plan)))
-    if config.mix is not None:
-        kept = keep_tokens_in and keep_tokens_in / "mix.parquet"
-        plan, notices = _with_mix(plan, config, on_progress, kept)
-        report = replace(report, notices=(*report.notices, *notices))
     run_ids, numbers = ({str(part[n]): None for part in parts} for n in (1, 2))
     config = config.changed(run=",".join(run_ids), iteration=config.iteration or min(numbers))
     return config, plan, report
@@ -196,32 +192,6 @@ def _plan(index: StepIndex, config: TrainConfig, **changes: Any) -> TrainingPlan
         "max_steps": config.max_steps,
     }
     return make_plan(index, **{**options, **changes})
-
-
-def _with_mix(
-    plan: TrainingPlan, config: TrainConfig, on_progress: OnProgress, kept: Path | None
-) -> tuple[TrainingPlan, list[str]]:
-    """Return a plan in whose optimizer steps answers of another store are imitated too."""
-    root, _, share = (config.mix or "").rpartition(":")
-    parts = all_parts(Path(root))
-    if not parts:
-        raise InputError(f"mix must name a store with steps: {root} has none")
-    source = _tokens(parts, config, on_progress, kept)
-    filters = Filters(max_tokens=config.max_tokens, is_corrected=False)
-    index, report = read_index(parts, column=None, filters=filters, source=source)
-    _check_images(index, config)
-    size = max(1, round(float(share) * config.batch_size))
-    num = len(plan.updates)
-    mix = _plan(
-        index,
-        config.changed(share_prefixes=False, one_sequence=False),
-        epochs=-(-num // -(-len(index) // size)),
-        batch_size=size,
-        max_steps=num,
-        aggregation="token-mean",
-    )
-    told = [f"{root}: {notice}" for notice in (*source.notices, *report.notices)]
-    return plan.with_mix(mix), told
 
 
 def _sent(plan: TrainingPlan) -> list[str]:

@@ -11,7 +11,7 @@ from graphcredit.store.layout import Store
 from graphcredit.store.progress import OnProgress
 from graphcredit.trainer.batching.plan import TrainingPlan
 from graphcredit.trainer.batching.reader import BatchReader
-from graphcredit.trainer.config import TrainConfig, imitating
+from graphcredit.trainer.config import TrainConfig
 from graphcredit.trainer.data.step_index import IndexReport
 from graphcredit.trainer.engine.engine import TrainingEngine
 from graphcredit.trainer.engine.frozen_logprobs import FrozenLogprobs, frozen_logprobs
@@ -33,7 +33,6 @@ from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 _SHOWN = (
     "loss",
     "held_out_loss",
-    "mix_loss",
     "kl",
     "entropy",
     "approx_kl",
@@ -83,8 +82,7 @@ class TrainingRun:
                 held_out = Updater(config, engine, held, other, objective, frozen)
             if checkpoint is not None:
                 engine.load_state(checkpoint)
-            mix = self._mix()
-            updater = Updater(config, engine, self.plan, reader, objective, policies, mix)
+            updater = Updater(config, engine, self.plan, reader, objective, policies)
             self._learn(updater, held_out, num_done, log, on_progress)
         nothing = _why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
@@ -94,18 +92,6 @@ class TrainingRun:
         if engine.rank == 0:
             self.output.write_result(result)
         return result
-
-    def _mix(self) -> tuple[float, Updater] | None:
-        """Return the imitation of another store's answers, and its weight."""
-        plan, text = self.plan.mix, self.config.mix
-        if plan is None or text is None:
-            return None
-        imitation = imitating(self.config)
-        objective = configure_objective(imitation.objective, imitation.objective_options)
-        reader = BatchReader(plan.index, images=load_image_reader(self.config.model))
-        nothing = FrozenPolicies(old=None, reference=None)
-        updater = Updater(imitation, self.engine, plan, reader, objective, nothing)
-        return float(text.rpartition(":")[2]), updater
 
     def _take_over_optimizer(self, earlier: Output) -> None:
         """Load the optimizer state of an earlier training, unless adapters are trained."""

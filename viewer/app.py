@@ -27,8 +27,8 @@ def _title(page_title: str) -> str:
     """Return the title of the browser's tab: what is shown, the page, and the store."""
     chosen = selection.current()
     shown = {PAGES["trajectory"]: chosen.trajectory, PAGES["graph"]: chosen.task}
-    if page_title in (PAGES["tasks"], PAGES["compare"]) and chosen.iteration is not None:
-        shown[page_title] = f"{chosen.run}/{chosen.iteration}"
+    if chosen.iteration is not None:
+        shown[PAGES["tasks"]] = f"{chosen.run}/{chosen.iteration}"
     thing = shown.get(page_title)
     store = Path(os.environ[STORE_VARIABLE]).name
     return " · ".join([*([one_line(thing, 60)] if thing else []), page_title, store])

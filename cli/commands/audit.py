@@ -37,12 +37,13 @@ def audit(
     if as_json:
         print_json(report.as_json())
     else:
-        _show(report)
+        show_audit(report)
     if report.count(AuditSeverity.ERROR):
         raise SystemExit(1)
 
 
-def _show(report: AuditReport) -> None:
+def show_audit(report: AuditReport) -> None:
+    """Print the findings, then the numbers."""
     say(report.headline())
     for finding in report.findings:
         say()

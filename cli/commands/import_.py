@@ -9,7 +9,6 @@ import click
 from graphcredit.cli.commands.evidence import recommended
 from graphcredit.cli.options import AsJson, given, takes
 from graphcredit.cli.output.console import complain, interruptible, print_json, progress, say
-from graphcredit.cli.output.help import stands_alone
 from graphcredit.cli.parameters import Argument, Option
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.store.plural import counted
@@ -25,14 +24,10 @@ _SHOWN = 10
 _LEAST_GROUPS = 4
 """Groups with different outcomes that are asked which states tell how they end."""
 
-_TRIED = 20
-"""Trajectories that `--try` shows if no number follows it."""
-
 _SHOWN_CHARACTERS = 300
 """Characters of a sample's column."""
 
 
-@stands_alone("--try", _TRIED)
 @takes({"What to make of it": ImportOptions}, names={"try_": "--try"})
 def import_(
     source: Annotated[Path, Argument(help="A log, or a folder of logs.")],

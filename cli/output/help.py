@@ -27,16 +27,6 @@ def explains(title: str, rows: Mapping[str, str]) -> Callable[[Command], Command
     return decorate
 
 
-def stands_alone(flag: str, number: int) -> Callable[[Command], Command]:
-    """Return a decorator that gives a flag of a command this number where none follows it."""
-
-    def decorate(command: Command) -> Command:
-        vars(command)["bare_flag"] = flag, str(number)
-        return command
-
-    return decorate
-
-
 class ShownArgument(click.Argument):
     """An argument with a help of its own."""
 
@@ -66,15 +56,6 @@ class OptionInGroup(click.Option):
 
 class PlainCommand(click.Command):
     """A command whose options stand under the titles of their groups."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, after giving the flag that stands alone its number."""
-        flag, number = getattr(self.callback, "bare_flag", ("", ""))
-        for at in reversed(range(len(args))):
-            follows = args[at + 1] if at + 1 < len(args) else ""
-            if args[at] == flag and not follows.lstrip("+-").isdecimal():
-                args = [*args[: at + 1], number, *args[at + 1 :]]
-        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each group of options; those of no group come first."""

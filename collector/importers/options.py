@@ -68,7 +68,7 @@ class ImportOptions(Options):
     """Most % of a file's text that may become part of no step; a file with more is refused. The
     report names the fields."""
     try_: AtLeastOne | None = None
-    """Show what the first N rollouts would become, 20 without a number, and write nothing."""
+    """Show what the first N rollouts would become, and write nothing."""
 
     @property
     def names(self) -> Mapping[str, str]:

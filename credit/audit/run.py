@@ -4,7 +4,7 @@ Adding a check is adding a row to the table of one file in `checks/`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from graphcredit.credit.audit import truth
@@ -20,8 +20,6 @@ from graphcredit.credit.audit.checks import advantages, copies, grouping, outcom
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
-from graphcredit.credit.evidence.definition import Definition
-from graphcredit.credit.evidence.judge import evidence
 from graphcredit.store.errors import InputError, interrupts
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.progress import OnProgress, silent
@@ -135,28 +133,7 @@ def audit_in(
     with views.cursor() as connection:
         scope = prepare(connection, store, run_id, iteration, limits)
         connection.execute(copies.TABLE)
-        report = _report(scope, limits, on_progress)
-    told = _told_by_states(store, run_id, iteration)
-    return replace(report, numbers=report.numbers | ({"states as logged": told} if told else {}))
-
-
-def _told_by_states(store: Store, run_id: str | None, iteration: int | None) -> dict[str, float]:
-    """Return whether the states tell how rollouts end; nothing where no groups could show it."""
-    try:
-        report = evidence(store, [Definition(name="")], run_id=run_id, iteration=iteration)
-    except InputError:
-        return {}
-    if report.num_mixed < 2:
-        return {}
-    told = report.knowledge[""]
-    return {
-        "company": told.company,
-        "information": told.information().value,
-        "guidance": told.guidance().value,
-        "evidence": told.evidence().value,
-        "evidence by chance": told.evidence().value - told.beyond_chance().value,
-        "two standard errors": 2 * told.beyond_chance().error,
-    }
+        return _report(scope, limits, on_progress)
 
 
 def _report(scope: Scope, thresholds: AuditThresholds, on_progress: OnProgress) -> AuditReport:

@@ -24,8 +24,6 @@ class AuditThresholds(Options):
     """Least ratio of effective to actual rollouts of a group, weighted by steps."""
     min_equal_steps: Count = 5
     """Ignore equal rollouts of fewer steps: that may be chance."""
-    max_equal_chance: Share = 1e-6
-    """Rollouts that sampled equal tokens are copies if the policy gave them less than this."""
     min_early_credit: Share = 0.1
     """Least share of all credit that the first half of long rollouts has; equal shares are 0.5."""
     min_long_steps: Count = 20

@@ -17,7 +17,7 @@ def whole_trajectory(options: Any) -> Explanation:
 
 def against_the_others(_: Any) -> Explanation:
     """RLOO: the return of the trajectory, against the others."""
-    same = (Compared(what="the return of its rollout", among="others", number="return"),)
+    same = (Compared(what="the return of its rollout", among="others"),)
     return Explanation(total="", parts={"episode_advantage": same, "advantage": same})
 
 
@@ -26,8 +26,6 @@ def discounted(options: Any) -> Explanation:
     followed = Compared(
         what="the return that followed" + _discounted(options.gamma),
         among="group" if options.baseline == "group" else "nobody",
-        number="return_to_go",
-        discount=options.gamma,
     )
     return Explanation(total="", parts={"advantage": (followed,)})
 
@@ -37,8 +35,6 @@ def gigpo(options: Any) -> Explanation:
     followed = Compared(
         what="the return that followed" + _discounted(options.gamma),
         among="states",
-        number="return_to_go",
-        discount=options.gamma,
         unit=_unit(options),
     )
     return _two_parts(followed, step=options.omega, episode=1.0, of_trajectory=_return(options))
@@ -62,9 +58,7 @@ def turn_credit(options: Any) -> Explanation:
         what="the return of its rollout, and what its score gained", among="trajectories"
     )
     gained = Compared(
-        what="what the score gained here and, the less the later, after it",
-        among="trajectory",
-        number="step_reward",
+        what="what the score gained here and, the less the later, after it", among="trajectory"
     )
     return _two_parts(gained, step=options.beta, episode=1.0, of_trajectory=of_trajectory)
 
@@ -86,14 +80,11 @@ def rewardflow(options: Any) -> Explanation:
         what=f"the gain of {options.gamma:g} to the power of the seen number of steps to the "
         + ("best end, times what was scored there" if is_by_returns else "goal"),
         among="states",
-        number="step_reward",
         unit=_unit(options),
     )
-    is_counted = options.stat_over == "trajectories" and not is_by_returns
     outcome = Compared(
         what=f"the {'return' if is_by_returns else 'success'} of its rollout",
         among="trajectories",
-        number="success" if is_counted else "unknown",
         unit=_unit(options),
     )
     return _two_parts(
@@ -108,7 +99,6 @@ def graphgpo(options: Any) -> Explanation:
         "cost and the seen distance from where it led"
         + (" to the best end, times what was scored there" if options.worth == "returns" else ""),
         among="states",
-        number="step_reward",
         unit=_unit(options),
     )
     return _both(worth, options)
@@ -120,7 +110,6 @@ def spo3(options: Any) -> Explanation:
         what="its novelty, what it took off the difficulty of its state, and the success of its "
         "rollout",
         among="states",
-        number="step_reward",
         unit=_unit(options),
     )
     same = (worth,)
@@ -133,7 +122,6 @@ def sapo(options: Any) -> Explanation:
     entities = Compared(
         what="the entities it cited or retrieved first, those near the answer counting more",
         among="trajectory",
-        number="step_reward",
         unit=f"{unit}, at most 1 either way" if unit else "at most 1 either way",
     )
     return Explanation(
@@ -147,14 +135,9 @@ def g2po(options: Any) -> Explanation:
     reached = Compared(
         what="the mean return of the state it led to", among="states", unit=_unit(options)
     )
-    gained = Compared(
-        what="its gain in that mean return",
-        among="group",
-        number="step_reward",
-        unit=_unit(options),
-    )
+    gained = Compared(what="its gain in that mean return", among="group", unit=_unit(options))
     of_trajectory = Compared(
-        what="the return of its rollout", among="trajectories", number="return", unit=_unit(options)
+        what="the return of its rollout", among="trajectories", unit=_unit(options)
     )
     return Explanation(
         total=_sum(episode=1.0, step=options.step_weight),
@@ -167,7 +150,6 @@ def graft(options: Any) -> Explanation:
     gained = Compared(
         what="its gain in value if the group goes on as it did, with the gains ahead of it",
         among="edges" if options.edge_counts == "edges" else "states",
-        number="step_reward",
         unit=_unit(options),
     )
     return _both(gained, options)
@@ -179,7 +161,6 @@ def milegpo(options: Any) -> Explanation:
         what="the seen distance from where it led, what it neared of milestones less traps, and "
         "the success of its transition over the others",
         among="states",
-        number="step_reward",
         unit=_unit(options),
     )
     return _both(worth, options)
@@ -204,14 +185,7 @@ def reach(options: Any) -> Explanation:
 
 
 def _return(options: Any) -> Compared:
-    # Where trajectories count by their length, so does the mean: a reader does not know it.
-    is_plain = options.stat_over == "trajectories"
-    return Compared(
-        what="the return of its rollout",
-        among="trajectories",
-        number="return" if is_plain else "unknown",
-        unit=_unit(options),
-    )
+    return Compared(what="the return of its rollout", among="trajectories", unit=_unit(options))
 
 
 def _both(of_step: Compared, options: Any) -> Explanation:

@@ -7,7 +7,7 @@ not know any estimator by name. Credit of an older version, or of another progra
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 EXPLAINED_KEY = "explained"
 """Where a configuration has it."""
@@ -19,11 +19,6 @@ Among: TypeAlias = Literal[
 steps from the same state, each transition from it once, or the steps with the same recent states;
 the steps of its trajectory; all steps of the group. `nobody`: the value stands for itself."""
 
-Number: TypeAlias = Literal["return", "success", "return_to_go", "step_reward", "unknown"]
-"""What a reader can count or look up: the sum of the trajectory's rewards, 1 for a success, the
-discounted sum of rewards from a step on, the column `<estimator>_step_reward`. Rewards have the
-penalty for invalid actions taken off. `unknown`: only the estimator knows the number."""
-
 
 class Compared(BaseModel):
     """One comparison that a part of an advantage is made of."""
@@ -33,11 +28,8 @@ class Compared(BaseModel):
     what: str
     """What is compared, as a noun phrase."""
     among: Among
-    number: Number = "unknown"
-    discount: FiniteFloat = 1.0
-    """Of `return_to_go`, per step."""
     unit: str = ""
-    """Unit of the difference, such as standard deviations; empty for that of the number."""
+    """Unit of the difference, such as standard deviations; empty for that of what is compared."""
 
 
 class Explanation(BaseModel):

@@ -68,7 +68,6 @@ def test_the_way_from_question_to_answer_is_drawn_from_texts(store: Path):
         "blue owls": (False, {"oskar lund"}),
     }
     assert (report["tasks"], report["tasks_with_answer"]) == (3, 2)  # nobody won q3
-    assert (report["pairs"], report["tied_pairs"], report["nearer_is_better"]) == (2, 0, 1.0)
     graphcredit.credit(store, estimators="sapo")
     steps = graphcredit.scan(store).filter(task_id="q1").collect()
     assert dict(steps.select("action", "sapo_step_reward").rows()) == pytest.approx(

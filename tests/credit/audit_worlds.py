@@ -86,11 +86,6 @@ def at(rows: list[Row], time: datetime) -> list[Row]:
     return [row | {"logged_at": time} for row in rows]
 
 
-def sampled(rows: list[Row], logprob: float) -> list[Row]:
-    """Return steps of two tokens each, with a log-probability for each token."""
-    return [row | {"response_ids": [5, 7], "response_logprobs": [logprob, logprob]} for row in rows]
-
-
 def change_credit(store: Store, change: Callable[[Row], Row], shard: int = 0) -> Store:
     """Rewrite the rows of a credit shard, as another program might have written them."""
     path = store.shards()[shard].credit_path

@@ -1,4 +1,4 @@
-"""Several iterations and stores in one training, a condition, held-out tasks, and a mix."""
+"""Several iterations and stores in one training, a condition, and held-out tasks."""
 
 import json
 from pathlib import Path
@@ -127,32 +127,3 @@ def test_tasks_that_are_held_out_are_not_learnt_from_and_have_a_loss(tmp_path: P
     assert train(configured(tmp_path, **options)) == result
     with pytest.raises(InputError, match=r"0\.001 holds out 0 of 6"):
         plan_training(alone.changed(store=tmp_path / "s", held_out=0.001))
-
-
-def test_a_mix_adds_the_gradient_of_imitation(tmp_path: Path):
-    model = save_tiny_model(tmp_path / "m")
-    tasks, shown = [played("a", 1.0, -0.5)], [played("z", -1.0, -1.0, -1.0)]
-    token_store(tmp_path / "s", tasks)
-    token_store(tmp_path / "shown", shown, run_id="x", iteration=4)
-    mixed = configured(tmp_path, mix=f"{tmp_path / 'shown'}:0.25")
-    result = train(mixed)
-    assert result
-    policy: Any = AutoModelForCausalLM.from_pretrained(model)
-    advantage = torch.tensor([1.0, 1.0, -0.5, -0.5])
-
-    def of(trajectories: list[list[Row]]) -> torch.Tensor:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(AutoModelForCausalLM, "from_pretrained", lambda name: policy)
-            return logprobs(model, trajectories)
-
-    imitation = -of(shown).mean()
-    (-(advantage * of(tasks)).mean() + 0.25 * imitation).backward()
-    norm = torch.stack([p.grad.norm() for p in policy.parameters()]).norm()
-    assert result["last"]["mix_loss"] == pytest.approx(imitation.item(), rel=1e-5)
-    assert result["last"]["grad_norm"] == pytest.approx(norm.item(), rel=1e-5)
-    _, plan, _ = plan_training(mixed.changed(batch_size=1, epochs=2, out=tmp_path / "new"))
-    assert plan.mix
-    assert [len(steps) for steps in plan.mix.updates] == [1] * 4
-    for wrong in ("shown", "shown:0", "shown:x", ":0.1"):
-        with pytest.raises(OptionError, match="STORE:SHARE, with a share above 0"):
-            mixed.changed(mix=wrong)

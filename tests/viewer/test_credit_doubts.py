@@ -42,7 +42,7 @@ def _lines(app: AppTest) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("page", ["tasks", "graph", "trajectory", "compare", "sql"])
+@pytest.mark.parametrize("page", ["tasks", "graph", "trajectory", "sql"])
 def test_a_page_says_that_credit_is_mixed(mixed: Store, monkeypatch: pytest.MonkeyPatch, page: str):
     where = {"q": "SELECT 1"} if page == "sql" else {"run": "r0", "iteration": "0"}
     (line,) = _lines(open_page(monkeypatch, mixed, page, **where))

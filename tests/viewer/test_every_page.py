@@ -10,7 +10,7 @@ from tests.viewer.stores import HOSTILE, Shared, hostile
 from tests.worlds import worked_example, write_store
 
 
-@pytest.mark.parametrize("page", ["runs", "tasks", "graph", "trajectory", "search", "compare"])
+@pytest.mark.parametrize("page", ["runs", "tasks", "graph", "trajectory", "search"])
 def test_an_empty_store_says_how_to_fill_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ):
@@ -21,7 +21,7 @@ def test_an_empty_store_says_how_to_fill_it(
     assert not app.dataframe
 
 
-@pytest.mark.parametrize("page", ["tasks", "graph", "trajectory", "compare"])
+@pytest.mark.parametrize("page", ["tasks", "graph", "trajectory"])
 def test_without_credit_the_command_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ):
@@ -40,7 +40,6 @@ def test_without_credit_the_command_is_named(
         ("graph", {"other": "gigpo", "at": "n0"}),
         ("graph", {"other": "gigpo", "at": "e0-2"}),
         ("trajectory", {"trajectory": "y" + HOSTILE}),
-        ("compare", {}),
     ],
 )
 def test_text_of_a_log_is_never_markdown(

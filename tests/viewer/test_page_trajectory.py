@@ -273,20 +273,13 @@ def test_the_scores_of_states_are_shown_where_somebody_judged(
     assert "<p>Reward 0, cost 1, score 0.25.</p>" in trajectory_page(table, title="r0")
 
 
-def test_the_truth_is_marked_at_every_step_with_a_sign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_true_distances_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     rows = two_tasks()
-    # x: away, back, on, won; graphgpo credits all of its steps.
     for row, (before, after) in zip(rows, ((2, 3), (3, 2), (2, 1), (1, 0)), strict=False):
         row |= {"oracle_distance": float(before), "next_oracle_distance": float(after)}
     store = credited(tmp_path / "s", rows)
     app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=0)
     assert not app.exception
-    course = charts(app)[0]
-    assert [row["mark"] for row in course] == ["✗", "✓", "✓", "✓"]
-    assert all(row["value"] > 0 for row in course)
-    assert "✗ The advantage conflicts with the true progress." in markdown_of(app)
     table = opened(app, "all_steps").dataframe[-1].value
     assert table["true distance"].to_list() == ["2 → 3", "3 → 2", "2 → 1", "1 → 0"]
 
@@ -335,7 +328,7 @@ def test_charts_of_a_trajectory_share_one_axis_and_gaps_are_gaps():
         for layer in chart["layer"]
         if layer["encoding"].get("x")
     ]
-    assert [axis["scale"]["domain"] for axis in axes if "scale" in axis] == [[0, 1, 2, 3]] * 5
+    assert [axis["scale"]["domain"] for axis in axes if "scale" in axis] == [[0, 1, 2, 3]] * 4
     drawn = both[1]["data"]["values"]
     assert [(row["step"], row["distance"]) for row in drawn] == [
         (0, 2.0),

@@ -8,8 +8,8 @@ import pytest
 from graphcredit.store import Store
 from graphcredit.store.errors import InputError
 from graphcredit.viewer.graph.layout import layers_of
-from graphcredit.viewer.graph.shading import OwnStep, Shading
-from graphcredit.viewer.graph.svg import draw, draw_step
+from graphcredit.viewer.graph.shading import Shading
+from graphcredit.viewer.graph.svg import draw
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.widgets.colours import diverging
 from tests.viewer.stores import Shared, credited
@@ -57,17 +57,6 @@ def test_the_picture_has_a_title_and_a_legend_and_tells_blame_by_shape(shared: S
     assert {"t", "graphgpo advantage", "seen distance to the goal", *ends} <= texts
     bars = [path for path in root.iter(f"{SVG}path") if path.get("stroke-width") == "2.5"]
     assert len(bars) == sum((edge.advantage or 0.0) < 0 for edge in part.edges) > 0
-
-
-def test_a_step_is_drawn_among_the_ways_from_its_state(shared: Shared):
-    graph = _graph(shared(worked_example))
-    shading = Shading(advantage="x", own={(0, 2): [OwnStep(index=0, action="b", value=1.0)]})
-    root = ET.fromstring(draw_step(graph, shading, (0, 2)))
-    weights = {text.text: text.get("font-weight") for text in root.iter(f"{SVG}text")}
-    assert {"0 A", "1 B", "2 C"} <= weights.keys()
-    assert not {"3 D", "GOAL", "x"} & weights.keys()
-    labels = {edge.ends: edge.actions[0] for edge in graph.edges}
-    assert (weights[labels[0, 2]], weights[labels[0, 1]]) == ("bold", "normal")
 
 
 def test_markup_and_control_characters_from_a_log_stay_text(tmp_path: Path):

@@ -1,17 +1,13 @@
 """The facts of iterations and groups, against numbers worked out by hand and SQL over the views."""
 
-from math import log
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from graphcredit.store.errors import SchemaError
-from graphcredit.store.schema import TRAINING_COLUMNS, arrow_schema
 from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.queries.estimators import column, estimators
-from graphcredit.viewer.queries.iterations import action_entropies, iteration_facts, training_facts
+from graphcredit.viewer.queries.iterations import iteration_facts
 from graphcredit.viewer.queries.tasks import task_facts
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory, write_store
@@ -30,26 +26,6 @@ def test_the_facts_of_an_iteration(shared: Shared):
     assert facts["mean_length"] == pytest.approx(12 / 5)
     assert facts["invalid_share"] == pytest.approx(1 / 12)
     assert facts["degenerate_share"] == pytest.approx(1 / 2)
-
-
-def test_the_entropy_of_the_actions(shared: Shared):
-    store = shared(two_tasks)
-    (facts,) = action_entropies(store, run_id="r0").to_pylist()
-    # In A of t0: a and c twice, q once; in C: d and e; elsewhere there is no choice.
-    at_a = -(0.4 * log(0.4) * 2 + 0.2 * log(0.2))
-    assert facts["action_entropy"] == pytest.approx((5 * at_a + 2 * log(2)) / 12)
-
-
-def test_an_action_that_leads_to_several_states_is_one_choice(tmp_path: Path):
-    rows = [row for name in "BC" for row in trajectory(name, f"A a {name}")]
-    (facts,) = action_entropies(credited(tmp_path / "s", rows), run_id="r0").to_pylist()
-    assert facts["action_entropy"] == 0
-
-
-def test_without_credit_there_is_no_entropy(tmp_path: Path):
-    store = write_store(tmp_path / "s", two_tasks())
-    assert action_entropies(store, run_id="r0").num_rows == 0
-    assert iteration_facts(store, run_id="r0")["num_trajectories"].to_pylist() == [5]
 
 
 def test_an_iteration_in_which_nothing_ended_has_no_rates(tmp_path: Path):
@@ -118,20 +94,6 @@ def test_estimators_are_those_with_advantages(tmp_path: Path):
     assert estimators(store, **ONE) == ["rewardflow", "grpo"]
     assert estimators(write_store(tmp_path / "new", two_tasks()), **ONE) == []
     assert column('a"b', "advantage") == '"a""b_advantage"'
-
-
-def test_training_is_averaged_over_the_updates_of_an_iteration(tmp_path: Path):
-    store = write_store(tmp_path / "s", two_tasks())
-    path = store.training_path("r0", 0, "first")
-    path.parent.mkdir(parents=True)
-    rows = [
-        {"training": "out", "update": number, "epoch": 0, "loss": loss}
-        for number, loss in enumerate((1.0, 3.0))
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, arrow_schema(TRAINING_COLUMNS)), path)
-    assert training_facts(store, run_id="r0").to_pylist() == [
-        {"iteration": 0, "training": "out", "metric": "loss", "value": 2.0}
-    ]
 
 
 def test_a_damaged_shard_is_an_error_that_names_it(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Steps, those who were at the same state, and how far two estimators agree: by hand and by SQL."""
+"""Steps, and those who were at the same state: by hand and by SQL."""
 
 from itertools import chain
 from pathlib import Path
@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from graphcredit.store.sql.catalog import run_trusted_query
-from graphcredit.viewer.queries import compare, trajectory
-from graphcredit.viewer.queries.graphs import task_steps
+from graphcredit.viewer.queries import trajectory
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import trajectory as steps_of
 from tests.worlds import worked_example, write_store
 
 ONE: dict[str, Any] = {"run_id": "r0", "iteration": 0}
-TWO = {"left": "grpo", "right": "graphgpo"}
 
 
 def test_failed_trajectories_are_offered_before_those_that_succeeded(tmp_path: Path):
@@ -63,44 +61,6 @@ def test_the_outcomes_from_a_state_are_counted_with_all_their_steps(tmp_path: Pa
     assert told == {"a": (602, 1), "c": (2, 1), "q": (1, 0)}
     assert {row["action"]: row["next_state"] for row in found} == {"a": "B", "c": "C", "q": "A"}
     assert not any(row["is_goal"] for row in found)
-
-
-def test_agreement_counts_the_steps_of_opposite_sign(shared: Shared):
-    store = shared(two_tasks, "grpo", "graphgpo")
-    whole, *tasks = compare.agreement(store, **ONE, **TWO).to_pylist()
-    sql = """
-        SELECT count(*) AS num_steps, corr(grpo_advantage, graphgpo_advantage) AS correlation,
-            avg((grpo_advantage * graphgpo_advantage < 0)::INTEGER) AS flip_share
-        FROM enriched
-    """
-    (expected,) = run_trusted_query(store, sql).table.to_pylist()
-    assert whole.pop("task_id") is None
-    assert whole == pytest.approx(expected)
-    assert whole["num_steps"] == 12
-    assert whole["flip_share"] > 0
-    # Nothing varies in t1, whose two failures are equal: no correlation.
-    assert [task["task_id"] for task in tasks] == ["t0", "t1"]
-    assert (tasks[1]["correlation"], tasks[1]["flip_share"]) == (None, 0)
-
-
-def test_the_steps_that_differ_most_come_first_and_flips_alone_on_demand(shared: Shared):
-    store = shared(two_tasks, "grpo", "graphgpo")
-    every = compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=20)
-    told = {
-        (row["trajectory_id"], row["step_index"])
-        for row in task_steps(store, **ONE, task_id="t0").to_pylist()
-        if row["is_telling"]
-    }
-    ranks = [
-        ((row["trajectory_id"], row["step_index"]) not in told, -row["difference"])
-        for row in every.to_pylist()
-    ]
-    assert ranks == sorted(ranks)
-    assert ranks[0][0] < ranks[-1][0]
-    flips = compare.differing_steps(store, **ONE, **TWO, only_flips=True, num_rows=20).to_pylist()
-    expected = [row for row in every.to_pylist() if row["left"] * row["right"] < 0]
-    assert flips == expected != []
-    assert compare.differing_steps(store, **ONE, **TWO, only_flips=False, num_rows=1).num_rows == 1
 
 
 def test_an_estimator_of_a_foreign_name_is_no_sql(shared: Shared):

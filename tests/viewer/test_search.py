@@ -1,6 +1,5 @@
-"""Search in all texts of a store, and the pages of unknown addresses."""
+"""Search in all texts of a store."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -8,7 +7,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from graphcredit.store import Store
-from graphcredit.viewer.own_pages import OwnPages
 from graphcredit.viewer.queries.texts import found_texts
 from tests.viewer.browser import component, markdown_of, open_page
 from tests.viewer.stores import credited, hostile
@@ -59,32 +57,3 @@ def test_found_text_is_shown_as_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
     app = open_page(monkeypatch, credited(tmp_path / "s", hostile()), "search", find="<script>")
     assert "<script>" not in markdown_of(app)
     assert component(app, "hits")["hits"][0]["after"].startswith("alert(1)</script> ![x](")
-
-
-@pytest.mark.parametrize(
-    ("path", "accept", "status", "said"),
-    [
-        ("/nope", b"text/html,*/*", 404, b"There is no page /nope here"),
-        ("/<b>", b"text/html", 404, b"no page /&lt;b&gt; here"),
-        ("/runs", b"text/html", 307, b""),
-        ("/", b"text/html", 200, b"passed on"),
-        ("/graph", b"text/html", 200, b"passed on"),
-        ("/static/a.js", b"text/html", 200, b"passed on"),
-        ("/_stcore/health", b"text/html", 200, b"passed on"),
-        ("/nope", b"*/*", 200, b"passed on"),
-    ],
-)
-def test_an_unknown_address_shows_our_own_page(path: str, accept: bytes, status: int, said: bytes):
-    sent: list[Any] = []
-
-    async def streamlit(scope: Any, receive: Any, send: Any) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"passed on"})
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {"type": "http", "path": path, "query_string": b"", "headers": [(b"accept", accept)]}
-    asyncio.run(OwnPages(streamlit)(scope, send, send))
-    assert sent[0]["status"] == status
-    assert said in sent[1]["body"]

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.viewer.chat.logged import kind_of, parts_of_message
-from graphcredit.viewer.chat.measures import measures
 from graphcredit.viewer.chat.texts import Code, Part, calls_of, parts_of, pretty_json
 from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import chat_data
@@ -209,12 +208,3 @@ def test_errors_of_tools_are_marked(message: Any, wanted: bool):
     extra = json.dumps({"seen": [message], "message": {"role": "assistant"}})
     first = transcript(step_table(trajectory("x", "A a B", extra=extra)))[0]
     assert first.is_error is wanted
-
-
-def test_tokens_time_and_money_are_those_of_the_log():
-    usage = {"input_tokens": 10, "cache_read_input_tokens": 1_000, "output_tokens": 7}
-    message = {"role": "assistant", "usage": usage, "extra": {"cost": 0.0123}}
-    said = measures(message, sampled=None, microseconds=2_340_000)
-    assert said == ("1,010 → 7 tokens", "2.3 s", "$0.012")
-    assert measures(message, sampled=(3, 4), microseconds=0)[0] == "3 → 4 tokens"
-    assert measures({"usage": "no", "cost": True}, sampled=None, microseconds=-5) == ()

@@ -7,7 +7,7 @@ integer still has the same meaning.
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -91,8 +91,6 @@ class TrainingPlan:
     """Hash of everything that determines the result."""
     held_out: "TrainingPlan | None" = None
     """Steps that are not trained on, as one optimizer step."""
-    mix: "TrainingPlan | None" = None
-    """Steps that are imitated beside: as many optimizer steps."""
 
     def micro_batches(self, update: int, world_size: int) -> list[list[MicroBatch]]:
         """Return the micro-batches of each rank in one optimizer step, the same number for all.
@@ -142,16 +140,8 @@ class TrainingPlan:
             for runs in self._runs(number)
         )
 
-    def with_mix(self, mix: "TrainingPlan") -> "TrainingPlan":
-        """Return the plan with steps that are imitated beside."""
-        digest = hashlib.sha256(f"{self.hash} {mix.hash}".encode())
-        return replace(self, mix=mix, hash=digest.hexdigest())
-
     def sizes(self) -> set[MicroBatchSize]:
         """Return the size of every micro-batch that is trained on; equal ones once."""
-        return self._sizes() | (self.mix.sizes() if self.mix else set())
-
-    def _sizes(self) -> set[MicroBatchSize]:
         responses = self.index.response_length
         return {
             MicroBatchSize(

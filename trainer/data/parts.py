@@ -40,12 +40,6 @@ class RunIteration(NamedTuple):
         return shards
 
 
-def all_parts(root: Path) -> list[RunIteration]:
-    """Return all iterations of all runs of a store."""
-    store = open_store(root)
-    return [RunIteration(store, run, n) for run in store.runs() for n in store.iterations(run)]
-
-
 def chosen_parts(options: JobOptions) -> list[RunIteration]:
     """Return the iterations to train on: by default the newest one of the only run.
 

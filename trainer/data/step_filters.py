@@ -130,15 +130,9 @@ class ScannedRows:
 
 
 def scan(
-    shards: Sequence[Shard],
-    column: str | None,
-    filters: Filters,
-    newest: str | None,
-    source: TokenSource,
+    shards: Sequence[Shard], column: str, filters: Filters, newest: str | None, source: TokenSource
 ) -> Iterator[ScannedRows]:
     """Yield the kept steps of each row group of some shards whose credit was checked.
-
-    Without a column, each has the advantage 1.
 
     Raises:
         InputError: The credit belongs to other steps, an advantage is not finite, or a step has a
@@ -146,10 +140,10 @@ def scan(
         SchemaError: A shard cannot be read.
     """
     for number, shard in enumerate(shards):
-        credit = read_credit(shard, column) if column is not None else None
+        credit = read_credit(shard, column)
         for columns in read_columns(shard.path):
             keys, first_row = columns.keys, columns.first_row
-            advantage = credit.advantages_of(keys, first_row) if credit else np.ones(len(keys))
+            advantage = credit.advantages_of(keys, first_row)
             tokens = source.columns(columns.path, columns.first_row, columns.tokens)
             columns = replace(columns, tokens=tokens)
             yield _scan_rows(number, shard.root, columns, advantage, filters, newest)

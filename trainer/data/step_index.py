@@ -145,17 +145,13 @@ class IndexReport:
 
 
 def read_index(
-    parts: Sequence[RunIteration],
-    *,
-    column: str | None,
-    filters: Filters,
-    source: TokenSource = LOGGED,
+    parts: Sequence[RunIteration], *, column: str, filters: Filters, source: TokenSource = LOGGED
 ) -> tuple[StepIndex, IndexReport]:
     """Find the steps to train on. It reads only the columns it needs, row group by row group.
 
     Args:
         parts: The iterations.
-        column: The advantage column; without one, all steps have the advantage 1, and no age.
+        column: The advantage column.
         filters: What leaves out steps.
         source: Where their tokens are from.
 
@@ -174,14 +170,13 @@ def read_index(
 
 
 def _read(
-    parts: Sequence[RunIteration], column: str | None, filters: Filters, source: TokenSource
+    parts: Sequence[RunIteration], column: str, filters: Filters, source: TokenSource
 ) -> tuple[StepIndex, IndexReport]:
     of_parts = [part.shards() for part in parts]
     shards = tuple(shard for each in of_parts for shard in each)
-    if column is not None:
-        for part, each in zip(parts, of_parts, strict=True):
-            check_credit(part.store, each, column)
-    newest = None if column is None else newest_version(s.path for s in shards)
+    for part, each in zip(parts, of_parts, strict=True):
+        check_credit(part.store, each, column)
+    newest = newest_version(s.path for s in shards)
     scanned = list(scan(shards, column, filters, newest, source))
     outcomes = sum((rows.outcomes for rows in scanned), np.zeros(KEPT + 1, np.int64))
     refuse_nothing_left(outcomes)
@@ -225,7 +220,7 @@ def _ranks(names: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
 
 
 def _manifest(
-    shards: Sequence[Shard], column: str | None, scanned: Sequence[ScannedRows], source: TokenSource
+    shards: Sequence[Shard], column: str, scanned: Sequence[ScannedRows], source: TokenSource
 ) -> str:
     names = ["/".join(shard.path.parts[-3:]) for shard in shards]
     digest = hashlib.sha256(json.dumps([column, names]).encode())

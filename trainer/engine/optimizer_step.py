@@ -56,7 +56,6 @@ class Updater:
         reader: BatchReader,
         objective: Objective,
         policies: FrozenPolicies,
-        mix: "tuple[float, Updater] | None" = None,
     ) -> None:
         """Make nothing yet.
 
@@ -67,9 +66,7 @@ class Updater:
             reader: Reads their micro-batches.
             objective: The loss of a token.
             policies: What the loss compares with.
-            mix: Others of whose steps the gradients are added, and their weight.
         """
-        self._mix = mix
         self._config, self._engine, self._plan, self._reader = config, engine, plan, reader
         self._objective, self._policies = objective, policies
         self._peak = peak_flops(engine.device_name)
@@ -98,10 +95,6 @@ class Updater:
             mine = _counted(islice(batches, count), number, count, on_part)
             with self._engine.dropping(f"{self._config.seed}/{number}"):
                 seen, flops = self._gradient(mine, is_first=number == 0)
-                if self._mix is not None:
-                    share, other = self._mix
-                    seen["mix_loss"], more = other.add(number, share)
-                    flops += more
             norm = self._engine.update(rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {
@@ -121,16 +114,6 @@ class Updater:
     def _mine(self, number: int) -> list[MicroBatch]:
         return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
 
-    def add(self, number: int, share: float) -> tuple[float, float]:
-        """Add the gradient of an optimizer step with a weight, and update nothing.
-
-        Returns:
-            The loss without the weight, and the floating-point operations, over all ranks.
-        """
-        batches = self._reader.ahead(self._mine(number))
-        metrics, flops = self._gradient(batches, is_first=False, weight=share)
-        return metrics["loss"], flops
-
     def loss(self) -> float:
         """Return the loss of the first optimizer step under the present policy, and learn nothing.
 
@@ -138,12 +121,12 @@ class Updater:
         """
         with self._engine.frozen():
             batches = self._reader.ahead(self._mine(0))
-            return self._gradient(batches, is_first=False, weight=0.0)[0]["loss"]
+            return self._gradient(batches, is_first=False, learns=False)[0]["loss"]
 
     def _gradient(
-        self, batches: Iterable[PackedBatch], *, is_first: bool, weight: float = 1.0
+        self, batches: Iterable[PackedBatch], *, is_first: bool, learns: bool = True
     ) -> tuple[dict[str, float], float]:
-        """Go forward and, unless the weight is 0, backward through this rank's micro-batches.
+        """Go forward and, where the engine learns, backward through this rank's micro-batches.
 
         Returns:
             The metrics and the floating-point operations, over all ranks.
@@ -152,8 +135,8 @@ class Updater:
         flops = 0.0
         for batch in batches:
             losses.append(self._loss(batch, is_first=is_first))
-            if weight:
-                self._engine.backward(losses[-1].loss * weight)
+            if learns:
+                self._engine.backward(losses[-1].loss)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
         names = list(losses[0].sums)

@@ -14,7 +14,6 @@ from graphcredit.store.layout import Store
 from graphcredit.viewer.bundle.options import BundleChoice
 from graphcredit.viewer.queries.estimators import credit_doubts, estimators
 from graphcredit.viewer.queries.tasks import KINDS, task_facts, tasks_of_kind
-from graphcredit.viewer.queries.trajectories import against_outcome
 from graphcredit.viewer.widgets.task_names import task_names, with_instructions
 
 
@@ -62,9 +61,6 @@ def chosen_tasks(facts: pa.Table, choice: BundleChoice) -> pa.Table:
     return rows
 
 
-_MOST_SURPRISES = 1000
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chapter:
     """One iteration of a bundle."""
@@ -75,8 +71,6 @@ class Chapter:
     """Rows of `task_facts` with instructions, those of the chosen tasks."""
     estimator: str | None
     """Whose credit is shown; None without any."""
-    surprises: pa.Table | None
-    """Rows of `against_outcome` about failures in these tasks; None without credit."""
     doubts: Sequence[str]
     """Reasons not to rely on the credit, a line each."""
 
@@ -105,24 +99,10 @@ def read_chapter(store: Store, run_id: str, iteration: int, choice: BundleChoice
     facts = task_facts(store, run_id=run_id, iteration=iteration, estimator=estimator, others=known)
     names = task_names(store, run_id=run_id, iteration=iteration)
     tasks = chosen_tasks(with_instructions(facts, names), choice)
-    surprises = None
-    if estimator is not None:
-        failures = against_outcome(
-            store,
-            run_id=run_id,
-            iteration=iteration,
-            estimator=estimator,
-            success=False,
-            num_rows=_MOST_SURPRISES,
-        )
-        surprises = failures.filter(
-            pc.is_in(failures["task_id"], tasks["task_id"].combine_chunks())
-        )
     return Chapter(
         run_id=run_id,
         iteration=iteration,
         tasks=tasks,
         estimator=estimator,
-        surprises=surprises,
         doubts=credit_doubts(store, run_id=run_id, iteration=None, number=iteration),
     )

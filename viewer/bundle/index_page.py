@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from graphcredit.store.log_text import in_html, named, one_line
+from graphcredit.store.log_text import in_html, one_line
 from graphcredit.store.plural import counted
 from graphcredit.viewer.bundle.choice import Chapter
 from graphcredit.viewer.bundle.html import (
@@ -19,22 +19,18 @@ from graphcredit.viewer.bundle.html import (
 )
 from graphcredit.viewer.widgets.doubts import doubts_of_facts
 
-_MOST_SURPRISES = 30
 
-
-def index_page(
-    run_id: str, chapters: Sequence[Chapter], addresses: Sequence[Mapping[str, str]], choice: str
-) -> str:
+def index_page(run_id: str, chapters: Sequence[Chapter], choice: str) -> str:
     """Return the page."""
     parts = [f"<h1>Run {in_html(run_id)}</h1>"]
     if choice:
         parts.append(f"<p>A part of it: {in_html(choice)}.</p>")
-    for chapter, pages in zip(chapters, addresses, strict=True):
-        parts += _chapter(chapter, pages, is_open=chapter is chapters[-1])
+    for chapter in chapters:
+        parts += _chapter(chapter, is_open=chapter is chapters[-1])
     return document(f"{run_id} · graphcredit", "\n".join(parts))
 
 
-def _chapter(chapter: Chapter, addresses: Mapping[str, str], *, is_open: bool) -> Iterator[str]:
+def _chapter(chapter: Chapter, *, is_open: bool) -> Iterator[str]:
     rows = chapter.tasks.to_pylist()
     judged = [row for row in rows if row["success_rate"] is not None]
     won = sum(row["success_rate"] * row["num_trajectories"] for row in judged)
@@ -54,8 +50,6 @@ def _chapter(chapter: Chapter, addresses: Mapping[str, str], *, is_open: bool) -
     doubts = doubts_of_facts(chapter.tasks)
     listed = zip(rows, doubts, strict=True)
     yield table(_HEADS, (_row(chapter, row, files[row["task_id"]], why) for row, why in listed))
-    if chapter.surprises is not None and chapter.surprises.num_rows:
-        yield from _surprises(chapter.surprises.to_pylist(), addresses)
     yield "</details>"
 
 
@@ -90,19 +84,3 @@ def _row(
         number(row["advantage_spread"]),
         histogram(row["advantages"]),
     ]
-
-
-def _surprises(steps: Sequence[Mapping[str, Any]], addresses: Mapping[str, str]) -> Iterator[str]:
-    yield "<h2>Credit without success</h2>"
-    yield "<p>The most credited step of each rollout that did not succeed.</p>"
-    rows = [
-        [
-            number(row["advantage"], "+.3f"),
-            link(f"{addresses[row['trajectory_id']]}#step-{row['step_index']}", row["action"]),
-            f"step {row['step_index']}",
-            in_html(named(row["task_id"])),
-            in_html(named(row["trajectory_id"])),
-        ]
-        for row in steps[:_MOST_SURPRISES]
-    ]
-    yield table(("advantage", "action", "step", "task", "trajectory"), rows)

@@ -42,11 +42,11 @@ from graphcredit.viewer.steps.html_export import trajectory_page
 from graphcredit.viewer.steps.why_of_task import why_of_task
 
 
-def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str, str]]:
+def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[int]:
     """Write the pages of the tasks, one after the other.
 
     Yields:
-        For each task, its trajectories with the addresses of their pages, from the bundle's index.
+        For each task, the number of its trajectories.
     """
     target = root / folder(chapter.iteration)
     target.mkdir()
@@ -69,9 +69,7 @@ def write_pages(store: Store, chapter: Chapter, root: Path) -> Iterator[dict[str
                 why=whys.get(name),
             )
             _write(target / files[index], page)
-        yield {
-            name: f"{target.name}/{file}" for name, file in zip(trajectories, files, strict=True)
-        }
+        yield len(trajectories)
 
 
 def _by_trajectory(rows: pa.Table) -> dict[str, pa.Table]:

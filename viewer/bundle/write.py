@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from graphcredit.store.errors import InputError, ReplacedError, system_errors
@@ -55,8 +56,8 @@ def write_bundle(
     before = [stamp(store, run_id, each) for each in iterations]
     with atomic_directory(target) as folder:
         chapters = _chapters(store, run_id, iterations, choice)
-        addresses = _write_all(store, chapters, folder, on_progress)
-        index = index_page(run_id, chapters, addresses, choice.words())
+        num_trajectories = _write_all(store, chapters, folder, on_progress)
+        index = index_page(run_id, chapters, choice.words())
         files = {
             "index.html": index,
             LIBRARY: asset(LIBRARY),
@@ -76,7 +77,7 @@ def write_bundle(
     return BundleReport(
         index=target / "index.html",
         num_tasks=sum(chapter.tasks.num_rows for chapter in chapters),
-        num_trajectories=sum(map(len, addresses)),
+        num_trajectories=num_trajectories,
         num_bytes=num_bytes,
     )
 
@@ -101,18 +102,14 @@ def _chapters(
 
 def _write_all(
     store: Store, chapters: Sequence[Chapter], folder: Path, on_progress: OnProgress
-) -> list[dict[str, str]]:
-    """Write all pages but the index; return, for each iteration, where its trajectories are."""
-    num_tasks, num_done = sum(chapter.tasks.num_rows for chapter in chapters), 0
-    addresses: list[dict[str, str]] = []
-    for chapter in chapters:
-        pages: dict[str, str] = {}
-        for written in write_pages(store, chapter, folder):
-            pages |= written
-            num_done += 1
-            on_progress("bundle", num_done, num_tasks)
-        addresses.append(pages)
-    return addresses
+) -> int:
+    """Write all pages but the index; return the number of trajectories."""
+    num_tasks, num_trajectories = sum(chapter.tasks.num_rows for chapter in chapters), 0
+    sizes = chain.from_iterable(write_pages(store, chapter, folder) for chapter in chapters)
+    for num_done, size in enumerate(sizes, start=1):
+        num_trajectories += size
+        on_progress("bundle", num_done, num_tasks)
+    return num_trajectories
 
 
 def _refuse_other_content(store: Store, target: Path) -> None:

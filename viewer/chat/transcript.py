@@ -1,21 +1,15 @@
 """Tell the steps of a trajectory as a conversation: what the agent was told, and what it did."""
 
-# pyright: reportAttributeAccessIssue=false
-# (pyarrow.compute defines its functions at import time)
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graphcredit.store.files.parse import parse_object
 from graphcredit.store.layout import Store
 from graphcredit.viewer.chat.logged import Kind, kind_of, parts_of_message, tool_of
-from graphcredit.viewer.chat.measures import measures
 from graphcredit.viewer.chat.texts import Part, calls_of, code_part, parts_of
 from graphcredit.viewer.queries.trajectory import steps
 
@@ -54,8 +48,6 @@ class ShownMessage:
     """Whether it is the agent's message of the step."""
     is_error: bool = False
     """Whether it reports an error."""
-    measures: tuple[str, ...] = ()
-    """What the step took, in words."""
     same_as: int | None = None
     """Row of the step before which the same long text was told first."""
 
@@ -77,37 +69,11 @@ def transcript(table: pa.Table) -> list[ShownMessage]:
     rows = table.select(_COLUMNS).to_pylist()
     logged = [_logged(row["extra"]) for row in rows]
     is_imported = any(isinstance(extra.get("seen"), list) for extra in logged)
-    took = [
-        measures(extra.get("message"), sampled=sampled, microseconds=microseconds)
-        for extra, sampled, microseconds in zip(logged, _sampled(table), _times(table), strict=True)
-    ]
     told: list[ShownMessage] = []
     for step, (row, extra) in enumerate(zip(rows, logged, strict=True)):
         is_last = step == len(rows) - 1
-        told += (
-            replace(message, measures=took[step]) if message.is_step else message
-            for message in _step(step, row, extra if is_imported else {}, is_last=is_last)
-        )
+        told += _step(step, row, extra if is_imported else {}, is_last=is_last)
     return list(_with_repeats(told))
-
-
-def _sampled(table: pa.Table) -> list[tuple[int, int] | None]:
-    """Return the number of tokens of each prompt and answer; None where they are not logged."""
-    read, written = (
-        pc.list_value_length(table[name]).to_pylist() for name in ("prompt_ids", "response_ids")
-    )
-    return [
-        (before or 0, after) if after else None for before, after in zip(read, written, strict=True)
-    ]
-
-
-def _times(table: pa.Table) -> list[int | None]:
-    """Return the microseconds between each step and the one before; times may be beyond dates."""
-    times = pc.cast(table["logged_at"], pa.int64()).to_pylist()
-    gaps: list[int | None] = [None] * bool(times)
-    return gaps + [
-        None if None in (before, after) else after - before for before, after in pairwise(times)
-    ]
 
 
 _LONG = 200

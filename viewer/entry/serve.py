@@ -6,8 +6,5 @@ from starlette.middleware import Middleware
 from streamlit.starlette import App
 
 from graphcredit.viewer.origin import OwnOrigin
-from graphcredit.viewer.own_pages import OwnPages
 
-app = App(
-    Path(__file__).with_name("script.py"), middleware=[Middleware(OwnOrigin), Middleware(OwnPages)]
-)
+app = App(Path(__file__).with_name("script.py"), middleware=[Middleware(OwnOrigin)])

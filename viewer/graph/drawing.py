@@ -183,7 +183,6 @@ def _transition(edge: Edge, shading: Shading, scales: Scales) -> dict[str, Any]:
         "way": bool(edge.between),
         "blamed": value < 0,
         "flipped": shading.is_flipped(edge),
-        "conflict": shading.verdict(edge) == "conflicts",
     }
     return {
         "id": edge_key(edge.ends),

@@ -1,15 +1,11 @@
-"""Names of states, as a person would give them: from the structure of texts and of what led there.
+"""Names of states: what led there or the first line of the text, and what sets it apart."""
 
-A name is a title (a place; or a tool with its argument, for a result) and what is told besides:
-what is carried, what was returned, and what other states of the same title do not have.
-"""
-
-import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, cast
 
 from graphcredit.store.files.parse import parse_json
@@ -25,26 +21,12 @@ _CALL = re.compile(r"\s*([\w./:-]+)\((\{.*\})\)|[^`]*```[\w-]*\n([^`]+)\n```[^`]
 """A tool with its arguments, or prose around one block of code."""
 _FOLDERS = re.compile(r"\bcd \S+ && |(?<![\w:/])(?:[\w.~@+-]*/)+(?=[\w@+-]+\.\w)")
 """Where a command runs, and the folders of a file."""
-_TAGGED = re.compile(r"^<([\w-]+)>(?:([^<>\n]*)</\1>$)?|</[\w-]+>$", re.MULTILINE)
-"""Tags that a harness puts around parts of a result."""
-_CUT = re.compile(r"[.!?]+(?:\s+|$)|[;\n]+|,\s+")
-"""What ends a piece of a text: a sentence, a line, an item of a list."""
-_ADVERB = re.compile(r"(?:(?<=[.!?\n]\s)|(?<=\n)|^)[A-Z][a-z]+, ")
-"""A word such as "However," at the start of a sentence."""
-_DECORATED = re.compile(r"[-=*#~\s]{2,}\S.*\S[-=*#~\s]{2,}")
-_PLACE = re.compile(r"(?:page|location|room|place|url|file|path)\b\W", re.IGNORECASE)
-_FACT = re.compile(r"\s*[\w -]+:|\s*$")
-_CARRIED = re.compile(
-    r"\b(?:carrying|carry|holding|holds|inventory)\b:?\s+([^.\n;]+)", re.IGNORECASE
-)
-_KEY = re.compile(r"[\w ()]+: ")
-_ASIDE = re.compile(r"(?<=\w) \(.*")
-_WORD = re.compile(r"[^\W_]{2}")
-"""What a row of a board, in single characters, does not have."""
-_EMPTY = re.compile(r"(?:nothing|none|empty|no\b).*", re.IGNORECASE)
-_FILLER = re.compile(
-    r"(?:(?:you|there|here) (?:are|is|see|can see|have)|and|the|an?|agent\d* -)\s+", re.IGNORECASE
-)
+_CUT = re.compile(r"""[.!?;]\s+|\n|,\s*(?=["{\[])""")
+"""What ends a piece of a text: a sentence, a line, a field of JSON."""
+_FRAME = "-=*#~{}[]. \t"
+"""Characters around a piece that tell nothing."""
+_PLACE = re.compile(r"(?:page|location|room|place|url|file|path)\b\W|[-=*#~]{2,}", re.IGNORECASE)
+"""How the first line of a place begins, whatever led there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +35,7 @@ class StateName:
 
     title: str
     told: str = ""
-    """What is carried or was returned, and what sets it apart; empty if there is nothing."""
+    """What was returned, or what sets it apart; empty if there is nothing."""
 
     @property
     def line(self) -> str:
@@ -72,7 +54,7 @@ def action_words(action: str, max_length: int = TITLE) -> str:
         match value:
             case [int(first), int(last)]:
                 values[name] = f"{first}-{last}"
-            case _ if _is_word(value):
+            case str() | int() | float() if value not in ("", True, False):
                 values[name] = str(value)
             case _:
                 pass
@@ -93,24 +75,14 @@ def _fit(text: str, max_length: int) -> str:
 def state_names(graph: TaskGraph) -> Mapping[int, StateName]:
     """Return the name of each state of a whole graph, which tells what led to it."""
     came_by = _came_by(graph)
-    titles = {
-        node.state_id: "GOAL" if node.is_goal else _title(node, came_by.get(node.state_id))
-        for node in graph.nodes
-    }
     alike: defaultdict[str, list[Node]] = defaultdict(list)
     for node in graph.nodes:
-        alike[titles[node.state_id]].append(node)
-    carried = {node.state_id: _carried(node.state) for node in graph.nodes if not node.is_goal}
-    if len({*carried.values()}) < 2:
-        carried = dict.fromkeys(carried, "")
-    told = {
-        state: words
-        for title, same in alike.items()
-        if title != "GOAL"
-        for state, words in _told(same, title, carried, came_by).items()
-    }
+        title = "GOAL" if node.is_goal else _title(node, came_by.get(node.state_id, ""))
+        alike[title].append(node)
     return {
-        state: StateName(title=title, told=told.get(state, "")) for state, title in titles.items()
+        node.state_id: StateName(title=title, told=told)
+        for title, same in alike.items()
+        for node, told in zip(same, _told(same, title, came_by), strict=True)
     }
 
 
@@ -126,118 +98,50 @@ def _came_by(graph: TaskGraph) -> dict[int, str]:
     return actions
 
 
-def _title(node: Node, action: str | None) -> str:
+def _title(node: Node, action: str) -> str:
+    """Return the call that led to a state that is no place, else its first line."""
     first = visible(node.state[:_LOOKED_AT]).strip().partition("\n")[0]
-    headline = first.strip("-=*#~ \t")
-    is_place = _PLACE.match(first) or (_DECORATED.fullmatch(first) and _has_words(headline))
-    if action is not None and not is_place and _CALL.match(action):
+    has_words = sum(map(str.isalpha, first)) >= max(1, len(first) // 4)
+    if has_words and _PLACE.match(first):
+        return _fit(first.strip(_FRAME), TITLE)
+    if _CALL.match(action):
         return action_words(action)
-    if not is_place and _is_data(node.state):
-        return f"after {one_line(action, TITLE - 6)}" if action else "start"
-    return _fit(_ASIDE.sub("", headline) or "start", TITLE)
+    if has_words and first[0] not in "{[":
+        return _fit(first.strip(_FRAME), TITLE)
+    return f"after {one_line(action, TITLE - 6)}" if action else "start"
 
 
-def _is_data(text: str) -> bool:
-    """Return whether a text is facts, JSON or a picture rather than prose with a first line."""
-    lines = text[:_LOOKED_AT].strip().split("\n")
-    return (
-        _parsed(text) is not None
-        or not _has_words(lines[0])
-        or (len(lines) > 1 and all(map(_FACT.match, lines)))
-    )
+def _told(same: Sequence[Node], title: str, came_by: Mapping[int, str]) -> list[str]:
+    """Return what is told of each state of one title: what the others do not have, rarest first."""
+    if title == "GOAL":
+        return ["" for _ in same]
+    pieces = [_pieces(node.state) for node in same]
+    count = Counter(chain.from_iterable(pieces))
+    if len(same) == 1:
+        is_result = _CALL.match(came_by.get(same[0].state_id, ""))
+        return [_joined(pieces[0], title) if is_result else ""]
+    return [
+        _joined(sorted((p for p in mine if count[p] < len(same)), key=count.__getitem__), title)
+        for mine in pieces
+    ]
 
 
-def _has_words(text: str) -> bool:
-    return sum(map(str.isalpha, text)) >= max(1, len(text) // 4)
+def _pieces(text: str) -> list[str]:
+    """Return the pieces of a text, each once, as they will be shown."""
+    pieces = (piece.strip(_FRAME) for piece in _CUT.split(visible(text[:_LOOKED_AT])))
+    shown = (_fit(piece, TOLD) for piece in pieces if sum(map(str.isalnum, piece)) > 1)
+    return list(dict.fromkeys(shown))
 
 
-def _told(
-    same: Sequence[Node], title: str, carried: Mapping[int, str], came_by: Mapping[int, str]
-) -> dict[int, str]:
-    """Return what is told of states of one title."""
-    # As they will be shown: what differs in parts that are cut off tells nothing.
-    pieces = [list(dict.fromkeys(map(_short, _pieces(node.state)))) for node in same]
-    count = Counter(piece for each in pieces for piece in each)
-    size, held = len(same), {carried[node.state_id] for node in same}
-    told: dict[int, str] = {}
-    for node, mine in zip(same, pieces, strict=True):
-        apart = [piece for piece in mine if count[piece] < size]
-        apart.sort(key=lambda piece: abs(2 * count[piece] - size))
-        if size == 1 and _CALL.match(came_by.get(node.state_id, "")):
-            apart = mine[:3]
-        apart = [piece for piece in apart if not piece.startswith(title.rstrip("…"))]
-        # What all of them carry must not take the room of what sets them apart.
-        own = [carried[node.state_id]]
-        words = [*filter(None, [*own, *apart] if len(held) > 1 else [*apart, *own])]
-        lacking = [piece for piece in count if piece not in mine]
-        if not words and lacking:
-            words = [f"no {max(lacking, key=count.__getitem__)}"]
-        told[node.state_id] = _joined(words)
-    for words, number in Counter(told.values()).items():
-        if 1 < number < size:
-            group = [node for node in same if told[node.state_id] == words]
-            told |= _told(group, title, carried, came_by)
-    return told
-
-
-def _joined(words: Sequence[str]) -> str:
-    """Return as many pieces as there is room for, each once."""
+def _joined(pieces: Sequence[str], title: str) -> str:
+    """Return as many pieces as there is room for, without those that the title says."""
     told = ""
-    for piece in dict.fromkeys(words):
+    for piece in pieces:
         if told and len(told) + 3 + len(piece) > TOLD:
             break
-        if piece and piece not in told:
+        if not piece.startswith(title.rstrip("…")):
             told = f"{told} · {piece}" if told else piece
-    return one_line(told, TOLD) if told else ""
-
-
-def _carried(text: str) -> str:
-    """Return what is carried in a state; empty if nothing is."""
-    carried = _CARRIED.search(visible(text[:_LOOKED_AT]))
-    return "" if carried is None or _EMPTY.match(carried[1]) else f"with {_short(carried[1])}"
-
-
-def _short(piece: str) -> str:
-    """Return a piece without the words that lead in to it."""
-    line = " ".join(piece.split())
-    key = _KEY.match(line)
-    if len(line) > TOLD:
-        line = _FOLDERS.sub("", line[key.end() if key else 0 :])
-    while shorter := _FILLER.match(line):
-        line = line[shorter.end() :]
-    return one_line(line, TOLD) if line else ""
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Yield the pieces of a text: of JSON the values, else sentences, lines and items of lists."""
-    value = _parsed(text)
-    if isinstance(value, (dict, list)):
-        yield from _values(value)
-    else:
-        seen = visible(text[:_LOOKED_AT])
-        seen = _TAGGED.sub(lambda tag: f"{tag[1]} {tag[2]}\n" if tag[2] else "\n", seen)
-        for piece in _CUT.split(_ADVERB.sub("", seen)):
-            plain = piece.strip("-=*#~ \t") if piece else ""
-            if _WORD.search(plain):
-                yield plain
-
-
-def _values(value: Any) -> Iterator[str]:
-    """Yield the values of a JSON result: of an object each, of a list its length and the first."""
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        yield f"{len(items)} items"
-        yield from _values(items[0]) if items and isinstance(items[0], dict) else map(str, items)
-        return
-    for name, inner in cast("dict[str, Any]", value).items():
-        if _is_word(inner):
-            yield str(inner) if isinstance(inner, str) else f"{name} {json.dumps(inner)}"
-        elif isinstance(inner, dict):
-            yield from _values(inner)
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, (str, int, float)) and value not in ("", True, False)
+    return told
 
 
 def _parsed(text: str) -> Any:

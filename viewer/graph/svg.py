@@ -4,7 +4,7 @@ States are in columns by their distance from the start. Blue edges deserve credi
 with a bar at the tip blame. All text is escaped: a log cannot put markup into a picture.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 
 from graphcredit.store.log_text import in_html
@@ -12,17 +12,14 @@ from graphcredit.viewer.graph.layout import Layout, Point, label_places, layers_
 from graphcredit.viewer.graph.scales import SEEN, Scales
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import StateName, action_words, state_names
-from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph
+from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.graph.words import box_label
-from graphcredit.viewer.widgets.colours import NEUTRAL, ink, ink_on, sequential
+from graphcredit.viewer.widgets.colours import NEUTRAL, ink_on, sequential
 
 _COLUMN, _ROW = 240, 96
 _WIDTH, _HEIGHT = 158, 50
 _MARGIN, _HEAD = 30, 98
-_INKS = {False: ("white", "#212529"), True: ("#181817", ink("dark"))}
-"""Ground and ink: on white paper, and those of a dark page."""
-_MOST_WAYS = 4
-"""Most ways from a state in the picture of a step."""
+_INK = "#212529"
 
 
 def draw(
@@ -31,41 +28,14 @@ def draw(
     """Return the SVG of a graph."""
     whole = graph if whole is None else whole
     shading = Shading(advantage="mean advantage") if shading is None else shading
-    return _picture(graph, whole, shading, layers_of(whole), title=title)
-
-
-def draw_step(whole: TaskGraph, shading: Shading, ends: Ends, *, is_dark: bool = False) -> str:
-    """Return the SVG of a state, of a step from there, and of the other ways taken most."""
-    here, _ = ends
-    ways = [edge for edge in whole.edges if edge.source == here]
-    ways.sort(key=lambda edge: (edge.ends != ends, -edge.visits))
-    ways = ways[:_MOST_WAYS]
-    drawn = [here, *dict.fromkeys(edge.target for edge in ways if edge.target != here)]
-    of_state = {node.state_id: node for node in whole.nodes}
-    part = TaskGraph(nodes=tuple(of_state[state] for state in drawn), edges=tuple(ways))
-    layers = {state: state != here for state in drawn}
-    return _picture(part, whole, shading, layers, title="", is_dark=is_dark)
-
-
-def _picture(
-    graph: TaskGraph,
-    whole: TaskGraph,
-    shading: Shading,
-    layers: Mapping[int, int],
-    *,
-    title: str,
-    is_dark: bool = False,
-) -> str:
-    """Return the SVG; without a title it has no legend either."""
-    layout = layout_of(graph, layers, column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT))
-    layout = layout.moved(_MARGIN + _WIDTH / 2, _HEIGHT + (_HEAD if title else 0))
+    layout = layout_of(graph, layers_of(whole), column=_COLUMN, row=_ROW, box=(_WIDTH, _HEIGHT))
+    layout = layout.moved(_MARGIN + _WIDTH / 2, _HEIGHT + _HEAD)
     width = max(x for x, _ in layout.places.values()) + _WIDTH / 2 + _MARGIN
     points = [*layout.places.values(), *(point for way in layout.controls for point in way)]
-    height = max(y for _, y in points) + _HEIGHT + (_MARGIN if title else 0)
+    height = max(y for _, y in points) + _HEIGHT + _MARGIN
     names, scales = state_names(whole), Scales.of(whole, shading)
-    ground, ink = _INKS[is_dark]
     body = [
-        *(_head(title, shading, scales) if title else ()),
+        *_head(title, shading, scales),
         *(
             line
             for index, edge in enumerate(graph.edges)
@@ -78,13 +48,12 @@ def _picture(
                 node, names[node.state_id], scales.shade(node), *layout.places[node.state_id]
             )
         ),
-        *_labels(graph, layout, shading, ground),
+        *_labels(graph, layout, shading),
     ]
-    width = max(width, 700) if title else width
-    size = f'width="{width:.0f}" height="{height:.0f}"'
-    style = f'color="{ink}" font-family="DejaVu Sans, Verdana, sans-serif"'
+    size = f'width="{max(width, 700):.0f}" height="{height:.0f}"'
+    style = f'color="{_INK}" font-family="DejaVu Sans, Verdana, sans-serif"'
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
-    paper = '<rect width="100%" height="100%" fill="white"/>' if title else ""
+    paper = '<rect width="100%" height="100%" fill="white"/>'
     return "\n".join([opening, paper, *body, "</svg>"])
 
 
@@ -163,7 +132,7 @@ def _edge(edge: Edge, points: list[Point], shading: Shading, scales: Scales) -> 
         yield f'<path d="{bar}" stroke="{colour}" stroke-width="2.5"/>'
 
 
-def _labels(graph: TaskGraph, layout: Layout, shading: Shading, ground: str) -> Iterator[str]:
+def _labels(graph: TaskGraph, layout: Layout, shading: Shading) -> Iterator[str]:
     """Yield the actions that have room, those of the greatest advantages first."""
     labels = [
         action_words(edge.actions[0])
@@ -180,7 +149,7 @@ def _labels(graph: TaskGraph, layout: Layout, shading: Shading, ground: str) -> 
     for edge, label, place in zip(graph.edges, labels, places, strict=True):
         if place is not None:
             weight = "bold" if edge.ends in shading.own else "normal"
-            yield _text(place[0], place[1] + 4, label, 9.5, weight=weight, halo=ground)
+            yield _text(place[0], place[1] + 4, label, 9.5, weight=weight, halo=True)
 
 
 def _text(
@@ -192,9 +161,9 @@ def _text(
     weight: str = "normal",
     colour: str = "currentColor",
     anchor: str = "middle",
-    halo: str = "",
+    halo: bool = False,
 ) -> str:
-    outline = f' stroke="{halo}" stroke-width="3" paint-order="stroke"' if halo else ""
+    outline = ' stroke="white" stroke-width="3" paint-order="stroke"' if halo else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
         f'text-anchor="{anchor}"{outline}>{in_html(text)}</text>'

@@ -5,11 +5,10 @@ from itertools import pairwise
 
 from graphcredit.store.log_text import one_line
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.shading import OwnStep, Shading, TrueDistances, signed
+from graphcredit.viewer.graph.shading import OwnStep, Shading, signed
 from graphcredit.viewer.graph.state_names import StateName, action_words
 from graphcredit.viewer.graph.task_graph import Edge, Node, TaskGraph
 from graphcredit.viewer.queries.outcomes import succeeded
-from graphcredit.viewer.queries.truth import MARKS
 
 _MOST_NUMBERS = 4
 
@@ -26,15 +25,11 @@ def box_label(node: Node, name: StateName) -> str:
     return "\n".join([title, *filter(None, [name.told]), f"{distance} · {node.visits}×"])
 
 
-def distance_words(node: Node, truth: TrueDistances | None) -> str:
-    """Return the seen distance of a state and the true one, as far as they are known."""
-    seen = (
-        "no way to the goal was seen"
-        if node.goal_distance is None
-        else f"seen {node.goal_distance:g} to the goal"
-    )
-    known = "" if truth is None else truth.words(node.state_id)
-    return f"{seen} · {known}" if known else seen
+def distance_words(node: Node) -> str:
+    """Return the seen distance of a state."""
+    if node.goal_distance is None:
+        return "no way to the goal was seen"
+    return f"seen {node.goal_distance:g} to the goal"
 
 
 def legend_notes(graph: TaskGraph, shading: Shading, *, are_boxes: bool) -> list[str]:
@@ -54,8 +49,6 @@ def legend_notes(graph: TaskGraph, shading: Shading, *, are_boxes: bool) -> list
         "⇄ yellow: the signs differ": shading.others is not None,
     }
     notes = [words for words, is_there in marks.items() if is_there]
-    if shading.truth is not None:
-        notes.append("✓ ✗: the mean advantage has the sign of the true progress, or not")
     if shading.own:
         notes.append("numbers: steps of the rollout, in its own colours; elsewhere means")
     return notes
@@ -63,10 +56,7 @@ def legend_notes(graph: TaskGraph, shading: Shading, *, are_boxes: bool) -> list
 
 def node_tip(node: Node, name: StateName, shading: Shading) -> str:
     """Return what the pointer tells of a state."""
-    facts = [
-        distance_words(node, shading.truth),
-        f"{counted(node.visits, 'visit')}{succeeded(node.success_rate)}",
-    ]
+    facts = [distance_words(node), f"{counted(node.visits, 'visit')}{succeeded(node.success_rate)}"]
     if node.num_merged > 1:
         facts.append(counted(node.num_merged, "text"))
     return f"{state_line(node, name)}\n{' · '.join(facts)}\n{one_line(node.state, 160)}"
@@ -76,13 +66,12 @@ def edge_label(edge: Edge, shading: Shading, *, has_room: bool) -> str:
     """Return the marks of a transition, the trajectory's step numbers, and its action."""
     own_steps = shading.own.get(edge.ends, ())
     flip = "⇄" if shading.is_flipped(edge) else ""
-    marks = f"{flip}{MARKS[shading.verdict(edge)]}"
     if not has_room and not own_steps:
-        return marks.strip("✓")
+        return flip
     actions = list(dict.fromkeys(step.action for step in own_steps)) or edge.actions
     first, *others = (action_words(action) for action in actions)
     more = f" +{len(others)}" if others else ""
-    return " ".join(filter(None, [marks, _numbers(own_steps), first + more]))
+    return " ".join(filter(None, [flip, _numbers(own_steps), first + more]))
 
 
 def _numbers(own: Sequence[OwnStep]) -> str:
@@ -98,12 +87,10 @@ def edge_tip(edge: Edge, shading: Shading) -> str:
             f"{'is' if len(edge.between) == 1 else 'are'} not drawn\n{shading.advantage} "
             f"{signed(shading.value(edge))} on average. A click shows the state in its middle."
         )
-    verdict = shading.verdict(edge)
     notes = [
         f"{shading.advantage} {signed(shading.value(edge))}",
         counted(edge.visits, "step"),
         *(["pruned"] if edge.is_pruned else []),
-        *([f"{verdict} with the true progress"] if verdict else []),
     ]
     lines = [
         " | ".join(one_line(action) for action in edge.actions[:6]),

@@ -14,7 +14,7 @@ from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.importance import forks, important
 from graphcredit.viewer.graph.layout import layers_of
 from graphcredit.viewer.graph.matters import what_matters
-from graphcredit.viewer.graph.shading import Shading, TrueDistances, true_distances
+from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.task_graph import Ends, TaskGraph, edge_key, node_key, parse_key
 from graphcredit.viewer.graph.words import WHAT_MATTERS, what_is_shown
@@ -68,13 +68,12 @@ def show() -> None:
     if name := ask(task_names, run_id=place.run_id, iteration=place.iteration).get(place.task_id):
         show_text(one_line(name.instruction, 160))
     steps = ask(task_steps, run_id=place.run_id, iteration=place.iteration, task_id=place.task_id)
-    truth = true_distances(steps)
     with boxes:
         chosen = _choose(place, steps)
     missing.doubtful_credit(place.run_id, place.iteration)
     missing.doubtful_group(steps)
     selected = _selected(chosen.graph, steps)
-    steps, shading = _shaded(place, chosen, steps, truth)
+    steps, shading = _shaded(place, chosen, steps)
     shown = _part(chosen, steps, selected, shading)
     picture, panel = st.columns([7, 3])
     with picture:
@@ -107,9 +106,7 @@ def _choose(place: GraphPlace, steps: pa.Table) -> _Choices:
     )
 
 
-def _shaded(
-    place: GraphPlace, chosen: _Choices, steps: pa.Table, truth: TrueDistances | None
-) -> tuple[pa.Table, Shading]:
+def _shaded(place: GraphPlace, chosen: _Choices, steps: pa.Table) -> tuple[pa.Table, Shading]:
     """Return the steps with what is `SHOWN`, and the meaning of the colours."""
     other = other_side(place)
     steps = facts.with_shown(steps, f"{place.estimator}_advantage", other.values)
@@ -117,7 +114,6 @@ def _shaded(
         advantage=f"{place.estimator} advantage{other.name}",
         others=other.of_edges,
         own={} if chosen.trajectory is None else facts.own_steps(steps, chosen.trajectory),
-        truth=truth,
     )
 
 
@@ -220,10 +216,4 @@ def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> 
         compared = [edge for edge in shown.edges if shading.others.get(edge.ends) is not None]
         flips = sum(map(shading.is_flipped, compared))
         words += f"; {flips} of {len(compared)} compared transitions change sign"
-    verdicts = [said for edge in shown.edges if (said := shading.verdict(edge))]
-    if verdicts:
-        words += (
-            f"; the mean advantage has the sign of the true progress on "
-            f"{verdicts.count('agrees')} of {len(verdicts)} transitions"
-        )
     st.caption(f"{words}. Click a state or a transition, or choose it on the right.")

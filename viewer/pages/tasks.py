@@ -5,7 +5,7 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.pages.parts.first import in_numbers, show_first
-from graphcredit.viewer.pages.parts.lists import show_against_outcome, show_trajectories
+from graphcredit.viewer.pages.parts.lists import show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
@@ -73,8 +73,6 @@ def show() -> None:
         return
     show_first(run, iteration, facts, has_reach="reach" in names)
     _table(_wanted(facts))
-    if estimator is not None:
-        show_against_outcome(run, iteration, estimator)
 
 
 def _is_list_of_trajectories() -> bool:

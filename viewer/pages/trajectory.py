@@ -11,13 +11,12 @@ from graphcredit.viewer.chat.transcript import conversation
 from graphcredit.viewer.pages.parts.all_steps import show_all_steps
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
-from graphcredit.viewer.queries.estimators import words_of
-from graphcredit.viewer.queries.truth import MARKS, progress_of, seen_change, true_change, verdict
+from graphcredit.viewer.queries.estimators import explanation
 from graphcredit.viewer.steps import charts, facts
 from graphcredit.viewer.steps.chat_data import drawn_messages
 from graphcredit.viewer.steps.choose import choose_steps
 from graphcredit.viewer.steps.html_export import trajectory_page
-from graphcredit.viewer.steps.reasons import GroupSteps, reasons
+from graphcredit.viewer.steps.reasons import reasons
 from graphcredit.viewer.steps.shown import Shown
 from graphcredit.viewer.steps.why_of_task import why_of_task
 from graphcredit.viewer.widgets import missing
@@ -153,14 +152,8 @@ def _button(title: str, row: int, *, disabled: bool, shortcut: str | None = None
 def _why(shown: Shown) -> None:
     """Say why the step has its credit: what others did here, and what the estimator compared."""
     assert shown.estimator is not None
-    words = ask(words_of, **shown.where, estimator=shown.estimator)
-    lines = reasons(
-        shown.table,
-        shown.row,
-        shown.estimator,
-        explanation=words.explanation,
-        group=GroupSteps(shown.group, penalty=words.penalty),
-    )
+    said = ask(explanation, **shown.where, estimator=shown.estimator)
+    lines = reasons(shown.table, shown.row, shown.estimator, said)
     decision = None
     if "reach_advantage" in shown.table.column_names:
         decision = ask(
@@ -184,7 +177,6 @@ def _conversation(shown: Shown) -> None:
         shown.table,
         step=shown.row,
         estimator=shown.estimator,
-        as_markdown=st.toggle("Markdown", key="as_markdown", help="Links stay text."),
     )
     show_chat(
         drawn | {"wanted": st.query_params.get("find", "")}, on_step=lambda row: select(step=row)
@@ -205,13 +197,11 @@ def _states(shown: Shown) -> None:
 def _numbers(shown: Shown) -> None:
     """Show the numbers of the step: as logged, then the credit by each estimator."""
     step = shown.step
-    ways = {"seen distance": seen_change(step), "true distance": true_change(step)}
+    ways = {"seen distance": facts.seen_change(step), "true distance": facts.true_change(step)}
     told = [f"{name} {way}" for name, way in ways.items() if way is not None]
     st.caption(" · ".join([*facts.shown_values(step), *told]))
     if shown.estimator is None:
         return
-    if said := verdict(step[f"{shown.estimator}_advantage"], progress_of(step)):
-        st.caption(f"{MARKS[said]} The advantage {said} with the true progress.")
     credited = facts.estimators(shown.table)
     names = [shown.estimator, *(name for name in credited if name != shown.estimator)]
     bars = facts.bars(shown.table, shown.row, names)

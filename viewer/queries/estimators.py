@@ -1,8 +1,6 @@
 """Queries about the estimators that assigned credit, and their order on the pages."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
 from graphcredit.store.layout import Store
 from graphcredit.store.parquet.shards import open_parquet
@@ -66,31 +64,17 @@ def column(estimator: str, part: str) -> str:
     return identifier(f"{estimator}_{part}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Words:
-    """What credit says of how it was made."""
+def explanation(store: Store, *, run_id: str, iteration: int, estimator: str) -> Explanation | None:
+    """Return how an iteration's credit by an estimator explains itself.
 
-    explanation: Explanation | None
-    """None for credit of another program, or of an older version."""
-    penalty: float
-    """What an invalid action takes off its reward."""
-
-
-def words_of(store: Store, *, run_id: str, iteration: int, estimator: str) -> Words:
-    """Return what an iteration's credit by an estimator says of how it was made.
-
-    The shards of an iteration say the same, or their credit is mixed, which the pages warn of.
+    The shards of an iteration say the same, or their credit is mixed, which the pages warn of. None
+    for credit of another program, or of an older version.
     """
-    said: Any = {}
     for shard in store.shards(run_id, iteration):
         if not shard.credit_path.exists():
             continue
         with open_parquet(shard.credit_path, whole=False) as file:
             said = configuration_of(file.schema_arrow).get(estimator)
         if isinstance(said, dict):
-            break
-    penalty = said.get("invalid_action_penalty") if isinstance(said, dict) else None
-    return Words(
-        explanation=explanation_of(said),
-        penalty=float(penalty) if isinstance(penalty, (int, float)) else 0.0,
-    )
+            return explanation_of(said)
+    return None

@@ -39,7 +39,3 @@ def telling(wanted: str) -> str:
         SEMI JOIN uneven USING (task_id) SEMI JOIN met USING (task_id, state_id)
         WHERE is_call OR NOT has_calls OR step_index < last
     """
-
-
-TELLING = {"telling": telling("true")}
-"""The table `telling` of an iteration, for `views.answer`."""

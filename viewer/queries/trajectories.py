@@ -1,4 +1,4 @@
-"""Queries for the trajectories that a user looks for, and for steps against their outcome."""
+"""The query for the trajectories that a user looks for."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,8 @@ import pyarrow as pa
 
 from graphcredit.store.layout import Store
 from graphcredit.viewer.queries.advantages import by_trajectory
-from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.outcomes import IS_GRADED
 from graphcredit.viewer.queries.rollouts import TRAJECTORIES
-from graphcredit.viewer.queries.telling import TELLING
 from graphcredit.viewer.queries.views import answer
 
 MOST_TRAJECTORIES = 2000
@@ -92,46 +90,3 @@ def _credit(estimator: str | None, others: Sequence[str]) -> str:
         SELECT trajectory_id, num_disagreeing / num_counted AS disagreement, most, least
         FROM ({by_trajectory(estimator, others)})
     """
-
-
-def against_outcome(
-    store: Store, *, run_id: str, iteration: int, estimator: str, success: bool, num_rows: int
-) -> pa.Table:
-    """Return the most credited step of each trajectory without success, or the most blamed with it.
-
-    Only steps count that tell something, see `queries.telling`.
-
-    Args:
-        store: The store.
-        run_id: The run.
-        iteration: The iteration.
-        estimator: The estimator of the advantages.
-        success: Whether to look at successful trajectories, not at the others.
-        num_rows: Most trajectories; those with the greatest such advantages.
-
-    Returns:
-        `task_id, trajectory_id, step_index, action, advantage, goal_distance, next_goal_distance,
-        oracle_distance, next_oracle_distance`, the greatest advantage first.
-    """
-    advantage = column(estimator, "advantage")
-    size = f"{'-' if success else ''}{advantage}"
-    sql = f"""
-        WITH found AS MATERIALIZED (
-            SELECT trajectory_id, step_index, {advantage}::DOUBLE AS advantage, {size} AS size,
-                goal_distance, next_goal_distance
-            FROM credit SEMI JOIN telling USING (trajectory_id, step_index)
-            SEMI JOIN (FROM trajectory WHERE success = {success}) USING (trajectory_id)
-            WHERE {size} > 0
-            QUALIFY row_number() OVER (
-                PARTITION BY trajectory_id ORDER BY {size} DESC, step_index
-            ) = 1
-            ORDER BY size DESC, trajectory_id LIMIT {num_rows}
-        )
-        SELECT
-            task_id, trajectory_id, step_index, action, advantage, goal_distance,
-            next_goal_distance, oracle_distance, next_oracle_distance
-        FROM found JOIN steps USING (trajectory_id, step_index)
-        ORDER BY size DESC, trajectory_id
-    """
-    tables = TRAJECTORIES | TELLING
-    return answer(store, sql, run_id=run_id, iteration=iteration, tables=tables)

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.store.log_text import one_line
-from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.steps.facts import Bar, value_of
 from graphcredit.viewer.widgets.charts import Spec, field
 from graphcredit.viewer.widgets.colours import NEUTRAL, diverging
@@ -52,9 +51,8 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Spec
             "tint": 0.14 if index == selected else 0.01,
             "action": one_line(row["action"]),
             "reward": row["reward"],
-            "mark": MARKS[verdict(value_of(table, column, index), progress_of(row))],
         }
-        for index, row in enumerate(_told(table))
+        for index, row in enumerate(table.select(["step_index", "action", "reward"]).to_pylist())
     ]
     number = {"axis": _AXIS, "scale": _around_zero(1.25 * limit)}
     shared = {
@@ -62,7 +60,6 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Spec
         "tooltip": [
             *(field("step:O"), field("action:N"), field("reward:Q")),
             field("value:Q", title="advantage", format="+.3f"),
-            field("mark:N", title="true progress: ✓ agrees, ✗ conflicts"),
         ],
     }
     # The click target has the full height: a bar near zero is too small to hit. It must not be
@@ -74,23 +71,12 @@ def course(table: pa.Table, *, column: str, selected: int, limit: float) -> Spec
         "y": field("value:Q", title="advantage", **number),
         "color": field("colour:N", scale=None),
     }
-    mark = {"y": {"value": 8}, "text": field("mark:N")}
-    layers = [
-        target,
-        _layer("bar", shared | bar, cursor="pointer"),
-        _zero("y"),
-        _layer("text", shared | mark, fontSize=12, cursor="pointer"),
-    ]
+    layers = [target, _layer("bar", shared | bar, cursor="pointer"), _zero("y")]
     return {"data": {"values": rows}, "layer": layers, "height": 150}
 
 
 def _layer(mark: str, encoding: Spec, **look: Any) -> Spec:
     return {"mark": {"type": mark, **look}, "encoding": encoding}
-
-
-def _told(table: pa.Table) -> list[dict[str, Any]]:
-    names = ["step_index", "action", "reward", "oracle_distance", "next_oracle_distance"]
-    return table.select(names).to_pylist()
 
 
 def distances(table: pa.Table, *, selected: int) -> Spec:

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.store.log_text import one_line, visible
-from graphcredit.viewer.chat.markdown import tree_of
 from graphcredit.viewer.chat.runs import runs_of
 from graphcredit.viewer.chat.texts import Part
 from graphcredit.viewer.chat.transcript import ShownMessage
@@ -23,12 +22,7 @@ CUT = 4_000
 
 
 def drawn_messages(
-    messages: Sequence[ShownMessage],
-    table: pa.Table,
-    *,
-    step: int,
-    estimator: str | None,
-    as_markdown: bool = False,
+    messages: Sequence[ShownMessage], table: pa.Table, *, step: int, estimator: str | None
 ) -> dict[str, Any]:
     """Return the data of the component.
 
@@ -37,7 +31,6 @@ def drawn_messages(
         table: The steps that it is of, with their credit.
         step: Row of the step that is shown.
         estimator: Whose advantages stand beside the steps; None for none.
-        as_markdown: Whether prose is rendered as Markdown.
     """
     length = sum(len(part.text) for message in messages for part in message.parts)
     limit = 0.0 if estimator is None else largest(table, [estimator])
@@ -49,7 +42,7 @@ def drawn_messages(
             "kind": message.kind,
             "speaker": visible(message.speaker),
             "row": message.step,
-            "parts": [_part(part, most, as_markdown=as_markdown) for part in message.parts],
+            "parts": [_part(part, most) for part in message.parts],
         }
         if message.is_error:
             told["isError"] = True
@@ -59,14 +52,13 @@ def drawn_messages(
             index = indices[message.step]
             told["step"] = index
             told["about"] = one_line(table["action"][message.step].as_py())
-            told["measures"] = " · ".join(message.measures)
             told |= _credit(table, message.step, estimator, limit)
         drawn.append(told)
     signature = hashlib.sha256(json.dumps(drawn, sort_keys=True).encode()).hexdigest()
     return {"messages": drawn, "row": step, "signature": signature}
 
 
-def _part(part: Part, most: int | None, *, as_markdown: bool) -> dict[str, Any]:
+def _part(part: Part, most: int | None) -> dict[str, Any]:
     num_left = 0 if most is None else max(len(part.text) - most, 0)
     text = part.text[: len(part.text) - num_left]
     drawn: dict[str, Any] = {
@@ -75,11 +67,8 @@ def _part(part: Part, most: int | None, *, as_markdown: bool) -> dict[str, Any]:
         "isCode": part.is_code,
         "numLeft": num_left,
     }
-    tree = tree_of(text) if as_markdown and not part.is_code else None
     runs = () if num_left else runs_of(text, part.code)
-    if tree is not None:
-        drawn["tree"] = tree
-    elif any(colour for _, colour in runs):
+    if any(colour for _, colour in runs):
         # The text goes to the browser once; it counts in UTF-16.
         drawn["text"] = "".join(shown for shown, _ in runs)
         drawn["runs"] = [[len(shown.encode("utf-16-le")) // 2, colour] for shown, colour in runs]

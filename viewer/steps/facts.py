@@ -183,3 +183,23 @@ def ending(table: pa.Table, *, is_graded: bool = False) -> str:
     is_ended = bool(last["terminated"] or last["truncated"])
     word = outcome(last["success"], is_graded=is_graded, is_ended=is_ended)
     return f"{word}, cut off" if last["truncated"] else word
+
+
+def seen_change(step: Mapping[str, Any]) -> str | None:
+    """Return the seen distance before and after a step as text; None if there never was a way.
+
+    It is that of the group's own graph, which is all that estimators know.
+    """
+    return _change(step["goal_distance"], step["next_goal_distance"], unknown="no way")
+
+
+def true_change(step: Mapping[str, Any]) -> str | None:
+    """Return the environment's distance before and after a step as text; None if it has none."""
+    return _change(step["oracle_distance"], step["next_oracle_distance"], unknown="unknown")
+
+
+def _change(before: float | None, after: float | None, *, unknown: str) -> str | None:
+    if before is None and after is None:
+        return None
+    first, second = (unknown if value is None else f"{value:g}" for value in (before, after))
+    return f"{first} → {second}"

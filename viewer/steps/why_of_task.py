@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphcredit.credit.why.decisions import decisions_of_task
 from graphcredit.credit.why.sentences import sentence
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.estimators import estimators, words_of
+from graphcredit.viewer.queries.estimators import estimators, explanation
 
 _ESTIMATOR = "reach"
 """Whose credit decisions are told by."""
@@ -31,8 +31,8 @@ def why_of_task(store: Store, *, run_id: str, iteration: int, task_id: str) -> d
     """
     if _ESTIMATOR not in estimators(store, run_id=run_id, iteration=iteration):
         return {}
-    said = words_of(store, run_id=run_id, iteration=iteration, estimator=_ESTIMATOR)
-    formula = f"{_ESTIMATOR} is {said.explanation.total}." if said.explanation else ""
+    said = explanation(store, run_id=run_id, iteration=iteration, estimator=_ESTIMATOR)
+    formula = f"{_ESTIMATOR} is {said.total}." if said else ""
     sentences: defaultdict[str, dict[int, str]] = defaultdict(dict)
     for each in decisions_of_task(store, run_id=run_id, iteration=iteration, task_id=task_id):
         sentences[each.trajectory_id][each.step_index] = sentence(each)

@@ -42,24 +42,23 @@ def curve(rows: pa.Table, value: str, title: str) -> Spec:
     """Return a chart of one number.
 
     Args:
-        rows: Columns `run, iteration, line` and the number; a line of the chart has the points with
-            one `line`, a name that Vega draws as text.
+        rows: Columns `run, iteration` and the number; a line of the chart is a run.
         value: Column of the number.
         title: Title of the chart.
     """
-    has_lines = len(set(rows["line"].to_pylist())) > 1
+    has_lines = len(set(rows["run"].to_pylist())) > 1
     strokes = {"symbolType": "stroke", "symbolSize": 400}
     legend = {"orient": "bottom", "title": None, "columns": 2, **strokes} if has_lines else None
     number = {"axis": {"format": "~g", "tickCount": 5}, "scale": {"zero": False}}
     line = {
-        "color": field("line:N", legend=legend, scale={"range": _COLOURS}),
+        "color": field("run:N", legend=legend, scale={"range": _COLOURS}),
         # Not by colour alone.
-        "strokeDash": field("line:N", legend=legend),
+        "strokeDash": field("run:N", legend=legend),
     }
     # A point is too small to hit; a fully transparent mark would receive no clicks.
     target = {"type": "point", "filled": True, "size": 350, "opacity": 0.01, "cursor": "pointer"}
     click = {"name": CLICK, "select": {"type": "point", "fields": ["run", "iteration"]}}
-    tips = [field("line:N", title="run"), field("iteration:Q"), field(f"{value}:Q", title=title)]
+    tips = [field("run:N"), field("iteration:Q"), field(f"{value}:Q", title=title)]
     x = field("iteration:Q", title=None, axis={"tickMinStep": 1, "format": "d"})
     shared = {"x": x, "y": field(f"{value}:Q", title=None, **number), "tooltip": tips}
     drawn = {"mark": {"type": "line", "point": {"size": 40}}, "encoding": line}

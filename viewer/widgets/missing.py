@@ -1,16 +1,15 @@
 """Messages about missing or broken data, with the command that makes or repairs it."""
 
 import shlex
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.estimators import MOST_TELLING, credit_doubts
+from graphcredit.viewer.queries.estimators import credit_doubts
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.doubts import doubts_of_steps
 from graphcredit.viewer.widgets.text import show_code
@@ -76,15 +75,6 @@ def doubtful(line: str) -> None:
     show_code(line)
 
 
-def no_second_estimator(store: Store, run_id: str, iteration: int, estimator: str) -> None:
-    """Say that there is no other estimator to compare with."""
-    st.info("This iteration has the credit of one estimator; a second one is needed to compare.")
-    second = next(name for name in MOST_TELLING if name != estimator)
-    _command(
-        store, "credit", f"--estimator {second} --run {shlex.quote(run_id)} --iteration {iteration}"
-    )
-
-
 @contextmanager
 def guarded(what: str) -> Generator[None]:
     """Show a GraphcreditError in place of the element that it broke; the page continues.
@@ -101,29 +91,3 @@ def guarded(what: str) -> Generator[None]:
 
 def _command(store: Store, name: str, options: str) -> None:
     show_code(f"graphcredit {name} {shlex.quote(str(store.root))} {options}")
-
-
-def per_run(
-    store: Store,
-    runs: Sequence[str],
-    query: Callable[..., pa.Table],
-    what: str | None,
-    **arguments: Any,
-) -> pa.Table | None:
-    """Return the result of a query for all runs, with a column `run`; None if nothing can be read.
-
-    If a run has a damaged file, it is queried iteration by iteration, so that the undamaged
-    iterations are shown. `what` is the subject of the message about the others; with None there is
-    no message.
-    """
-    parts: list[pa.Table] = []
-    for run in runs:
-        try:
-            tables = [ask(query, run_id=run, iteration=None, **arguments)]
-        except GraphcreditError:
-            tables = []
-            for iteration in store.iterations(run):
-                with guarded(what) if what else suppress(GraphcreditError):
-                    tables.append(ask(query, run_id=run, iteration=iteration, **arguments))
-        parts += [part.add_column(0, "run", pa.repeat(run, part.num_rows)) for part in tables]
-    return pa.concat_tables(parts) if parts else None

@@ -85,24 +85,6 @@ COLUMNS: Mapping[str, Any] = {
     "return": _NUMBER("return", format="%.3f"),
     "most": signed_number("most", "Greatest advantage."),
     "least": signed_number("least", "Least advantage."),
-    "tags": _TEXT("tags", help="Of the rollout and its steps."),
-    "action": _TEXT("action"),
-    "advantage": signed_number("advantage"),
-    "truth": _TEXT(
-        "truth",
-        help="Whether the advantage has the sign of the true progress: how much nearer to the "
-        "goal the step led, as the environment knows it. Empty where one of them is 0 or unknown.",
-    ),
-    "seen": _TEXT(
-        "seen distance",
-        help="Cost of the cheapest way to the goal that the group saw, before and after the step. "
-        "Estimators know no other.",
-    ),
-    "true": _TEXT(
-        "true distance", help="The same as the environment knows it, where it was logged."
-    ),
-    "correlation": _NUMBER("correlation", format="%.3f"),
-    "flip_share": _NUMBER("sign flips", format="percent"),
 }
 """Name of a query's column to its title, form and help."""
 

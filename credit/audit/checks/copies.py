@@ -1,20 +1,16 @@
 """Checks for trajectories that are there twice, under different names.
 
 Two rollouts of a good policy may take the same actions by chance, so equal steps alone prove
-nothing. Among trajectories with equal states, actions and rewards,
-
-- those whose steps also have equal times are copies. This is asked only in iterations whose clock
-  tells rollouts apart: no two trajectories that differ have equal times.
-- those of one task that also sampled equal tokens are copies if their logged log-probabilities say
-  that this would rarely happen twice (`max_equal_chance`).
-- all others of one task are merely equal: a warning from `min_equal_steps` steps on, unless their
-  log-probabilities explain it, and something to know below.
+nothing. Among trajectories with equal states, actions and rewards, those whose steps also have
+equal times are copies. This is asked only in iterations whose clock tells rollouts apart: no two
+trajectories that differ have equal times. All others of one task are merely equal: a warning from
+`min_equal_steps` steps on.
 """
 
 from graphcredit.credit.audit.check import AuditSeverity, Check
-from graphcredit.credit.audit.scope import GROUP, TRAJECTORY
+from graphcredit.credit.audit.scope import GROUP
 
-TABLE = f"""
+TABLE = """
     CREATE TEMP TABLE alike AS
     WITH candidates AS (
         SELECT *, bool_or(is_alike) OVER (PARTITION BY run_id, iteration) AS is_needed FROM (
@@ -27,28 +23,9 @@ TABLE = f"""
             SELECT run_id, iteration, clock, count(DISTINCT path) AS num_paths
             FROM candidates WHERE is_needed GROUP BY ALL
         ) GROUP BY ALL
-    ), sampled AS (
-        SELECT {TRAJECTORY},
-            CASE WHEN count(response_ids) = count(*)
-                THEN bit_xor(hash(step_index, response_ids)) END AS tokens,
-            CASE WHEN count(response_logprobs) = count(*)
-                THEN sum(list_sum(response_logprobs)) END AS logprob
-        FROM steps SEMI JOIN (FROM candidates WHERE is_alike) USING ({TRAJECTORY})
-        GROUP BY ALL
-    ), judged AS (
-        SELECT *,
-            coalesce(logprob >= ln(getvariable('max_equal_chance')), false) AS is_likely,
-            (tells AND count(*) OVER (PARTITION BY run_id, iteration, path, clock) > 1)
-            OR coalesce(
-                logprob < ln(getvariable('max_equal_chance'))
-                    AND count(*) OVER (PARTITION BY {GROUP}, path, tokens) > 1,
-                false
-            ) AS is_copy
-        FROM candidates JOIN clocks USING (run_id, iteration) JOIN sampled USING ({TRAJECTORY})
-        WHERE is_alike
     )
-    SELECT *, NOT is_copy AND count(*) OVER (PARTITION BY {GROUP}, path, is_copy) > 1 AS is_equal
-    FROM judged
+    SELECT *, tells AND count(*) OVER (PARTITION BY run_id, iteration, path, clock) > 1 AS is_copy
+    FROM candidates JOIN clocks USING (run_id, iteration) WHERE is_alike
 """
 """Makes the table that the checks of this file read: rollouts that are like others."""
 
@@ -61,18 +38,18 @@ _COPIES = f"""
     SELECT run_id, iteration, {_SET} FROM alike WHERE is_copy GROUP BY run_id, iteration, path
 """
 
-_MERELY_EQUAL = f"""
+_EQUAL = f"""
     SELECT run_id, iteration, {_SET} FROM alike
-    WHERE is_equal AND (num_steps >= getvariable('min_equal_steps') AND NOT is_likely) = {{long}}
-    GROUP BY {GROUP}, path
+    WHERE NOT is_copy AND num_steps >= getvariable('min_equal_steps')
+    GROUP BY {GROUP}, path HAVING count(*) > 1
 """
 
 CHECKS: tuple[Check, ...] = (
     Check(
         name="copied_trajectories",
         severity=AuditSeverity.ERROR,
-        means="are the same rollout under several names: equal steps at equal times, or equal "
-        "tokens that are too improbable to be sampled twice. They count double in every mean",
+        means="are the same rollout under several names: equal steps at equal times. They count "
+        "double in every mean",
         remedy="keep one of each; look for padding that repeats samples, or for a log that was "
         "imported twice",
         of="complete rollouts",
@@ -85,15 +62,6 @@ CHECKS: tuple[Check, ...] = (
         remedy="look whether they are copies; if not, the policy hardly explores: sample at a "
         "higher temperature",
         of="complete rollouts",
-        places=_MERELY_EQUAL.format(long="true"),
-    ),
-    Check(
-        name="equal_short_trajectories",
-        severity=AuditSeverity.INFO,
-        means="equal another of their group, but are so short, or so probable, that this may be "
-        "chance",
-        remedy="nothing, unless they are many",
-        of="complete rollouts",
-        places=_MERELY_EQUAL.format(long="false"),
+        places=_EQUAL,
     ),
 )

@@ -55,12 +55,10 @@ def test_a_tour_of_all_pages(page: Page, watch: Watch):
         expect_at(page, name if name != "runs" else "", run="hostile")
         if name in _SHOWN:
             open_page(page, name, run="hostile", **_SHOWN[name])
-        if name == "runs":
-            page.get_by_role("button", name="Audit this iteration").click()
-            page.get_by_test_id("stExpander").first.click()
-        text = page.get_by_text("<script>alert(1)</script> ![x](https://example.org/x.png)")
-        shown = text.or_(page.locator("input[value^='<script>']"))
-        expect(shown.first).to_be_attached()
+        if name != "runs":
+            text = page.get_by_text("<script>alert(1)</script> ![x](https://example.org/x.png)")
+            shown = text.or_(page.locator("input[value^='<script>']"))
+            expect(shown.first).to_be_attached()
         _assert_nothing_was_obeyed(page)
         _assert_fits_a_narrow_window(page)
     assert {request.partition(":")[0] for request in watch.requests} >= {"http", "ws"}

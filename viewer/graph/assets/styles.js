@@ -109,10 +109,6 @@ function styles(root) {
       selector: "edge[?flipped]",
       style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
     },
-    {
-      selector: "edge[?conflict]",
-      style: { "underlay-color": "#b3261e", "underlay-opacity": 0.3, "underlay-padding": 3 },
-    },
     { selector: "edge.faded", style: { opacity: 0.22 } },
     {
       selector: "node.faded",

@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from graphcredit.viewer.queries.truth import seen_change, true_change
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.shown import Shown
 from graphcredit.viewer.widgets.containers import opened
@@ -27,8 +26,8 @@ def show_all_steps(shown: Shown, *, go_to: Callable[[int], None]) -> None:
         "reward": table["reward"],
         "score": table["score"],
         **{f"{name} advantage": table[f"{name}_advantage"] for name in names},
-        "seen distance": pa.array([seen_change(row) for row in rows], pa.string()),
-        "true distance": pa.array([true_change(row) for row in rows], pa.string()),
+        "seen distance": pa.array([facts.seen_change(row) for row in rows], pa.string()),
+        "true distance": pa.array([facts.true_change(row) for row in rows], pa.string()),
     }
     with inside:
         row = choose_row(

@@ -12,23 +12,17 @@ import streamlit as st
 
 from graphcredit.credit.why.decisions import ComparedDecision, decisions
 from graphcredit.credit.why.finding_words import finding_sentence
-from graphcredit.credit.why.findings import Findings, findings
+from graphcredit.credit.why.findings import Finding, Findings, findings
 from graphcredit.credit.why.picture import why_picture
-from graphcredit.credit.why.sentences import outcome, sentence, trust
+from graphcredit.credit.why.sentences import sentence
 from graphcredit.store.layout import Store
-from graphcredit.store.log_text import named, one_line
+from graphcredit.store.log_text import named
 from graphcredit.store.plural import counted
-from graphcredit.viewer.graph.facts import step_ends
-from graphcredit.viewer.graph.shading import OwnStep, Shading
 from graphcredit.viewer.graph.state_names import action_words
-from graphcredit.viewer.graph.svg import draw_step
-from graphcredit.viewer.graph.task_graph import read_task_graph
-from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
 from graphcredit.viewer.widgets.containers import opened
-from graphcredit.viewer.widgets.doubts import doubts_of_facts
-from graphcredit.viewer.widgets.text import show_said, show_text
+from graphcredit.viewer.widgets.text import show_said
 
 _SHOWN = 5
 _AT_ONCE = 200_000
@@ -53,7 +47,7 @@ def show_first(run: str, iteration: int, facts: pa.Table, *, has_reach: bool) ->
         _findings(ask(findings, **here))
         if has_reach:
             shown = ask(decisions, **here, most=_SHOWN)
-            _decisions(shown, facts, here)
+            _decisions(shown)
             if shown:
                 _offer_picture(viewed_store(), here)
 
@@ -84,26 +78,15 @@ def _findings(found: Findings) -> None:
     for each in found.findings:
         with st.container(border=True):
             show_said(finding_sentence(each))
-            selection.link(
-                "trajectory",
-                f"{named(each.task_id)} · step {each.step_index}: {action_words(each.action, 34)}",
-                task=each.task_id,
-                trajectory=each.trajectory_id,
-                step=each.step_index,
-            )
+            _link(each)
 
 
-def _decisions(shown: Sequence[ComparedDecision], facts: pa.Table, here: Mapping[str, Any]) -> None:
-    """Show single decisions, each on a card."""
-    of_task = {row["task_id"]: row for row in facts.to_pylist()}
+def _decisions(shown: Sequence[ComparedDecision]) -> None:
+    """Show single decisions in words, each with a link to its step."""
     for each in shown:
-        row = of_task[each.task_id]
         with st.container(border=True):
-            words, picture = st.columns([11, 9], vertical_alignment="center")
-            with words:
-                _words(each, row, doubt=doubts_of_facts(pa.Table.from_pylist([row]))[0])
-            with picture:
-                _picture(each, here)
+            _link(each, estimator="reach")
+            show_said(sentence(each))
     if not shown:
         st.caption(
             "In no group did several rollouts visit a state, do different things there, and end "
@@ -111,43 +94,16 @@ def _decisions(shown: Sequence[ComparedDecision], facts: pa.Table, here: Mapping
         )
 
 
-def _words(each: ComparedDecision, task: Mapping[str, Any], *, doubt: str | None) -> None:
-    """Show a decision in words: its step, what the task asks for, outcome, trust, sentence."""
+def _link(step: Finding | ComparedDecision, **changes: Any) -> None:
+    """Show a link to a step in its rollout."""
     selection.link(
         "trajectory",
-        f"{named(each.task_id)} · step {each.step_index}: {action_words(each.action, 34)}",
-        task=each.task_id,
-        trajectory=each.trajectory_id,
-        step=each.step_index,
-        estimator="reach",
+        f"{named(step.task_id)} · step {step.step_index}: {action_words(step.action, 34)}",
+        task=step.task_id,
+        trajectory=step.trajectory_id,
+        step=step.step_index,
+        **changes,
     )
-    if task["instruction"]:
-        show_text(one_line(task["instruction"], 110))
-    average = f", on average {task['mean_return']:.3g}" if each.is_graded else ""
-    marks = [
-        f"{outcome(each)}{average}{_wins(task)}",
-        trust(each),
-        *([f"⚠ {doubt}"] if doubt else []),
-    ]
-    st.caption(" · ".join(marks))
-    show_said(sentence(each))
-
-
-def _wins(task: Mapping[str, Any]) -> str:
-    rate, size = task["success_rate"], task["num_trajectories"]
-    return "" if rate is None else f"; {round(size * rate)} of {size} rollouts won"
-
-
-def _picture(each: ComparedDecision, here: Mapping[str, Any]) -> None:
-    """Show the state of a decision with the ways from there."""
-    steps = ask(task_steps, **here, task_id=each.task_id)
-    ends = step_ends(steps, each.trajectory_id, each.step_index)
-    assert ends is not None
-    graph = ask(read_task_graph, **here, task_id=each.task_id, column="reach_advantage")
-    own = OwnStep(index=each.step_index, action=each.action, value=each.reach_advantage)
-    shading = Shading(advantage="reach advantage", own={ends: [own]})
-    alt = f"State {ends[0]}, and where the actions there led"
-    st.image(draw_step(graph, shading, ends, is_dark=st.context.theme.type == "dark"), alt=alt)
 
 
 def in_numbers(facts: pa.Table) -> str:

@@ -26,7 +26,6 @@ from graphcredit.viewer.graph.words import distance_words
 from graphcredit.viewer.pages.parts import graph_controls as controls
 from graphcredit.viewer.queries.graphs import state_texts
 from graphcredit.viewer.queries.outcomes import succeeded
-from graphcredit.viewer.queries.truth import MARKS, progress_of, verdict
 from graphcredit.viewer.widgets import selection
 from graphcredit.viewer.widgets.cache import ask
 from graphcredit.viewer.widgets.text import label, show_box, show_text
@@ -56,7 +55,7 @@ class Panel:
     steps: pa.Table
     """Steps of the task, from `queries.graphs.task_steps`, with what is `SHOWN`."""
     shading: Shading
-    """The meaning of the colours; with the truth, if it was logged."""
+    """The meaning of the colours."""
     trajectory: str | None
     """The trajectory that is laid over the graph."""
 
@@ -101,7 +100,7 @@ class Panel:
                     f"({ends[0]} → {self._target(ends[1])})",
                     edge_key(ends),
                     f"step{step['step_index']}",
-                    credit=_mark(step[self.column], step) + tinted(step[SHOWN]),
+                    credit=tinted(step[SHOWN]),
                 )
 
     def _overview(self) -> None:
@@ -117,7 +116,7 @@ class Panel:
     def _state(self, state_id: int) -> None:
         node = next(node for node in self.graph.nodes if node.state_id == state_id)
         show_text(
-            f"{distance_words(node, self.shading.truth)} · {counted(node.visits, 'visit')} by "
+            f"{distance_words(node)} · {counted(node.visits, 'visit')} by "
             f"{counted(node.num_trajectories, 'rollout')}{succeeded(node.success_rate)}"
             + "".join(f" · {value}" for value in _values(node))
         )
@@ -172,10 +171,9 @@ class Panel:
 
     def _step_link(self, step: Mapping[str, Any], ending: str) -> None:
         facts = f"{ending}, {signed(step.get(self.column))}"
-        mark = _mark(step.get(self.column), step)
         selection.link(
             "trajectory",
-            f"{mark}{step['trajectory_id']}, step {step['step_index']}: "
+            f"{step['trajectory_id']}, step {step['step_index']}: "
             f"{action_words(step['action'], 90)} ({facts})",
             trajectory=step["trajectory_id"],
             step=step["step_index"],
@@ -186,26 +184,19 @@ class Panel:
         if self.shading.others is not None:
             facts.append(f"the other {signed(self.shading.others.get(edge.ends))}")
             facts.append(f"difference {signed(self.shading.value(edge))}")
-        progress = (
-            None if self.shading.truth is None else self.shading.truth.progress.get(edge.ends)
-        )
-        if progress is not None:
-            said = self.shading.verdict(edge)
-            facts.append(f"true progress {progress:+g}{f': {MARKS[said]} {said}' if said else ''}")
         if edge.is_pruned:
             facts.append("pruned: it leads back, or every step was invalid")
         return " · ".join(facts)
 
     def _edge_button(self, edge: Edge) -> None:
         flip = "⇄ " if self.shading.is_flipped(edge) else ""
-        said = MARKS[self.shading.verdict(edge)]
         action, *others = (action_words(action, 90) for action in edge.actions)
         more = f" and {len(others)} more" if others else ""
         self._button(
             f"{action}{more}  ({edge.source} → {self._target(edge.target)})",
             edge_key(edge.ends),
             "edge",
-            credit=flip + tinted(self.shading.value(edge)) + f" {said}".rstrip(),
+            credit=flip + tinted(self.shading.value(edge)),
         )
 
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:
@@ -235,13 +226,6 @@ def tinted(value: float | None) -> str:
     """Return an advantage as Markdown: credit is blue and blame orange, as in the graph."""
     text = label(signed(value))
     return f":{'blue' if value > 0 else 'orange'}[{text}]" if value else text
-
-
-def _mark(credit: float | None, step: Mapping[str, Any]) -> str:
-    """Return the mark of a step by its own true progress, and a space; empty without one."""
-    known = "oracle_distance" in step and "next_oracle_distance" in step
-    said = verdict(credit, progress_of(step)) if known else None
-    return f"{MARKS[said]} " if said else ""
 
 
 def _title(text: str) -> None:

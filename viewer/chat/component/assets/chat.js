@@ -1,16 +1,13 @@
 // A trajectory as a conversation. Text of a log is only ever set as textContent: it cannot become
-// markup. Elements of Markdown are those of TAGS, and have no attributes from a log.
+// markup.
 
 const SHOWN = Symbol.for("graphcredit.chat");
 const HITS = "graphcredit-hits";
-const TAGS = new Set(
-  "p h1 h2 h3 h4 h5 h6 em strong s ul ol li blockquote table thead tbody tr th td pre code span hr".split(" "),
-);
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
  *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?}], row,
  *  wanted, signature}; `wanted` are words that are marked at first; `row` is the step that is shown; a message that is a step has its index. Of a part,
- *  `runs` are the lengths and colours of its text, `tree` is its Markdown. */
+ *  `runs` are the lengths and colours of its text. */
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".chat");
   const shown = (root[SHOWN] ??= {});
@@ -49,13 +46,12 @@ function article(message, shown) {
     head.append(element("span", "advantage", `advantage ${message.advantage}`));
     whole.style.setProperty("--credit", message.colour);
   }
-  if (message.measures) head.append(element("span", "measures", message.measures));
   if (message.isError) {
     whole.classList.add("error");
     head.append(element("strong", "failed", "error"));
   }
   const isRepeat = message.sameAs !== undefined;
-  if (isRepeat) head.append(element("span", "measures", `the same as before step ${message.sameAs}`));
+  if (isRepeat) head.append(element("span", "repeat", `the same as before step ${message.sameAs}`));
   // What the agent was told folds as a whole. A step's parts fold one by one: its action is the last.
   const isStep = message.step !== undefined;
   const body = element("div", isStep ? "body" : isRepeat ? "body fold same" : "body fold");
@@ -68,10 +64,9 @@ function article(message, shown) {
 function partOf(part, isFolded) {
   const whole = element("div", part.isCode ? "part code" : "part prose");
   if (part.title) whole.append(element("div", "title", part.title));
-  const text = element(part.tree ? "div" : "pre", part.tree ? "text markdown" : "text");
+  const text = element("pre", "text");
   if (isFolded) text.classList.add("fold");
-  if (part.tree) text.append(...part.tree.map(node));
-  else if (part.runs) text.append(...coloured(part));
+  if (part.runs) text.append(...coloured(part));
   else text.textContent = part.text;
   whole.append(text);
   if (part.numLeft) {
@@ -87,16 +82,6 @@ function coloured(part) {
     const text = part.text.slice(end, (end += length));
     return colour ? element("span", `c-${colour}`, text) : document.createTextNode(text);
   });
-}
-
-/** An element of Markdown, `[tag, nodes, number or colour]`, or a text. */
-function node(told) {
-  if (typeof told === "string") return document.createTextNode(told);
-  const [tag, inside, more] = told;
-  const made = element(TAGS.has(tag) ? tag : "span", tag === "span" && more ? `c-${more}` : "");
-  if (tag === "ol" && Number.isSafeInteger(more) && more !== 0) made.start = more;
-  made.append(...inside.map(node));
-  return made;
 }
 
 /** All steps with their credit, a click away. */

@@ -1,4 +1,4 @@
-"""The demo on a few games: each of its parts says something true of the store it leaves."""
+"""The demo on one game: each of its parts says something true of the store it leaves."""
 
 import json
 import shlex
@@ -17,7 +17,7 @@ def test_the_demo_plays_credits_and_shows(
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir.parents[1]))
     root = tmp_path / "demo"
-    result = graphcredit("demo", "--store", root, "--games", 2)
+    result = graphcredit("demo", "--store", root, "--games", 1)
     assert result.returncode == 0, result.stderr
     shown = result.stdout
     for part in ("1. Play", "2. Assign", "3. Judge", "4. Go on"):
@@ -27,12 +27,12 @@ def test_the_demo_plays_credits_and_shows(
             "SELECT count(*), count_if(graphgpo_advantage IS NULL) FROM enriched"
         ).fetchall()
     assert num_null == 0
-    assert f"{num_steps:,} steps of 16 rollouts" in shown
+    assert f"{num_steps:,} steps of 8 rollouts" in shown
     assert "rank correlation with true progress  " in shown
     (picture,) = tmp_path.glob("*.svg")
     assert str(picture) in shown
 
-    again = graphcredit("demo", "--store", root, "--games", 2, "--json")
+    again = graphcredit("demo", "--store", root, "--games", 1, "--json")
     assert again.returncode == 0, again.stderr
     told = json.loads(again.stdout)
     assert told["audit"]["numbers"]["rank correlation with true progress"]

@@ -17,9 +17,10 @@ from graphcredit.collector.importers.helpers.learn import to_read
 from graphcredit.collector.importers.helpers.read import refuse_unmatched_verdicts
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
+from graphcredit.collector.importers.notes import report_of
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
-from graphcredit.collector.importers.report import ImportReport, Tally
+from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.sources import (
     LogSource,
     log_at,
@@ -27,6 +28,7 @@ from graphcredit.collector.importers.sources import (
     refuse_no_log,
     refuse_unknown_names,
 )
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.collector.recording.shards import complete_table
 from graphcredit.store.errors import system_errors
@@ -93,7 +95,7 @@ def preview_log(source: Path | str, options: ImportOptions, number: int | None) 
     refuse_missing_columns(log, tally)
     alone = [key for key, ids in visitors.items() if len(ids) == 1]
     sizes = [(task, size) for (_, _, task), size in tally.groups.most_common(3)]
-    report = deepcopy(tally.report())  # what is read on is in the evidence alone
+    report = deepcopy(report_of(tally))  # what is read on is in the evidence alone
     step = sample.steps[sample.num_steps // 2] if sample is not None else {}
     sampled, is_whole = _sampled(chain(first, trajectories))
     return Preview(

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from graphcredit.collector.importers.formats.harbor import in_trial, is_native
@@ -17,12 +17,7 @@ from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.looks import looks_of
 from graphcredit.collector.importers.messages.agreement import without_agreement
 from graphcredit.collector.importers.messages.answers import sources_of
-from graphcredit.collector.importers.messages.rollout import (
-    LoggedRollout,
-    Omission,
-    Rollouts,
-    are_plain,
-)
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission, are_plain
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
@@ -30,11 +25,11 @@ from graphcredit.collector.importers.messages.values import (
     joined,
 )
 from graphcredit.collector.importers.recognition import Recognised, recognised
-from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.collector.importers.steps import trajectory_of
 from graphcredit.collector.importers.table import LogFormat
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import ImportedTrajectory, Origin
 from graphcredit.store.errors import StepRefusedError
 from graphcredit.store.plural import counted
@@ -67,29 +62,17 @@ def trajectories_of_file(
     row = format_to_read(known, file, tally)
     if row is None:
         return
-    records = _gathered(row, known.records(records), file, tally)
+    reader = FileReader(file=file, row=row, rules=rules, tally=tally)
     rollouts = chain.from_iterable(
-        ((rollout, record) for rollout in rollouts_of_record(record, file, row, rules, tally))
-        for record in records
+        ((rollout, record) for rollout in reader.rollouts(record))
+        for record in reader.gathered(known.records(records))
     )
     first = list(islice(rollouts, 2))
     if len(first) == 1:
         only, record = first[0]
         first[0] = replace(only, place=replace(only.place, is_only=True)), record
     for rollout, record in chain(first, rollouts):
-        yield from trajectory_of_rollout(rollout, record, file, row, rules, tally)
-
-
-def _gathered(
-    row: LogFormat, records: Iterator[Record], file: LogFile, tally: Tally
-) -> Iterator[Record]:
-    """Yield the records of a file, put together as its format does; tally why not."""
-    if row.gather is None:
-        yield from records
-        return
-    whole = Record(path=file.path, place="", value=None, share=1.0)
-    with _refusals(whole, row, tally):
-        yield from row.gather(records, tally.options.record_bytes)
+        yield from reader.trajectory(rollout, record)
 
 
 def format_to_read(known: Recognised, file: LogFile, tally: Tally) -> LogFormat | None:
@@ -133,53 +116,77 @@ def _refuse_file(file: LogFile, begin: list[Record], tally: Tally) -> None:
         tally.look = tally.look or looks_of(begin)
 
 
-def trajectories_of_record(
-    record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
-) -> Iterator[ImportedTrajectory]:
-    """Yield the trajectories of a record of a known format, and tally everything else."""
-    for rollout in rollouts_of_record(record, file, row, rules, tally):
-        yield from trajectory_of_rollout(rollout, record, file, row, rules, tally)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileReader:
+    """Reads the records of a file of a known format, and tallies everything else."""
 
+    file: LogFile
+    row: LogFormat
+    rules: Rules
+    tally: Tally
 
-def rollouts_of_record(
-    record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
-) -> list[LoggedRollout]:
-    """Return the rollouts of a record, and tally what it has besides."""
-    tally.sums.num_records += 1
-    rollouts: list[LoggedRollout] = []
-    with _refusals(record, row, tally):
-        for item in _items(record, row):
-            if isinstance(item, Omission):
-                tally.leave_out(item)
-            else:
-                item = without_agreement(in_trial(item, file.path, file.root))
-                rollouts.append(_in_file(item, record, file, rules))
-    if rollouts:
-        tally.cover(row, record.value, rollouts)
-    is_one = len(rollouts) == 1
-    return [with_own_names(each, is_one=is_one) if row.is_loose else each for each in rollouts]
+    def gathered(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield the records of the file, put together as its format does; tally why not."""
+        if self.row.gather is None:
+            yield from records
+            return
+        whole = Record(path=self.file.path, place="", value=None, share=1.0)
+        with self._refusals(whole):
+            yield from self.row.gather(records, self.tally.options.record_bytes)
 
+    def trajectories(self, record: Record) -> Iterator[ImportedTrajectory]:
+        """Yield the trajectories of a record."""
+        for rollout in self.rollouts(record):
+            yield from self.trajectory(rollout, record)
 
-def trajectory_of_rollout(
-    item: LoggedRollout, record: Record, file: LogFile, row: LogFormat, rules: Rules, tally: Tally
-) -> Iterator[ImportedTrajectory]:
-    """Yield the trajectory of a rollout, if it is one: others of the record may be sound."""
-    folder = ImageFolder(root=file.root, base=file.path.parent)
-    origin = Origin(
-        file=file.number, where=record.where, num_bytes_read=file.num_bytes_read(record.share)
-    )
-    made = None
-    with _refusals(record, row, tally):
-        rollout, lost = with_images(item, folder)
-        for image in lost:
-            tally.lose_image(record.where, image)
-        made = trajectory_of(rollout, rules, origin)
-        if made is None:
-            agent = rules.options.agent
-            of = "policy" if agent is None else f"agent {agent!r}"
-            tally.leave_out(Omission(reason=f"record without a message of the {of}"))
-    if made is not None:
-        yield made
+    def rollouts(self, record: Record) -> list[LoggedRollout]:
+        """Return the rollouts of a record, and tally what it has besides."""
+        self.tally.sums.num_records += 1
+        rollouts: list[LoggedRollout] = []
+        with self._refusals(record):
+            if isinstance(record.value, RowError):
+                raise record.value
+            for item in self.row.read(record):
+                if isinstance(item, Omission):
+                    self.tally.leave_out(item)
+                else:
+                    item = without_agreement(in_trial(item, self.file.path, self.file.root))
+                    rollouts.append(_in_file(item, record, self.file, self.rules))
+        if rollouts:
+            self.tally.cover(self.row, record.value, rollouts)
+        is_one = len(rollouts) == 1
+        is_loose = self.row.is_loose
+        return [with_own_names(each, is_one=is_one) if is_loose else each for each in rollouts]
+
+    def trajectory(self, item: LoggedRollout, record: Record) -> Iterator[ImportedTrajectory]:
+        """Yield the trajectory of a rollout, if it is one: others of the record may be sound."""
+        folder = ImageFolder(root=self.file.root, base=self.file.path.parent)
+        read = self.file.num_bytes_read(record.share)
+        origin = Origin(file=self.file.number, where=record.where, num_bytes_read=read)
+        made = None
+        with self._refusals(record):
+            rollout, lost = with_images(item, folder)
+            for image in lost:
+                self.tally.lose_image(record.where, image)
+            made = trajectory_of(rollout, self.rules, origin)
+            if made is None:
+                agent = self.rules.options.agent
+                of = "policy" if agent is None else f"agent {agent!r}"
+                self.tally.leave_out(Omission(reason=f"record without a message of the {of}"))
+        if made is not None:
+            yield made
+
+    @contextmanager
+    def _refusals(self, record: Record) -> Generator[None]:
+        """Tally an error about a record, whoever raises it."""
+        try:
+            yield
+        except (RecordError, RowError, StepRefusedError) as error:
+            self.tally.refuse(record.where, str(error))
+        except (*MALFORMED, OverflowError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
+            of = f"it must be a record of the format {self.row.name}: {reason}"
+            self.tally.refuse(record.where, of)
 
 
 def _in_file(rollout: LoggedRollout, record: Record, file: LogFile, rules: Rules) -> LoggedRollout:
@@ -223,21 +230,3 @@ def with_own_names(rollout: LoggedRollout, *, is_one: bool) -> LoggedRollout:
         if rollout.label in ("", rollout.task):
             return replace(rollout, label=joined(rollout.task, own))
     return rollout
-
-
-def _items(record: Record, row: LogFormat) -> Rollouts:
-    if isinstance(record.value, RowError):
-        raise record.value
-    yield from row.read(record)
-
-
-@contextmanager
-def _refusals(record: Record, row: LogFormat, tally: Tally) -> Generator[None]:
-    """Tally an error about a record, whoever raises it."""
-    try:
-        yield
-    except (RecordError, RowError, StepRefusedError) as error:
-        tally.refuse(record.where, str(error))
-    except (*MALFORMED, OverflowError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else repr(error)
-        tally.refuse(record.where, f"it must be a record of the format {row.name}: {reason}")

@@ -13,15 +13,17 @@ from graphcredit.collector.importers.helpers.pieces import without_cycles
 from graphcredit.collector.importers.helpers.read import num_workers_for, refuse_unmatched_verdicts
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
+from graphcredit.collector.importers.notes import report_of
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.remembered import Remembered
-from graphcredit.collector.importers.report import ImportReport, Tally
+from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.sources import (
     log_at,
     refuse_missing_columns,
     refuse_no_log,
     refuse_unknown_names,
 )
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import ImportedTrajectory, Partition
 from graphcredit.collector.importers.writer import (
     WORKER,
@@ -92,7 +94,7 @@ def import_log(
     tally.num_equal = copies.num_equal
     refuse_no_log(log, tally)
     refuse_missing_columns(log, tally)
-    report = tally.report()
+    report = report_of(tally)
     if writer is not None and _is_settled(report):
         remembered.keep(report)
     return report

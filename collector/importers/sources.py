@@ -15,10 +15,10 @@ from graphcredit.collector.importers.logs.places import (
 )
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.prompts import Prompts
-from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import rules_of
 from graphcredit.collector.importers.rules.verdicts import verdicts_of
 from graphcredit.collector.importers.table import format_named
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import InputError, PathError
 from graphcredit.store.layout import check_name
@@ -162,48 +162,38 @@ def refuse_missing_columns(log: LogSource, tally: Tally) -> None:
 def refuse_unknown_names(
     options: ImportOptions, made: Sequence[ImportedTrajectory], tally: Tally
 ) -> None:
-    """Raise InputError if none of the first trajectories has what an option names."""
-    if made and options.names and not tally.columns:
+    """Raise InputError if none of the first trajectories has what an option names.
+
+    Nothing is written then: without a verdict, for example, all of them would be without credit.
+    """
+    if not made or tally.success_by:  # they are not the first
+        return
+    if options.names and not tally.columns:
         raise InputError(
             "import.columns must name fields that the records have: none of the first ones has "
             f"{' or '.join(sorted(options.names.values()))}."
             f"{did_you_mean(min(options.names.values()), _fields_of(made))}"
         )
-    refuse_unknown_success(options, made, tally)
-    if options.group == "auto" and not tally.success_by:
-        prompts = Prompts()
-        for each in made:
-            prompts.add(each)
-        if prompts.are_mixed and (mixed := prompts.sentence()) is not None:
-            one = f"--group {prompts.grouped_by} takes them for one all the same"
-            raise InputError(f"{mixed}; {one}")
-    if options.score == "auto" or not made or tally.success_by:
-        return
-    if all(each.counts["unscored"] for each in made):
-        raise InputError(
-            f"import.score must name what the records have: none of the first {len(made):,} "
-            f"rollouts has {options.score!r}, as a list with a number or null for each turn "
-            "or as a number of a message. Give the whole path, such as info.turn_scores"
-        )
-
-
-def refuse_unknown_success(
-    options: ImportOptions, made: Sequence[ImportedTrajectory], tally: Tally
-) -> None:
-    """Raise InputError if none of the first trajectories has what `--success` names.
-
-    Nothing is written then: without a verdict all of them would be without credit.
-    """
-    is_first = not tally.success_by
-    if options.success == "auto" or not made or not is_first:
-        return
-    if all(each.verdict.by == "nothing" for each in made):
+    if options.success != "auto" and all(each.verdict.by == "nothing" for each in made):
         fields = _fields_of(made)
         raise InputError(
             f"import.success must name what the records have: none of the first {len(made):,} "
             f"rollouts has {options.success!r}. Their numbers and short fields: "
             f"{', '.join(fields[:_SHOWN_FIELDS]) or 'none'}."
             f"{did_you_mean(options.success, fields)}"
+        )
+    if options.group == "auto":
+        prompts = Prompts()
+        for each in made:
+            prompts.add(each)
+        if prompts.are_mixed and (mixed := prompts.sentence()) is not None:
+            one = f"--group {prompts.grouped_by} takes them for one all the same"
+            raise InputError(f"{mixed}; {one}")
+    if options.score != "auto" and all(each.counts["unscored"] for each in made):
+        raise InputError(
+            f"import.score must name what the records have: none of the first {len(made):,} "
+            f"rollouts has {options.score!r}, as a list with a number or null for each turn "
+            "or as a number of a message. Give the whole path, such as info.turn_scores"
         )
 
 

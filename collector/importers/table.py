@@ -19,10 +19,9 @@ from graphcredit.collector.importers.formats import (
     step_rows,
     swe_agents,
     tau2,
-    text_dumps,
     training_logs,
     verifiers_traces,
-    verl_agent,
+    verl,
 )
 from graphcredit.collector.importers.formats.calls import log as calls
 from graphcredit.collector.importers.formats.calls import rows as call_rows
@@ -158,9 +157,9 @@ FORMATS: tuple[LogFormat, ...] = (
         is_loose=True,
     ),
     LogFormat(
-        "verl-agent", verl_agent.is_row, verl_agent.read, verl_agent.gather, aside=verl_agent.ASIDE
+        "verl-agent", verl.is_agent, verl.read_agent, verl.gather_agent, aside=verl.AGENT_ASIDE
     ),
-    LogFormat("verl", text_dumps.is_verl, text_dumps.read_verl, is_loose=True),
+    LogFormat("verl", verl.is_verl, verl.read_verl, is_loose=True),
     LogFormat("traces", traces.is_row, traces.read, traces.gather, aside=spans.ASIDE),
     LogFormat(
         "calls",

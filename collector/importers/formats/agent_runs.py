@@ -44,8 +44,7 @@ _STATE = "page"
 """The field of a message that has the state."""
 
 SMOLAGENTS_ASIDE = (
-    *("*.model_input_messages", "*.model_output_message", "*.code_action", "*.action_output"),
-    *("*.tool_calls.*.type", "*.error.type", "state", "output"),
+    *("state", "output"),
     *(f"steps.*.{name}" for name in ("model_input_messages", "model_output_message")),
     *(f"steps.*.{name}" for name in ("code_action", "action_output", "tool_calls.*.type")),
     "steps.*.error.type",
@@ -72,13 +71,16 @@ def is_smolagents(value: object, path: Path) -> bool:
 
 def gather_smolagents(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Put together the steps of a file that is a list of them."""
-    return as_one(records, limit, lambda v: isinstance(v, Mapping) and "steps" not in v, "steps")
+    whole = (
+        replace(record, value={"steps": record.value}) if isinstance(record.value, list) else record
+        for record in records
+    )
+    return as_one(whole, limit, lambda v: isinstance(v, Mapping) and "steps" not in v, "steps")
 
 
 def read_smolagents(record: Record) -> Rollouts:
     """Yield the rollout of a run."""
-    is_list = isinstance(record.value, list)
-    run = {"steps": record.value} if is_list else as_mapping(record.value, "a run")
+    run = as_mapping(record.value, "a run")
     messages: list[Raw] = []
     for step in as_objects(run.get("steps"), "steps", "a step"):
         messages += _smolagents_messages(step, is_first=not messages)

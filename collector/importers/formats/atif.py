@@ -15,7 +15,7 @@ from graphcredit.collector.importers.formats.sessions.lines import sorted_out
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.answers import joined_answer
 from graphcredit.collector.importers.messages.chat import seen
-from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.parts import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,

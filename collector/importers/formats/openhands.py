@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from graphcredit.collector.importers.formats.openhands_events import Events, is_
 from graphcredit.collector.importers.formats.sessions.lines import opening_name
 from graphcredit.collector.importers.logs.files import Record, RowError, json_file
 from graphcredit.collector.importers.logs.groups import as_one
-from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.parts import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     USER,
@@ -184,20 +185,15 @@ def _with_folder(records: Iterator[Record], is_like: Callable[[object], bool]) -
     Returns:
         For the first file of a folder the records of all, in order; for the others nothing.
     """
-    begin = [record for _, record in zip(range(2), records, strict=False)]
+    begin = list(islice(records, 2))
     alone = len(begin) == 1 and begin[0].path.suffix == ".json" and is_like(begin[0].value)
     folder = begin[0].path.parent if begin else Path()
     found = _in_folder(folder, folder.stat().st_mtime_ns, is_like) if alone else ()
     if len(found) < 2:
-        return _chained(begin, records)
+        return chain(begin, records)
     names = found if found[0] == begin[0].path.name else ()
     paths = (folder / name for name in names)
     return (replace(begin[0], path=path, value=json_file(path)) for path in paths)
-
-
-def _chained(begin: list[Record], rest: Iterator[Record]) -> Iterator[Record]:
-    yield from begin
-    yield from rest
 
 
 @lru_cache(maxsize=1)

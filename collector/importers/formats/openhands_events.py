@@ -11,7 +11,7 @@ from typing import Any
 
 from graphcredit.collector.importers.formats.sessions.lines import UNSEEN
 from graphcredit.collector.importers.messages.chat import chat_message, seen
-from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.parts import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     SYSTEM,

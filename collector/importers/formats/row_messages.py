@@ -98,7 +98,8 @@ def _begins(items: list[Any], prompt: object) -> bool:
 
 def known_list_of(row: Mapping[str, Any]) -> str | None:
     """Return the first field with a list of messages, of those that have answers if several are."""
-    named = [name for name in LISTS if row.get(name) and _has_turns(_chat_at(row, name))]
+    found = ((name, _chat_at(row, name)) for name in LISTS if row.get(name))
+    named = [name for name, value in found if is_chat(value) or _are_pairs(value)]
     if len(named) < 2:
         return next(iter(named), None)
     with_answers = (name for name in named if any(map(_is_answer, chat_of(row[name]))))
@@ -120,10 +121,6 @@ def _is_answer(item: object) -> bool:
 def _is_conversation(value: object) -> bool:
     """Return whether a value is a list of messages, and not one of tools, which have types too."""
     return is_chat(value) and bool(_OF_MESSAGES & fields_of(items_of(value)[0]).keys())
-
-
-def _has_turns(value: object) -> bool:
-    return is_chat(value) or _are_pairs(value)
 
 
 def _are_pairs(value: object) -> bool:
@@ -236,17 +233,14 @@ def _with_answer_beside(
         if field == name or not row.get(field):
             continue
         value = answers_in(row[field])
-        beside = chat_messages(value, field) if is_chat(value) or _are_items(value) else ()
+        are_items = bool(value) and "type" in fields_of(value[0])
+        beside = chat_messages(value, field) if are_items or is_chat(value) else ()
         if last and beside and said_alike(beside[-1], last):
             thought = last.thought or beside[-1].thought
             return (*messages[:-1], replace(last, thought=thought))
         if beside and not (last and not last.tool_calls):
             return (*messages, *beside)
     return messages
-
-
-def _are_items(value: list[Any]) -> bool:
-    return bool(value) and "type" in fields_of(value[0])
 
 
 def _of_turns(items: list[Any], name: str) -> Iterator[Message]:

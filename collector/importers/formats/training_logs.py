@@ -5,7 +5,7 @@ from typing import Any
 
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import chat_message, chat_messages, seen
-from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.parts import text_of_content
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     EVALUATED,

@@ -13,9 +13,9 @@ from graphcredit.collector.importers.helpers.read import (
     with_rows,
     with_success_rule,
 )
-from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.outcomes import RETURN
 from graphcredit.collector.importers.sources import LogSource
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import Partition
 from graphcredit.collector.states.calls import Visit, visits_of
 from graphcredit.collector.states.effects import learn_effects

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from graphcredit.collector.importers.batches import TrajectoryBatch, one_batch
 from graphcredit.collector.importers.logs.jsonl import LineBlock, records_of_block
 from graphcredit.collector.importers.logs.names import renamed
-from graphcredit.collector.importers.reading import trajectories_of_file, trajectories_of_record
-from graphcredit.collector.importers.report import Tally
+from graphcredit.collector.importers.reading import FileReader, trajectories_of_file
 from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.collector.importers.table import format_named
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 
 
@@ -56,10 +56,12 @@ def _trajectories(
         for file in piece.files:
             yield from trajectories_of_file(file, log, rules, tally)
         return
-    (file,), row = piece.files, format_named(piece.format)
+    (file,) = piece.files
+    row = format_named(piece.format)
+    reader = FileReader(file=file, row=row, rules=rules, tally=tally)
     for record in records_of_block(file.path, piece.block, log.options.record_bytes):
         known = renamed(record, log.names, file.place.path, tally.columns)
-        yield from trajectories_of_record(known, file, row, rules, tally)
+        yield from reader.trajectories(known)
 
 
 @contextmanager

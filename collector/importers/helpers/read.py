@@ -20,11 +20,11 @@ from graphcredit.collector.importers.reading import (
     trajectories_of_file,
 )
 from graphcredit.collector.importers.recognition import Recognised, recognised
-from graphcredit.collector.importers.report import Tally
 from graphcredit.collector.importers.rules.judged import is_named, refuse_unmatched
 from graphcredit.collector.importers.rules.outcomes import RETURN, rules_of
 from graphcredit.collector.importers.rules.verdicts import verdicts_of
 from graphcredit.collector.importers.sources import LogFile, LogSource
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import OptionError
 from graphcredit.store.workers.pool import WorkerPool, num_processes, num_processors

@@ -24,8 +24,8 @@ from graphcredit.collector.importers.images.neighbour_files import (
     path_of,
     read_file,
 )
-from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.image_parts import address_of
+from graphcredit.collector.importers.messages.parts import text_of_content
 from graphcredit.collector.importers.messages.rollout import LoggedRollout, Message
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")

@@ -1,6 +1,5 @@
 """Read the rows of CSV files, whose cells may be numbers, JSON or text."""
 
-import ast
 import csv
 import io
 import re
@@ -16,6 +15,7 @@ from graphcredit.collector.importers.logs.files import (
     parsed,
     too_long,
 )
+from graphcredit.collector.importers.logs.json_text import parse_python
 from graphcredit.collector.importers.logs.jsonl import NOT_UTF_8, UTF_16
 
 CSV = (".csv", ".tsv")
@@ -27,7 +27,8 @@ _FLOAT = re.compile(r"[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?|[-+]?\d+[eE][-+]\d+")
 """Not `12e5`, which may be a part of a hash: programs write the sign."""
 
 _PYTHON = re.compile(r"\s*[\[{]+'")
-_MOST_CHARACTERS = 1 << 20
+"""How a list or an object begins as pandas writes it."""
+
 _WORDS = {"": None, "nan": None, "true": True, "false": False}
 
 
@@ -106,15 +107,8 @@ def cell_value(cell: str) -> Any:
         return float(text)
     if text[0] in "{[":
         value = parsed(text.encode())
-        return _literal(cell) if isinstance(value, RowError) else value
+        if isinstance(value, RowError):
+            value = parse_python(text) if _PYTHON.match(cell) else None
+            return cell if value is None else value
+        return value
     return cell
-
-
-def _literal(cell: str) -> Any:
-    """Return the list or the object that a text of Python is, as pandas writes them; else it."""
-    if len(cell) > _MOST_CHARACTERS or not _PYTHON.match(cell):
-        return cell
-    try:
-        return ast.literal_eval(cell.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return cell

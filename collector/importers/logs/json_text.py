@@ -1,5 +1,6 @@
 """JSON texts of logs: read leniently, written strictly, and digests of values."""
 
+import ast
 import hashlib
 import json
 import re
@@ -41,6 +42,14 @@ def parse_json_text(text: bytes | str) -> Any:
     if len(data) > MAX_DEPTH and data.count(b"[") + data.count(b"{") > MAX_DEPTH:
         refuse_deep(value)
     return value
+
+
+def parse_python(text: str) -> Any:
+    """Return the value of a literal of Python; None if a text is none, or has more than a MiB."""
+    try:
+        return ast.literal_eval(text) if len(text) <= 1 << 20 else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def refuse_repeated_keys(text: bytes, value: object) -> None:

@@ -47,7 +47,8 @@ def rows_of(path: Path, limit: int) -> Iterator[Record]:
     for batch, share in batches:
         num_values, num_bytes = sizes_of(batch.columns)
         is_small = num_bytes <= min(_SMALL_BYTES, limit) and num_values <= _SMALL
-        rows = _decoded(batch).to_pylist() if is_small else _long_rows(batch, limit)
+        singles = (_row(batch.slice(row, 1), limit) for row in range(batch.num_rows))
+        rows = _decoded(batch).to_pylist() if is_small else singles
         for value in rows:
             number += 1
             yield Record(path=path, place=f"row {number}", value=value, share=share)
@@ -145,10 +146,6 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
         for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
-def _long_rows(batch: pa.RecordBatch, limit: int) -> Iterator[Any]:
-    return (_row(batch.slice(row, 1), limit) for row in range(batch.num_rows))
 
 
 def _row(batch: pa.RecordBatch, limit: int) -> Any:

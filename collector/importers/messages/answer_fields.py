@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from graphcredit.collector.importers.messages.content import text_of_content
 from graphcredit.collector.importers.messages.parts import (
     CALL,
     RESULT,
@@ -12,6 +11,7 @@ from graphcredit.collector.importers.messages.parts import (
     THOUGHT,
     Piece,
     pieces_of,
+    text_of_content,
 )
 from graphcredit.collector.importers.messages.plain import split_thinking
 from graphcredit.collector.importers.messages.rollout import ToolCall

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from graphcredit.collector.importers.messages.answer_fields import call_beside, with_fields
 from graphcredit.collector.importers.messages.answers import joined_answer, joined_answers
-from graphcredit.collector.importers.messages.content import images_of, text_of_content
 from graphcredit.collector.importers.messages.parts import (
     CALL,
     RESULT,
@@ -14,7 +13,9 @@ from graphcredit.collector.importers.messages.parts import (
     TEXT,
     THOUGHT,
     Piece,
+    images_of,
     pieces_of,
+    text_of_content,
 )
 from graphcredit.collector.importers.messages.plain import (
     plain_message,

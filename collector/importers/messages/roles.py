@@ -1,10 +1,10 @@
 """Who says a message, in whatever object around it."""
 
-import ast
 from collections.abc import Mapping
 from typing import Any, cast
 
-from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.logs.json_text import parse_python
+from graphcredit.collector.importers.messages.parts import text_of_content
 from graphcredit.collector.importers.messages.rollout import ASSISTANT, SYSTEM, TOOL, USER
 from graphcredit.collector.importers.messages.values import fields_of, first_of, parse_json
 
@@ -28,7 +28,6 @@ _SPEAKERS = ("role", "from", "author", "speaker", "sender", "type")
 _CONTENTS = (
     *("content", "value", "text", "message", "blocks", "output", "result", "response", "refusal"),
 )
-_MOST_CHARACTERS = 1 << 20
 
 
 def role_of(raw: Mapping[str, Any]) -> str | None:
@@ -107,25 +106,11 @@ def _call(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     content = content_of(raw)
     text = text_of_content(content)
     starts = [at for at in map(text.find, "[{") if at >= 0]
-    calls = (
-        content
-        if isinstance(content, Mapping)
-        else _literal(text[min(starts) :])
-        if starts
-        else None
-    )
+    calls = content if isinstance(content, Mapping) else None
+    if calls is None and starts:  # of smolagents as Python writes them
+        listed = text[min(starts) :]
+        calls = parse_json(listed) or parse_python(listed)
     calls = [calls] if isinstance(calls, Mapping) else calls
     if isinstance(calls, list) and all(map(fields_of, cast("list[object]", calls))):
         return {"role": ASSISTANT, "tool_calls": calls, CALLS_TEXT: text}
     return {**raw, "role": ASSISTANT}
-
-
-def _literal(text: str) -> object:
-    """Return the list or the object in a text, which may be Python's, as of smolagents."""
-    value = parse_json(text)
-    if value is not None or not text or len(text) > _MOST_CHARACTERS:
-        return value
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from graphcredit.collector.importers.messages.content import images_of, text_of_content
+from graphcredit.collector.importers.messages.parts import images_of, text_of_content
 from graphcredit.collector.importers.messages.rollout import TOOL, Message, are_plain
 from graphcredit.collector.importers.messages.shapes import IDS, RESULTS, is_call
 from graphcredit.collector.importers.messages.values import as_text, fields_of, first_of

@@ -214,8 +214,6 @@ def _number(text: str, option: str, whole: str) -> float:
 
 
 def _auto_success(rollout: LoggedRollout) -> Verdict:
-    if rollout.success is not None:
-        return Verdict(success=rollout.success, by="the log")
     if rollout.success is None and rollout.reward in (1, 0, -1):
         return Verdict(success=rollout.reward == 1, by="a reward of 1")
     return _by_log_or_return(rollout)

@@ -32,6 +32,7 @@ from graphcredit.collector.importers.messages.values import (
     as_verdict,
     fields_of,
     items_of,
+    parse_number,
     snake_case,
 )
 from graphcredit.store.errors import InputError, PathError
@@ -417,20 +418,12 @@ def _inner(value: object) -> Verdict | None:
 
 
 def _verdict(value: object) -> Verdict | None:
+    """Return what a value says, also as a word or the text of a number; None if nothing."""
+    if isinstance(value, str):
+        word = as_verdict(value)
+        value = parse_number(value) if word is None else word
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
         return as_number(value, "a score")
-    if isinstance(value, str):
-        verdict = as_verdict(value)
-        return _score_in(value) if verdict is None else verdict
     return _inner(value) if isinstance(value, Mapping) else None
-
-
-def _score_in(text: str) -> float | None:
-    """Return the number that a text is; None if it is none."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return as_number(number, "a score")

@@ -14,8 +14,8 @@ from graphcredit.collector.importers.images import image_types, neighbour_files
 from graphcredit.collector.importers.images.image_types import ImageError, image_type
 from graphcredit.collector.importers.images.kept import keep_image
 from graphcredit.collector.importers.images.neighbour_files import ImageFolder
-from graphcredit.collector.importers.messages.content import images_of
 from graphcredit.collector.importers.messages.image_parts import address_of
+from graphcredit.collector.importers.messages.parts import images_of
 from graphcredit.collector.importers.report import ImportReport
 from tests.collector.importers.image_files import (
     base64_of,

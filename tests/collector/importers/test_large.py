@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.reading import read_trajectories
-from graphcredit.collector.importers.report import ImportReport, Tally
+from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.sources import log_at
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.writer import writing
 from graphcredit.collector.recording.recorder import StepRecorder
 from graphcredit.store import create_store

@@ -9,8 +9,9 @@ import pytest
 
 from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.helpers import learn, read
-from graphcredit.collector.importers.report import ImportReport, Tally
+from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.sources import LogSource
+from graphcredit.collector.importers.tally import Tally
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.layout import IMPORTS, open_store
 from tests.collector.importers.logs import WALKS, said, write_lines

@@ -21,12 +21,7 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     rollouts_of,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.rollout import (
-    OF_SUBAGENT,
-    LoggedRollout,
-    Message,
-    Rollouts,
-)
+from graphcredit.collector.importers.messages.rollout import OF_SUBAGENT, LoggedRollout, Rollouts
 from graphcredit.collector.importers.messages.values import (
     as_text,
     field_at,
@@ -121,13 +116,12 @@ def read(record: Record) -> Rollouts:
     for item in rollouts_of(record, messages, session, info):
         if isinstance(item, LoggedRollout):
             is_truncated = item.truncated or is_limit(result.get("subtype"))
-            messages = tuple(map(_with_refusal, item.messages))
-            item = replace(item, truncated=is_truncated, messages=messages)
+            told = tuple(
+                replace(message, is_refused=True) if message.text.startswith(_REFUSED) else message
+                for message in item.messages
+            )
+            item = replace(item, truncated=is_truncated, messages=told)
         yield item
-
-
-def _with_refusal(message: Message) -> Message:
-    return replace(message, is_refused=True) if message.text.startswith(_REFUSED) else message
 
 
 def _why_left_out(lines: Sequence[Line]) -> Iterator[str | None]:

@@ -19,7 +19,7 @@ from graphcredit.collector.importers.formats.sessions.lines import (
     rollouts_of,
 )
 from graphcredit.collector.importers.logs.files import Record
-from graphcredit.collector.importers.messages.content import text_of_content
+from graphcredit.collector.importers.messages.parts import text_of_content
 from graphcredit.collector.importers.messages.rollout import OF_SUBAGENT, Rollouts
 from graphcredit.collector.importers.messages.shapes import is_call, is_result, is_thought
 from graphcredit.collector.importers.messages.values import (

@@ -1,7 +1,8 @@
-"""verl-agent's dumps of rollouts: a row for each step, shuffled.
+"""Dumps of verl, `{step}.jsonl`, and of verl-agent, which shuffles its rows: one for each step.
 
-The prompt of a row has the number of the step and what the agent sees. Rows are of one trajectory
-if they have one `traj_uid`, which verl-agent knows, and writes where its trainer is told to.
+A row of verl is a rollout, with the texts of prompt and answer. The prompt of verl-agent has the
+number of the step and what the agent sees; rows are of one trajectory if they have one `traj_uid`,
+which verl-agent knows, and writes where its trainer is told to.
 """
 
 import re
@@ -10,12 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.importers.formats.text_dumps import is_verl
 from graphcredit.collector.importers.logs.files import Record, RowError
 from graphcredit.collector.importers.logs.groups import RecordGroups
+from graphcredit.collector.importers.messages.chat import answer
 from graphcredit.collector.importers.messages.plain import split_thinking
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
+    TOOL,
     USER,
     LoggedRollout,
     Message,
@@ -24,12 +26,22 @@ from graphcredit.collector.importers.messages.rollout import (
 from graphcredit.collector.importers.messages.values import (
     RecordError,
     as_integer,
+    as_mapping,
     as_number,
     as_objects,
     as_text,
     fields_of,
+    numbers_of,
     without,
 )
+
+_WITHIN = re.compile(
+    r"\s*user\n(?P<tool><tool_response>.*?</tool_response>)\s*assistant\n"
+    r"|(?P<search><information>.*?</information>)",
+    re.DOTALL,
+)
+"""What the environment said within an answer: results of tools in Qwen's template, whose special
+tokens verl leaves out, or those of a search."""
 
 _NOW = re.compile(
     r"current observation is[^:\n]*:\s*(?P<observation>.*?)\s*"
@@ -42,7 +54,7 @@ _RESULT = re.compile(r"<information>.*?</information>", re.DOTALL)
 _ACTION = re.compile(r"<action>(.*?)</action>", re.DOTALL | re.IGNORECASE)
 _CALL = re.compile(r"<search>.*?</search>|<answer>.*?</answer>", re.DOTALL)
 
-ASIDE = ("rows.*.input",)
+AGENT_ASIDE = ("rows.*.input",)
 """Prompts, which have the steps before, and the words of a template around what is seen."""
 
 NO_ID = (
@@ -50,6 +62,42 @@ NO_ID = (
     "rollout. Before its trainer calls _dump_generations, add "
     'reward_extra_infos_dict["traj_uid"] = list(batch.non_tensor_batch["traj_uid"])'
 )
+
+
+def is_verl(value: object, path: Path) -> bool:
+    """Return whether a record is a row of verl."""
+    row = fields_of(value)
+    texts = row.get("input"), row.get("output")
+    has_turns = isinstance(row.get("steps"), list)  # Agent-R1
+    is_like = {"score", "step"} <= row.keys() and not has_turns
+    return is_like and all(isinstance(text, str) for text in texts)
+
+
+def read_verl(record: Record) -> Rollouts:
+    """Yield the rollout of a row; the results of tools cut its answer into turns."""
+    row = as_mapping(record.value, "a row")
+    prompt = Message(role=USER, text=row["input"], source={"input": row["input"]})
+    yield LoggedRollout(
+        messages=(prompt, *_turns(row["output"])),
+        record=row,
+        label=f"step-{row['step']}",
+        group=as_text(row.get("uid")),
+        iteration=as_integer(row["step"]),
+        reward=as_number(row["score"], "score"),
+        rewards=numbers_of(without(row, ("step",))),
+        info=without(row, ("input", "output")),
+    )
+
+
+def _turns(text: str) -> Iterator[Message]:
+    start = 0
+    for match in _WITHIN.finditer(text):
+        spoken, result = text[start : match.start()], match["tool"] or match["search"]
+        yield answer(spoken, {"output": spoken})
+        yield Message(role=TOOL, text=result, source={"output": result})
+        start = match.end()
+    if text[start:].strip() or not start:
+        yield answer(text[start:], {"output": text[start:]})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,16 +111,16 @@ class _Step:
     """None if the answer has none."""
 
 
-def is_row(value: object, path: Path) -> bool:
+def is_agent(value: object, path: Path) -> bool:
     """Return whether a record is a row of a step, with a prompt of verl-agent."""
     return is_verl(value, path) and _step_of(fields_of(value)) is not None
 
 
-def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
+def gather_agent(records: Iterator[Record], limit: int) -> Iterator[Record]:
     """Yield a record for each trajectory of a file: its rows in order."""
     groups = RecordGroups(limit)
     for record in records:
-        if is_row(record.value, record.path):
+        if is_agent(record.value, record.path):
             groups.add(as_text(record.value.get("traj_uid")), record)
         else:
             yield record
@@ -85,7 +133,7 @@ def gather(records: Iterator[Record], limit: int) -> Iterator[Record]:
     yield from groups.made(made)
 
 
-def read(record: Record) -> Rollouts:
+def read_agent(record: Record) -> Rollouts:
     """Yield the rollout of the rows of a trajectory; its reward is that of the last row."""
     rows = as_objects(fields_of(record.value).get("rows"), "rows", "a row")
     if not rows:

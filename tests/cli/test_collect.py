@@ -103,7 +103,7 @@ def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
     assert "Traceback" not in stderr
     assert ("the same command again goes on" in stderr) == (number == signal.SIGINT)
     assert stdout == ""
-    again = run("collect", *arguments, "--json")
+    again = run("collect", *arguments, "--workers", "0", "--json")
     assert again.exit_code == 0, again.err
     summary = json.loads(again.out)
     assert summary["num_already_complete"] > 0

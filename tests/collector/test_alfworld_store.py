@@ -84,7 +84,7 @@ def test_a_log_of_published_games_can_be_credited_and_judged(tmp_path: Path):
     root = tmp_path / "store"
     done = completed(
         *("collect", root, "--env", "alfworld", "--games", "valid_seen:pick_and_place_simple"),
-        *("--tasks", "4", "--policy", "oracle:0.7", "--oracle"),
+        *("--tasks", "4", "--policy", "oracle:0.7", "--oracle", "--workers", "0"),
     )
     assert done.returncode == 0, done.stderr
     for rules in ((), ("--set", "merge.normalise=alfworld")):

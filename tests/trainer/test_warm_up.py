@@ -106,7 +106,7 @@ def test_a_model_has_the_tokens_of_its_texts_and_the_weights_of_its_seed(tmp_pat
 @pytest.mark.slow
 def test_a_policy_from_nothing_acts_as_the_environment_allows(tmp_path: Path):
     plan = WarmUp(
-        directory=tmp_path, env="search", tasks=2, episodes=16, max_steps=6, updates=60, workers=0
+        directory=tmp_path, env="search", tasks=2, episodes=16, max_steps=6, updates=30, workers=0
     )
     model = warm_up(plan)
     weights = (model / "model.safetensors").read_bytes()

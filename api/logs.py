@@ -57,7 +57,8 @@ def import_log(
             records.
         store: A store, or its path; made where there is none.
         columns: What the log calls the parts that a reader looks for, to the names of its fields.
-        engine: Who reads it: local:N for N processes. By default several if it is large.
+        engine: Who reads it: local:N for N processes, or ray:ADDRESS. By default several
+            processes if it is large.
         on_progress: Called with the share of the log that has been read.
         **options: Of `ImportOptions`.
 

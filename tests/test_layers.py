@@ -36,7 +36,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "vllm": ("collector",),
     "orjson": ("collector",),
     "igraph": ("credit", "viewer"),
-    "ray": ("credit",),
+    "ray": ("store",),
     "tensorboard": ("trainer",),
     "networkx": ("credit",),
     "sentence_transformers": ("credit",),

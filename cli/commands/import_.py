@@ -37,8 +37,9 @@ def import_(
     engine: Annotated[
         str,
         Option(
-            help="Who reads the log: local:N for N processes. By default a process per core, but "
-            "at most 4, if it is large. The store becomes the same."
+            help="Who reads the log: local:N for N processes, ray:ADDRESS for machines that see it "
+            "under the same path. By default a process per core, but at most 4, if it is large. "
+            "The store becomes the same."
         ),
     ] = "local",
     as_json: AsJson = False,

@@ -10,7 +10,7 @@ from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.copies import COPY, Copies, LengthError
 from graphcredit.collector.importers.helpers.learn import reading
 from graphcredit.collector.importers.helpers.pieces import without_cycles
-from graphcredit.collector.importers.helpers.read import num_workers_for, refuse_unmatched_verdicts
+from graphcredit.collector.importers.helpers.read import engine_of, refuse_unmatched_verdicts
 from graphcredit.collector.importers.messages.rollout import Omission
 from graphcredit.collector.importers.messages.values import RecordError
 from graphcredit.collector.importers.notes import report_of
@@ -59,12 +59,14 @@ def import_log(
         source: A file, or a folder that is searched for logs.
         store: A store, or its path; made where there is none.
         options: What to make of the log.
-        engine: Who reads it: local:N for N processes, local for as many as pay off. The store
-            becomes the same with any.
+        engine: Who reads it: local:N for N processes, local for as many as pay off, ray or
+            ray:HOST:PORT for a cluster that sees the log under the same path. The store becomes
+            the same with any.
         on_progress: Called with the share of the bytes that has been read.
 
     Raises:
-        EngineError: Reading a part of the log ended four processes.
+        EngineError: Reading a part of the log ended four processes, or a cluster does not answer.
+        MissingDependencyError: The engine is ray, and its extra is not installed.
         OptionError: An option is not right.
         InputError: The source is no log of a known format.
         PathError: There is no source.
@@ -72,7 +74,6 @@ def import_log(
     """
     options = options or ImportOptions()
     log = log_at(Path(source), options)
-    num_workers_for(log, engine)
     root = store.root if isinstance(store, Store) else Path(store)
     remembered = Remembered(log.source, root, options)
     if (known := remembered.report()) is not None:
@@ -80,7 +81,12 @@ def import_log(
     copies = Copies(drop_equal=log.options.drop_equal)
     total = max(log.num_bytes, 1)
     writer: ImportWriter | None = None
-    with without_cycles(), reading(log, engine) as (log, tally, batches), ExitStack() as stack:
+    with (
+        without_cycles(),
+        engine_of(engine) as workers,
+        reading(log, workers) as (log, tally, batches),
+        ExitStack() as stack,
+    ):
         for batch in batches:
             on_progress("import", batch.num_bytes_read / total, 1)
             refuse_unknown_names(log.options, batch.entries, tally)

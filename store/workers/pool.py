@@ -18,6 +18,9 @@ from graphcredit.store.errors import EngineError, OptionError
 from graphcredit.store.plural import counted
 from graphcredit.store.workers.process import WorkerProcess, shared_environment
 
+ENGINES: tuple[str, ...] = ("local", "ray")
+"""What options name: processes of this machine (local:N), or a cluster (`ray.py`)."""
+
 RETRIES = 3
 """How often a piece of work is given to another worker; one that killed four would kill the fifth.
 Ray is told the same number."""

@@ -9,6 +9,7 @@ from graphcredit.collector.importers.batches import TrajectoryBatch
 from graphcredit.collector.importers.beside import with_verdicts
 from graphcredit.collector.importers.helpers.read import (
     FIRST,
+    Engine,
     read_batches,
     with_rows,
     with_success_rule,
@@ -62,7 +63,7 @@ def to_read(log: LogSource) -> tuple[LogSource, Tally]:
 
 @contextmanager
 def reading(
-    log: LogSource, engine: str
+    log: LogSource, engine: Engine
 ) -> Generator[tuple[LogSource, Tally, Iterator[TrajectoryBatch]]]:
     """Yield what `to_read` returns, and the batches of the log, as `read_batches` does.
 

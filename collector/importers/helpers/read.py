@@ -1,10 +1,11 @@
 """Read a log in batches: pieces of it, perhaps by several processes."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count, groupby, islice
+from pathlib import Path
 
 from graphcredit.collector.importers.batches import TrajectoryBatch, batches_of
 from graphcredit.collector.importers.helpers.pieces import LogPiece, read_pieces
@@ -27,7 +28,9 @@ from graphcredit.collector.importers.sources import LogFile, LogSource
 from graphcredit.collector.importers.tally import Tally
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
 from graphcredit.store.errors import OptionError
-from graphcredit.store.workers.pool import WorkerPool, num_processes, num_processors
+from graphcredit.store.near_names import must_be_one_of
+from graphcredit.store.workers.pool import ENGINES, WorkerPool, num_processes, num_processors
+from graphcredit.store.workers.ray import RayPool, connect
 
 HELPED_BYTES, HELPED_FILES = 32 << 20, 1_000
 """Bytes, or files, of a log from which other processes read it, unless the engine says how many:
@@ -93,33 +96,47 @@ _Kind = tuple[LogFile, Recognised | None, bool]
 """A file, what is known of it if it is read line by line, and whether it is read alone."""
 
 
-def num_workers_for(log: LogSource, engine: str) -> int:
-    """Return how many processes read a log besides this one; 0: this one reads it.
+Engine = RayPool | int | None
+"""A cluster, or a number of processes; None: as many as pay off."""
+
+
+@contextmanager
+def engine_of(engine: str) -> Generator[Engine]:
+    """Yield the engine that a text such as local:2 or ray:HOST:PORT names.
 
     Raises:
-        OptionError: The engine is neither local nor local:N.
+        OptionError: The text names none.
+        EngineError: The cluster does not answer.
+        MissingDependencyError: The extra `ray` is not installed.
     """
-    name, _, _ = engine.partition(":")
-    if name != "local":
-        raise OptionError(f"import reads on this machine: --engine is local or local:N, not {name}")
-    asked = num_processes(engine)
+    name, _, address = engine.partition(":")
+    if name not in ENGINES:
+        raise OptionError(must_be_one_of("--engine", ENGINES, name))
+    if name == "ray":
+        with connect(address or None) as cluster:
+            yield cluster
+    else:
+        yield num_processes(engine)
+
+
+def num_workers_for(log: LogSource, asked: int | None) -> int:
+    """Return how many processes read a log besides this one; 0: this one reads it."""
     is_helped = log.num_bytes >= HELPED_BYTES or len(log.files) >= HELPED_FILES
     number = (min(num_processors(), MOST_WORKERS) if is_helped else 1) if asked is None else asked
     return number if number > 1 else 0
 
 
-def read_batches(log: LogSource, tally: Tally, engine: str = "local") -> Generator[TrajectoryBatch]:
+def read_batches(log: LogSource, tally: Tally, engine: Engine = None) -> Generator[TrajectoryBatch]:
     """Yield the trajectories of a log in its order, and tally everything else.
 
     Whoever reads, the pieces are the same, and so is all that is made of them. What a worker that
     dies was reading is read by another one, up to three times (`store/workers/pool.py`).
 
     Raises:
-        OptionError: The engine is neither local nor local:N.
-        EngineError: A piece was lost with four workers.
+        EngineError: A piece was lost with four workers, or a machine does not see its files.
     """
     refuse_folders(log, tally)
-    num_workers = num_workers_for(log, engine)
+    work = partial(read_pieces, replace(log, files=()))
     known = ((file, _known_in_lines(file, log, tally)) for file in log.files)
     of_kinds = ((file, lines, lines is None and file.size > SMALL_BYTES) for file, lines in known)
     for is_alone, files in groupby(of_kinds, lambda each: each[2]):
@@ -128,16 +145,21 @@ def read_batches(log: LogSource, tally: Tally, engine: str = "local") -> Generat
             continue
         begin, has_more = _two_pieces(files)
         files = chain(begin, files)
-        pool = WorkerPool(
-            work=partial(read_pieces, replace(log, files=())),
-            num_workers=num_workers if has_more else 0,
-            pieces_at_once=_PIECES_AT_ONCE,
-        )
         pieces = _pieces(((file, lines) for file, lines, _ in files), log, tally)
-        with closing(pool.in_order(pieces)) as readings:
+        if isinstance(engine, RayPool):
+            answers = engine.in_order(work, pieces, _paths_of)
+        else:
+            number = num_workers_for(log, engine) if has_more else 0
+            pool = WorkerPool(work=work, num_workers=number, pieces_at_once=_PIECES_AT_ONCE)
+            answers = pool.in_order(pieces)
+        with closing(answers) as readings:
             for reading in readings:
                 tally.take(reading.tally)
                 yield reading.batch
+
+
+def _paths_of(piece: LogPiece) -> list[Path]:
+    return [file.path for file in piece.files]
 
 
 def _two_pieces(files: Iterator[_Kind]) -> tuple[list[_Kind], bool]:

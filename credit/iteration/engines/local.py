@@ -1,13 +1,18 @@
-"""The engines that compute batches: this machine's processes, or a Ray cluster (`ray.py`).
+"""The engines that compute batches: this machine's processes, or a Ray cluster.
 
 An engine computes and the stage writes: whichever process computes a batch, its result comes back
 to the one that writes, in the order of the plan. So the bytes do not depend on the engine. A batch
 whose worker dies is computed by another one, up to three times, and is still written once.
+
+The one thing that workers write is the cache of embeddings, where each file has a name of its own
+and appears whole: two that meet the same new text at a time embed it twice, and either vector will
+do.
 """
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
@@ -15,9 +20,8 @@ from graphcredit.credit.merging.table import MergeSettings, merge_named
 from graphcredit.credit.steps.batches import read_batch, read_batches
 from graphcredit.store.errors import OptionError
 from graphcredit.store.near_names import must_be_one_of
-from graphcredit.store.workers.pool import WorkerPool, num_processes, num_processors
-
-ENGINES: tuple[str, ...] = ("local", "ray")
+from graphcredit.store.workers.pool import ENGINES, WorkerPool, num_processes, num_processors
+from graphcredit.store.workers.ray import RayPool, connect
 
 _BATCHES_PER_WORKER = 2
 """One being computed and one waiting, so that no worker waits for the one that writes."""
@@ -70,6 +74,33 @@ def _credit_batches(work: BatchWork, numbers: Iterator[int]) -> Iterator[tuple[i
         yield number, work.credit_batch(number, pieces)
 
 
+class RayEngine:
+    """The workers of a Ray cluster."""
+
+    def __init__(self, pool: RayPool) -> None:
+        """Use the cluster that this process is connected to."""
+        self._pool = pool
+
+    def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
+        """Yield the result of each batch, in the order of the plan.
+
+        Raises:
+            EngineError: A worker does not see the store, or a batch was lost with four workers.
+        """
+        numbers = range(len(work.plan.shards_of_batch))
+        return self._pool.in_order(partial(_credit_batches, work), numbers, partial(_shards, work))
+
+
+def _shards(work: BatchWork, number: int) -> list[Path]:
+    return [work.shards[shard].path for shard in work.plan.shards_of_batch[number]]
+
+
+@contextmanager
+def _cluster(address: str | None) -> Generator[RayEngine]:
+    with connect(address) as pool:
+        yield RayEngine(pool)
+
+
 def num_workers_for(merge: MergeSettings) -> int:
     """Return how many processes pay off with a merge; several only where it is mostly Python."""
     is_python = merge_named(merge.merge).is_python
@@ -87,7 +118,7 @@ def open_engine(
 
     Args:
         name: One of `ENGINES`.
-        ray_address: Of the Ray cluster; see `ray.connect`.
+        ray_address: Of the Ray cluster; see `connect`.
         num_workers: Processes of the local engine; by default it is this process alone.
 
     Raises:
@@ -100,9 +131,7 @@ def open_engine(
     if name == "ray":
         if num_workers is not None:
             raise OptionError(f"processes go with --engine local: got --engine {name}")
-        from graphcredit.credit.iteration.engines.ray import connect
-
-        return connect(ray_address)
+        return _cluster(ray_address)
     if ray_address is not None:
         raise OptionError(f"an address goes with --engine ray: got --engine {name}")
     return nullcontext(LocalEngine(num_workers or 1))

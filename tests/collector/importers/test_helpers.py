@@ -1,6 +1,8 @@
 """A log is read in pieces by any number of processes: the store becomes the same."""
 
 import json
+import subprocess
+import sys
 from itertools import accumulate
 from pathlib import Path
 from unittest.mock import patch
@@ -14,7 +16,7 @@ from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.sources import log_at
 from graphcredit.store.errors import OptionError
 from tests.collector.importers.logs import WALKS, episode, said, walk, write_lines
-from tests.collector.importers.read_back import imported, small_pieces
+from tests.collector.importers.read_back import imported, small_pieces, steps_of
 
 
 def _log(folder: Path) -> Path:
@@ -61,14 +63,40 @@ def test_many_files_are_read_by_several_processes_of_themselves(tmp_path: Path):
         write_lines(tmp_path / f"{number}.jsonl", walk("kitchen", trial=number))
     log = log_at(tmp_path, ImportOptions())
     with patch.object(read, "num_processors", lambda: 8):
-        assert read.num_workers_for(log, "local") == 0
-        assert read.num_workers_for(log, "local:3") == 3
+        assert read.num_workers_for(log, None) == 0
+        assert read.num_workers_for(log, 3) == 3
         with patch.object(read, "HELPED_FILES", 4):
-            assert read.num_workers_for(log, "local") == read.MOST_WORKERS
-    for engine in ("local:0", "ray"):
-        with pytest.raises(OptionError, match="local:N"):
+            assert read.num_workers_for(log, None) == read.MOST_WORKERS
+    for engine, message in (("local:0", "local:N"), ("spark", "one of local, ray: got 'spark'")):
+        with pytest.raises(OptionError, match=message):
             imported(tmp_path, tmp_path / "store", engine=engine)
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.slow
+def test_a_cluster_makes_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    for number in range(3):  # more than two pieces
+        write_lines(tmp_path / f"log/{number}.jsonl", walk("x" * 900_000, "hall"), walk("a", "b"))
+    told: list[str] = []
+    for engine in ("local:1", "ray", "ray:127.0.0.1:1"):
+        command = ["import", "log", engine.replace(":", "-"), "--engine", engine, "--json"]
+        result = subprocess.run(
+            [sys.executable, "-m", "graphcredit.cli.main", *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        told.append(result.stdout or result.stderr)
+    assert told[0] == told[1]
+    assert "answer at '127.0.0.1:1'" in told[2]
+    one, other = (
+        [{**step, "logged_at": None} for step in steps_of(tmp_path / name)]
+        for name in ("local-1", "ray")
+    )
+    assert one == other
+    assert len(one) == 12
 
 
 def test_pieces_are_whole_lines(tmp_path: Path):

@@ -1,13 +1,8 @@
-"""Batches computed by the workers of a Ray cluster.
+"""The workers of a Ray cluster, which do pieces of work as the processes of `pool.py` do.
 
-All machines of the cluster have this package, and see the store under the same path. A worker gets
-the iteration's work once, reads the steps of its batch from the store itself and sends back what
-they came to; the driver holds a few batches at a time, however many workers there are.
-
-Only the driver writes credit. A worker that dies may have done all of its batch or none, and
-nobody can tell; since it wrote nothing, its batch is simply computed again. The one thing workers
-write is the cache of embeddings, where each file has a name of its own and appears whole: two that
-meet the same new text at a time embed it twice, and either vector will do.
+All machines of the cluster have this package, and see the files under the same paths. A worker gets
+the work once; the driver holds a few pieces at a time, however many workers there are. A worker
+that dies may have done all of its piece or none, and nobody can tell: it is done again.
 
 Ray is imported when a cluster is connected, since it reads its environment at that moment.
 """
@@ -17,13 +12,12 @@ import os
 import platform
 import socket
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from graphcredit.credit.iteration.credit_batch import BatchWork, CreditedBatch
-from graphcredit.credit.steps.batches import read_batch
 from graphcredit.store.errors import (
     EngineError,
     GraphcreditError,
@@ -33,8 +27,8 @@ from graphcredit.store.errors import (
 from graphcredit.store.extras import how_to_install
 from graphcredit.store.workers.pool import RETRIES
 
-_BATCHES_PER_CPU = 2
-"""One being computed and one waiting, so that no worker waits for the driver."""
+_PIECES_PER_CPU = 2
+"""One being done and one waiting, so that no worker waits for the driver."""
 
 _CONNECT_SECONDS = 10
 
@@ -42,14 +36,17 @@ _ALONE = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # With this, a cluster of one machine listens on its loopback address only.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    # Ray would give a batch that outgrows the memory to one worker after the other, for ever.
+    # Ray would give a piece that outgrows the memory to one worker after the other, for ever.
     "RAY_task_oom_retries": str(RETRIES),
 }
 """Environment of a cluster that is started here and ends with the command."""
 
+Piece = TypeVar("Piece")
+Answer = TypeVar("Answer")
+
 
 @contextmanager
-def connect(address: str | None = None) -> Generator["RayEngine"]:
+def connect(address: str | None = None) -> Generator["RayPool"]:
     """Connect to a Ray cluster, and leave it at the end.
 
     Args:
@@ -78,34 +75,44 @@ def connect(address: str | None = None) -> Generator["RayEngine"]:
             "--head`, give --engine ray:HOST:PORT, or use --engine local."
         ) from error
     try:
-        yield RayEngine()
+        yield RayPool()
     finally:
         ray.shutdown()
 
 
-class RayEngine:
+class RayPool:
     """The workers of the Ray cluster that this process is connected to."""
 
     def __init__(self) -> None:
         self._ray = _ray()
-        self._credit = self._ray.remote(max_retries=RETRIES)(_credit_batch)
+        self._do = self._ray.remote(max_retries=RETRIES)(_do)
 
-    def map(self, work: BatchWork) -> Iterator[CreditedBatch]:
-        """Yield the result of each batch, in the order of the plan.
+    def in_order(
+        self,
+        work: Callable[[Iterator[Piece]], Iterator[tuple[Piece, Answer]]],
+        pieces: Iterable[Piece],
+        files_of: Callable[[Piece], Iterable[Path]],
+    ) -> Generator[Answer]:
+        """Yield the answers in the order of the pieces.
+
+        Args:
+            work: Takes pieces, and yields each with its answer; see `WorkerPool`.
+            pieces: What is to be done.
+            files_of: Returns the files of a piece, which each worker must see.
 
         Raises:
-            EngineError: A worker does not see the store, or a batch killed too many of them.
+            EngineError: A worker does not see a file, or a piece killed too many of them.
         """
-        # A list keeps Ray from sending the work itself with every batch.
-        shared = [self._ray.put(work)]
+        # A list keeps Ray from sending the work itself with every piece.
+        shared = [self._ray.put((work, files_of))]
         num_cpus = int(self._ray.cluster_resources().get("CPU", 1))
         waiting: deque[Any] = deque()
-        for number in range(len(work.plan.shards_of_batch)):
-            if len(waiting) >= _BATCHES_PER_CPU * num_cpus:
-                yield _result(waiting.popleft())
-            waiting.append(self._credit.remote(shared, number))
+        for piece in pieces:
+            if len(waiting) >= _PIECES_PER_CPU * num_cpus:
+                yield _answer(waiting.popleft())
+            waiting.append(self._do.remote(shared, piece))
         while waiting:
-            yield _result(waiting.popleft())
+            yield _answer(waiting.popleft())
 
 
 def _ray() -> Any:
@@ -125,7 +132,7 @@ def _knock(address: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
 
 
-def _result(promise: Any) -> CreditedBatch:
+def _answer(promise: Any) -> Any:
     from ray.exceptions import RayError, RayTaskError
 
     try:
@@ -136,26 +143,25 @@ def _result(promise: Any) -> CreditedBatch:
         raise
     except RayError as error:
         raise EngineError(
-            f"a batch must be done by one of the {RETRIES + 1} workers that it is given to: none "
+            f"a piece must be done by one of the {RETRIES + 1} workers that it is given to: none "
             f"did it. {error} If memory was short, have fewer CPUs share it, or use --engine local."
         ) from error
 
 
-def _credit_batch(shared: list[Any], number: int) -> CreditedBatch:
-    """Read and credit one batch; this runs in a worker."""
-    work = _work_of(*shared)
-    for shard in work.plan.shards_of_batch[number]:
-        path = work.shards[shard].path
+def _do(shared: list[Any], piece: Any) -> Any:
+    """Return what one piece comes to; this runs in a worker."""
+    work, files_of = _work_of(*shared)
+    for path in files_of(piece):
         if not path.exists():
             raise EngineError(
-                f"every machine of the cluster must see the store under the same path: {path} is "
+                f"every machine of the cluster must see the files under the same path: {path} is "
                 f"not there on {platform.node()}. Mount it, or use --engine local."
             )
-    pieces = read_batch(work.shards, work.plan, number, work.settings.columns)
-    return work.credit_batch(number, pieces)
+    ((_, answer),) = work(iter([piece]))
+    return answer
 
 
 @lru_cache(maxsize=1)
-def _work_of(reference: Any) -> BatchWork:
-    """Return the work of an iteration, unpacked once in each worker."""
+def _work_of(reference: Any) -> Any:
+    """Return the work that is shared, unpacked once in each worker."""
     return _ray().get(reference)

@@ -1,33 +1,27 @@
-"""The experiment: its games, the compared arms, and the runs of its sweep and of its pairs.
+"""The experiment: its games, the compared arms, and the runs of its pairs.
 
-Endpoint, main comparison and sweep were written down before the first run, and stand in
-docs/research/learning.md. Every arm starts from the same warm policies, plays the same games, and
-is tuned over the same rates. Only the advantage differs.
+Endpoint, main comparison and rate were written down before the first run, and stand in
+docs/research/learning.md. Every arm starts from the same warm policies and plays the same games.
+Only the advantage differs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from examples.warm_up import WarmUp
 from graphcredit.loop.config import LoopConfig, loop_config
 
-ARMS: Mapping[str, tuple[str, bool]] = MappingProxyType(
-    {
-        "grpo": ("grpo", True),
-        "graphgpo": ("graphgpo", True),
-        "reach": ("reach", True),
-        "reach-no-lists": ("reach", False),
-    }
-)
-"""Arm to its estimator, and whether admissible actions are logged; the policy reads them anyway."""
+ARMS: tuple[str, ...] = ("grpo", "gigpo", "graphgpo", "reach")
+"""Estimators whose advantages are learnt from."""
 
-RATES: tuple[float, ...] = (3e-4, 6e-4, 1.5e-4)
+RATE = 6e-4
+"""Learning rate of every arm."""
+
 KL_COEFFICIENT = 0.02
 SEEDS: tuple[int, ...] = (1, 2, 3, 4, 5)
-"""A pair is the runs of all arms from the warm policy of one seed. That of the sweep is 0."""
+"""A pair is the runs of all arms from the warm policy of one seed."""
 
 SAMPLES = 16
 """Plays of each held-out game in an evaluation."""
@@ -43,8 +37,6 @@ class Games:
     """Those of the games that are learnt from."""
     held_out: tuple[int, ...]
     """Those of games that nothing is learnt from."""
-    in_sweep: int
-    """Games of a run of the sweep, the first ones."""
     passes: int
     """How often a run plays each game."""
     update_every: int
@@ -68,7 +60,6 @@ UNSEEN = Games(
     shape="r5o5q5b1n1",
     seeds=tuple(range(256)),
     held_out=tuple(range(1000, 1064)),
-    in_sweep=96,
     passes=1,
     update_every=16,
     max_steps=20,
@@ -82,7 +73,6 @@ QUICK = Games(
     shape="r2o2q2b1n1",
     seeds=(2, 6, 10),
     held_out=(),
-    in_sweep=3,
     passes=10,
     update_every=3,
     max_steps=8,
@@ -101,15 +91,14 @@ class Cell:
     out: Path
     """Directory of all runs and warm policies."""
     arm: str
-    rate: float
     seed: int
-    """0 only in the sweep, which plays no held-out games; it seeds the warm policy too."""
+    """It seeds the warm policy too."""
     games: Games = UNSEEN
 
     @property
     def name(self) -> str:
         """Name of its folder, and of its file of rows."""
-        return f"{self.arm}-{self.rate:g}-{self.seed}"
+        return f"{self.arm}-{self.seed}"
 
     @property
     def warm(self) -> Path:
@@ -134,27 +123,25 @@ class Cell:
 
     def config(self) -> LoopConfig:
         """Return the loop's configuration."""
-        games, (estimator, with_lists) = self.games, ARMS[self.arm]
-        seeds = games.seeds if self.seed else games.seeds[: games.in_sweep]
+        games = self.games
         config: dict[str, Any] = {
             "out": self.out / "loops" / self.name,
             "model": self.warm / "policy" / "model",
             "iterations": games.passes,
             "collect": {
-                "games": games.specs(seeds),
-                "tasks": len(seeds),
+                "games": games.specs(games.seeds),
+                "tasks": len(games.seeds),
                 "seed": self.seed,
                 "max_steps": games.max_steps,
                 "template": "tiny",
                 "max_new_tokens": 14,
-                "record_admissible": with_lists,
                 # Sampling and training use the same dtype.
                 "dtype": "float32",
             },
             "update_every": games.update_every,
-            "credit": {"estimators": [estimator]},
+            "credit": {"estimators": [self.arm]},
             "train": {
-                "learning_rate": self.rate,
+                "learning_rate": RATE,
                 "kl_coefficient": KL_COEFFICIENT,
                 "beta2": 0.98,
                 "batch_size": games.batch_size,
@@ -165,7 +152,7 @@ class Cell:
                 "dtype": "float32",
             },
         }
-        if games.held_out and self.seed:
+        if games.held_out:
             config["evaluate"] = {
                 "every": 1,
                 "games": games.specs(games.held_out),
@@ -179,11 +166,6 @@ class Cell:
         return loop_config(config)
 
 
-def sweep(out: Path) -> list[Cell]:
-    """Return the runs that tune the rate of each arm."""
-    return [Cell(out=out, arm=arm, rate=rate, seed=0) for rate in RATES for arm in ARMS]
-
-
-def pairs(out: Path, best: Mapping[str, float]) -> list[Cell]:
-    """Return the runs at the best rate of each arm, one pair after the other."""
-    return [Cell(out=out, arm=arm, rate=best[arm], seed=seed) for seed in SEEDS for arm in ARMS]
+def pairs(out: Path) -> list[Cell]:
+    """Return the runs of all arms, one pair after the other."""
+    return [Cell(out=out, arm=arm, seed=seed) for seed in SEEDS for arm in ARMS]

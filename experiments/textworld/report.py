@@ -14,46 +14,27 @@ from experiments.textworld.cells import ARMS, SEEDS
 
 COMPARED: tuple[tuple[str, str], ...] = (
     ("reach", "grpo"),
+    ("reach", "gigpo"),
     ("reach", "graphgpo"),
-    ("reach", "reach-no-lists"),
-    ("reach-no-lists", "grpo"),
+    ("gigpo", "grpo"),
     ("graphgpo", "grpo"),
 )
 """Arms whose difference is shown, the main comparison first."""
 
 
 def tables(rows: pl.DataFrame) -> str:
-    """Return the tables of sweep and whole pairs as Markdown.
+    """Return the tables of whole pairs as Markdown.
 
     Args:
         rows: Rows of `run.learn`.
     """
-    texts = [frame(sweep_table(rows))]
     whole = ends_of(rows).filter(pl.col("arm").n_unique().over("seed") == len(ARMS))
     num_pairs = whole["seed"].n_unique()
     unfinished = "" if num_pairs >= len(SEEDS) else "unfinished, nothing is decided: "
-    texts.append(f"{unfinished}{num_pairs} of {len(SEEDS)} planned pairs are whole\n")
+    texts = [f"{unfinished}{num_pairs} of {len(SEEDS)} planned pairs are whole\n"]
     if num_pairs:
         texts += [frame(endpoint_table(whole)), frame(gaps_table(whole))]
     return "\n".join(texts)
-
-
-def _swept(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean success of each run of the sweep: no game was learnt from before."""
-    by_run = rows.filter(seed=0).group_by("arm", "rate", maintain_order=True)
-    return by_run.agg(pl.col("success").mean())
-
-
-def best_rates(rows: pl.DataFrame) -> dict[str, float]:
-    """Return the rate with which each arm learnt most in the sweep."""
-    best = _swept(rows).sort("success", descending=True, maintain_order=True)
-    return dict(best.unique("arm", keep="first", maintain_order=True).select("arm", "rate").rows())
-
-
-def sweep_table(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the mean success of every arm at each rate."""
-    named = _swept(rows).with_columns(pl.format("rate {}", "rate"))
-    return named.pivot(on="rate", index="arm", values="success")
 
 
 def ends_of(rows: pl.DataFrame) -> pl.DataFrame:
@@ -64,9 +45,8 @@ def ends_of(rows: pl.DataFrame) -> pl.DataFrame:
     """
     unseen = pl.col("unseen").drop_nulls()
     return (
-        rows.filter(pl.col("seed") > 0)
-        .sort("iteration", maintain_order=True)
-        .group_by("arm", "rate", "seed", maintain_order=True)
+        rows.sort("iteration", maintain_order=True)
+        .group_by("arm", "seed", maintain_order=True)
         .agg(
             first=unseen.first(),
             end=unseen.last(),
@@ -79,12 +59,11 @@ def ends_of(rows: pl.DataFrame) -> pl.DataFrame:
 
 def endpoint_table(ends: pl.DataFrame) -> pl.DataFrame:
     """Return a row for each arm, the best first; means over its pairs."""
-    means = ends.group_by("arm", "rate", maintain_order=True).agg(
+    means = ends.group_by("arm", maintain_order=True).agg(
         pl.len().alias("pairs"), pl.exclude("seed").mean()
     )
     return means.sort("end", descending=True, maintain_order=True).select(
         "arm",
-        pl.format("{}", "rate").alias("rate"),
         "pairs",
         pl.col("first").alias("unseen, at first"),
         pl.col("end").alias("unseen, at the end"),

@@ -1,4 +1,4 @@
-"""Run or resume the experiment: warm policies, sweep, and pairs of the tuned arms.
+"""Run or resume the experiment: warm policies, and pairs of runs.
 
     python -m experiments.textworld.run --out runs          # hours on two cores
     python -m experiments.textworld.run --quick --out quick # does success rise?
@@ -10,7 +10,6 @@ Arithmetic differs between kinds of machines, so all compared runs are made on o
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -19,8 +18,7 @@ from examples.warm_up import warm_up
 from experiments import options
 from experiments.jobs import made
 from experiments.report import publish
-from experiments.textworld.cells import QUICK, SEEDS, Cell, pairs, sweep
-from experiments.textworld.report import best_rates
+from experiments.textworld.cells import ARMS, QUICK, Cell, pairs
 from graphcredit.loop.run import run_loop
 
 RISE = 0.25
@@ -38,12 +36,10 @@ def main() -> None:
         before, after = quick(out)
         print(f"success: {before:.2f} to {after:.2f}")
         sys.exit(0 if after >= before + RISE else 1)
-    swept = sweep(out)
-    for seed in (0, *SEEDS):
-        imitate(replace(swept[0], seed=seed))
-    rows = made(out / "rows", swept, learn, made_by, workers)
-    repeated = made(out / "rows", pairs(out, best_rates(rows)), learn, made_by, workers)
-    publish(pl.concat([rows, repeated]), out, "unseen")
+    cells = pairs(out)
+    for first in cells[:: len(ARMS)]:
+        imitate(first)
+    publish(made(out / "rows", cells, learn, made_by, workers), out, "unseen")
 
 
 def imitate(cell: Cell) -> None:
@@ -73,7 +69,6 @@ def learn(cell: Cell) -> pl.DataFrame:
         [
             {
                 "arm": cell.arm,
-                "rate": cell.rate,
                 "seed": cell.seed,
                 "iteration": line["iteration"],
                 "env_steps": steps[number],
@@ -89,7 +84,7 @@ def learn(cell: Cell) -> pl.DataFrame:
 
 def quick(out: Path) -> tuple[float, float]:
     """Return the success of a policy in the first and in the last two iterations of a short run."""
-    cell = Cell(out=out, arm="graphgpo", rate=6e-4, seed=0, games=QUICK)
+    cell = Cell(out=out, arm="graphgpo", seed=0, games=QUICK)
     imitate(cell)
     success = learn(cell)["success"].to_list()
     return success[0], sum(success[-2:]) / 2

@@ -10,7 +10,7 @@ import polars as pl
 
 from experiments.markdown import frame, ranged
 from experiments.means import students_t
-from experiments.textworld.cells import ARMS, SEEDS
+from experiments.textworld.cells import ARMS, WARM_POLICIES
 
 COMPARED: tuple[tuple[str, str], ...] = (
     ("reach", "grpo"),
@@ -30,8 +30,8 @@ def tables(rows: pl.DataFrame) -> str:
     """
     whole = ends_of(rows).filter(pl.col("arm").n_unique().over("seed") == len(ARMS))
     num_pairs = whole["seed"].n_unique()
-    unfinished = "" if num_pairs >= len(SEEDS) else "unfinished, nothing is decided: "
-    texts = [f"{unfinished}{num_pairs} of {len(SEEDS)} planned pairs are whole\n"]
+    unfinished = "" if num_pairs >= len(WARM_POLICIES) else "unfinished, nothing is decided: "
+    texts = [f"{unfinished}{num_pairs} of {len(WARM_POLICIES)} planned pairs are whole\n"]
     if num_pairs:
         texts += [frame(endpoint_table(whole)), frame(gaps_table(whole))]
     return "\n".join(texts)

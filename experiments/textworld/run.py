@@ -1,4 +1,4 @@
-"""Run or resume the experiment: warm policies, and pairs of runs.
+"""Run or resume the experiment: two warm policies, and four pairs of runs.
 
     python -m experiments.textworld.run --out runs          # hours on two cores
     python -m experiments.textworld.run --quick --out quick # does success rise?

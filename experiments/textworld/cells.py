@@ -24,7 +24,7 @@ KL_COEFFICIENT = 0.02
 WARM_POLICIES: Mapping[int, int] = MappingProxyType({1: 1, 4: 4, 2: 1, 3: 4})
 """Seed of a pair, the runs of all arms, to that of the warm policy that they begin from."""
 
-SAMPLES = 16
+SAMPLES = 8
 """Plays of each held-out game in an evaluation."""
 
 

@@ -151,6 +151,7 @@ class Cell:
                 "beta2": 0.98,
                 "batch_size": games.batch_size,
                 "max_tokens": 4096,
+                "share_prefixes": True,
                 "correction": "bypass",
                 "seed": self.seed,
                 "device": "cpu",

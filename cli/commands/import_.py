@@ -130,7 +130,7 @@ def show_preview(preview: "Preview", state: str, told: "EvidenceReport | None" =
     report = preview.report
     first = "the first " if preview.is_begin else ""
     number = counted(report.num_trajectories, "rollout")
-    say(f"{first}{number} would be imported so; nothing was written")
+    say(f"{first}{number} would be imported like this; nothing was written")
     _show_counts(report)
     if not preview.step:
         return

@@ -90,7 +90,7 @@ def _findings(found: Findings, *, markdown: bool) -> Iterator[str]:
 def _ended(found: Findings) -> str:
     if found.is_graded:
         return "compared by their returns"
-    never = f", but {counted(found.num_never_won, 'task')} never" if found.num_never_won else ""
+    never = f", none in {counted(found.num_never_won, 'task')}" if found.num_never_won else ""
     return f"{found.num_won} won{never}"
 
 

@@ -222,7 +222,9 @@ def test_try_shows_and_writes_nothing(tmp_path: Path):
     log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
     ended = run("import", log, "--try", 2)
     assert ended.exit_code == 0
-    assert ended.out.startswith("the first 2 rollouts would be imported so; nothing was written")
+    assert ended.out.startswith(
+        "the first 2 rollouts would be imported like this; nothing was written"
+    )
     assert "every group has one rollout" not in ended.out  # the third may be of the same group
     assert "3 states, 1 of them shared" in ended.out
     assert "50% of the steps are alone" in ended.out

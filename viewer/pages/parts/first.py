@@ -73,7 +73,7 @@ def _findings(found: Findings) -> None:
     if not found.findings:
         st.caption(
             f"Nothing that rollouts did, or left out, goes with worse ends beyond chance: "
-            f"{counted(found.num_patterns, 'pattern')} were compared over all tasks."
+            f"{counted(found.num_patterns, 'pattern')} were compared."
         )
     for each in found.findings:
         with st.container(border=True):

@@ -13,12 +13,12 @@ from graphcredit.store.errors import InputError
 from tests.worlds import trajectory, write_store
 
 
-def _states(root: Path, *rows: list[dict[str, object]], num_near: int = 5) -> StatesOfTask:
+def _states(root: Path, *rows: list[dict[str, object]]) -> StatesOfTask:
     store = write_store(root, [step for steps in rows for step in steps])
     merge = MergeSettings(normalise=("casefold",))
     settings = CreditSettings(estimators=configure(["grpo"]), merge=merge)
     assign_credit(store, settings, run_id="r0", iteration=0)
-    return states_of_task(store, "t0", run_id="r0", iteration=0, num_near=num_near)
+    return states_of_task(store, "t0", run_id="r0", iteration=0)
 
 
 def _won(name: str, path: list[str], **columns: object) -> list[dict[str, object]]:
@@ -46,28 +46,6 @@ def test_where_an_episode_ends_is_a_state(tmp_path: Path):
     assert sorted(state.texts[0].text for state in found.states) == ["a pit", "hall"]
 
 
-def test_the_pairs_most_alike_come_first_with_what_keeps_them_apart(tmp_path: Path):
-    found = _states(
-        tmp_path / "s",
-        _won("x", ["a red door here", "go", "a blue door here", "go", "won"]),
-        _won("y", ["a red door here", "go", "nothing at all to see", "go", "won"]),
-        num_near=1,
-    )
-    (pair,) = found.near
-    # Three of four words of each are the same.
-    assert pair.ratio == 0.75
-    assert pair.lines.splitlines() == ["  a ", "- red ", "+ blue ", "  door here"]
-    assert not pair.has_other_actions
-
-
-def test_other_admissible_actions_are_said(tmp_path: Path):
-    first = _won("x", ["a room", "go", "A ROOM", "go", "won"])
-    for step, actions in zip(first, (["go", "eat"], ["go"]), strict=True):
-        step["admissible_actions"] = actions
-    (pair,) = _states(tmp_path / "s", first).near
-    assert pair.has_other_actions
-
-
 def test_a_task_without_credit_is_refused_by_name(tmp_path: Path):
     store = write_store(tmp_path / "s", trajectory("x", "A a B"))
     with pytest.raises(InputError, match=r"a task must have credit.*found none of 't9'"):
@@ -77,4 +55,4 @@ def test_a_task_without_credit_is_refused_by_name(tmp_path: Path):
 def test_everything_can_be_json(tmp_path: Path):
     found = _states(tmp_path / "s", _won("x", ["hall", "go", "won"])).as_json()
     assert found["states"][0]["texts"] == ({"text": "hall", "visits": 1},)
-    assert (found["task_id"], found["num_compared"]) == ("t0", 1)
+    assert found["task_id"] == "t0"

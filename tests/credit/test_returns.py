@@ -72,17 +72,6 @@ def test_a_cost_for_each_step_is_no_shift_and_credits_the_shorter_way():
     assert abs(free["advantage"][0] - free["advantage"][2]) < 0.4
 
 
-def test_a_reward_on_the_way_belongs_to_the_step_that_earned_it():
-    """Returns 1 and 0; b earns the 1 in M, and a leads to M. c in S leads to N, which has 0."""
-    rows = [
-        *trajectory("p", "S a M b X d Y", rewards=[0.0, 1.0, 0.0]),
-        *trajectory("q", "S c N b X d Y", rewards=[0.0, 0.0, 0.0]),
-    ]
-    found = parts(rows, normalize="none", doubt=1e-9)
-    assert found["value"] == pytest.approx([1 / 2, 1, 0, 1 / 2, 0, 0], abs=1e-6)
-    assert found["q"] == pytest.approx([1, 1, 0, 0, 0, 0], abs=1e-6)
-
-
 LAYERS = ("S", "AB", "CD", "XY")
 """States after 0 to 3 steps."""
 

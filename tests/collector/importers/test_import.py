@@ -14,17 +14,7 @@ from graphcredit.collector.importers.preview import preview_log
 from graphcredit.collector.importers.writer import ImportWriter
 from graphcredit.store.errors import InputError, OptionError, PathError
 from tests.cli.in_process import run
-from tests.collector.importers.logs import (
-    WALKS,
-    atif,
-    episode,
-    gym_row,
-    inspect_log,
-    inspect_sample,
-    walk,
-    write_json,
-    write_lines,
-)
+from tests.collector.importers.logs import WALKS, episode, walk, write_json, write_lines
 from tests.collector.importers.read_back import brief, imported, small_pieces, steps_of
 
 
@@ -180,42 +170,6 @@ def test_what_is_no_log(tmp_path: Path):
     report = imported(other, tmp_path / "store", format="messages")
     assert "its fields: learning_rate" in report.bad_rows[0].reason
     assert not (tmp_path / "store").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("w.json", WALKS),
-        ("traces.json", [episode(), episode("trace-2", rewards={})]),
-        ("trajectory.json", atif()),
-        ("rollouts.json", [gym_row(), gym_row(-1.0, info={"success": False})]),
-        ("log.json", inspect_log(inspect_sample(), inspect_sample(2, "I"))),
-    ],
-)
-def test_check_and_credit_take_what_was_imported(tmp_path: Path, name: str, value: object):
-    log, store = write_json(tmp_path / name, value), tmp_path / "store"
-    ended = run("import", log, store)
-    assert (ended.exit_code, ended.err) == (0, "")
-    checked = run("check", store)
-    assert checked.exit_code == 0
-    assert "0 errors" in checked.out
-    if name != "trajectory.json":  # it has no reward, so no trajectory is complete
-        assert run("credit", store, "-e", "grpo", "-e", "graphgpo").exit_code == 0
-
-
-def test_credit_finds_the_shared_room(tmp_path: Path):
-    log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
-    imported(log, store)
-    assert run("credit", store, "-e", "grpo", "-e", "graphgpo").exit_code == 0
-    query = (
-        "SELECT action, graphgpo_advantage > 0 AS good FROM enriched "
-        "WHERE state = 'kitchen' ORDER BY action"
-    )
-    rows = json.loads(run("sql", store, query, "--format", "json").out)
-    assert rows == [
-        {"action": "I am in the cellar.", "good": False},
-        {"action": "I am in the garden.", "good": True},
-    ]
 
 
 def test_try_shows_and_writes_nothing(tmp_path: Path):

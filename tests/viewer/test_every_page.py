@@ -1,10 +1,11 @@
-"""What every page does alike: with an empty store, without credit, with text that is markup."""
+"""What every page does alike: with an empty store, without credit, with markup, and explained."""
 
 from pathlib import Path
 
 import pytest
 
 from graphcredit.store import create_store
+from graphcredit.viewer.sitemap import PAGES
 from tests.viewer.browser import boxes, component, markdown_of, open_page
 from tests.viewer.stores import HOSTILE, Shared, hostile
 from tests.worlds import worked_example, write_store
@@ -49,3 +50,16 @@ def test_text_of_a_log_is_never_markdown(shared: Shared, page: str, selected: di
     shown = [text for text in texts if isinstance(text, str)]
     assert not any("\x1b" in text for text in shown)
     assert page in ("runs", "graph") or any("␛[2J" in text for text in shown)
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize(("name", "title"), PAGES.items())
+def test_every_page_is_explained_and_pictured(name: str, title: str):
+    text = (DOCS / "viewer.md").read_text(encoding="utf-8")
+    assert f"\n## {title}\n" in text
+    for ground in ("light", "dark"):
+        picture = f"viewer-{name.replace('_', '-')}-{ground}.png"
+        assert f'="{picture}"' in text
+        assert (DOCS / picture).read_bytes().startswith(b"\x89PNG")

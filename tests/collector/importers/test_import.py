@@ -1,7 +1,9 @@
-"""Importing: again, after an interruption, with bad rows, compressed, in folders."""
+"""Importing: as the page says, again, interrupted, with bad rows, compressed, in folders."""
 
 import gzip
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -206,3 +208,26 @@ def test_a_preview_reports_what_it_shows_and_reads_on_for_evidence(tmp_path: Pat
     assert (report.num_trajectories, report.num_steps, report.num_bad_rows) == (2, 4, 0)
     assert sum(table.num_rows for table in preview.sampled) == 6
     assert preview.is_whole
+
+
+TEXT = (Path(__file__).parents[3] / "docs" / "import.md").read_text(encoding="utf-8")
+
+
+def test_the_session_of_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (log,) = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
+    Path("walks.jsonl").write_text(log, encoding="utf-8")
+    session = "".join(re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL))
+    commands = re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
+    assert len(commands) == 5
+    for command in commands:
+        line, *printed = command.splitlines()
+        ended = run(*shlex.split(line)[1:])
+        assert ended.exit_code == 0, ended.err
+        is_whole = "…" not in printed
+        lines = ended.out.splitlines()
+        assert (lines if is_whole else lines[: len(printed) - 1]) == [
+            text for text in printed if text != "…"
+        ]
+    (turn,) = re.findall(r"```jsonl\n(.*?)```", TEXT, re.DOTALL)
+    assert Path("turns.jsonl").read_text(encoding="utf-8").startswith(turn)

@@ -1,10 +1,9 @@
 """Read a log: files to records, records to rollouts, rollouts to trajectories."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any
 
 from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.formats.step_columns import FIELDS, columns_of_log
@@ -63,7 +62,7 @@ def trajectories_of_file(
     row = format_to_read(known, file, tally)
     if row is None:
         return
-    reader = FileReader(file=file, row=row, rules=rules, tally=tally, known=known.read)
+    reader = FileReader(file=file, row=row, rules=rules, tally=tally, known=known)
     rollouts = chain.from_iterable(
         ((rollout, record) for rollout in reader.rollouts(record))
         for record in reader.gathered(known.records(records))
@@ -125,8 +124,8 @@ class FileReader:
     row: LogFormat
     rules: Rules
     tally: Tally
-    known: Mapping[int, Sequence[LoggedRollout | Omission]] = field(default_factory=dict[int, Any])
-    """What the format made of records by which it was recognised, each by its `id`."""
+    known: Recognised | None = None
+    """The records by which its format was recognised, and what it made of them."""
 
     def gathered(self, records: Iterator[Record]) -> Iterator[Record]:
         """Yield the records of the file, put together as its format does; tally why not."""
@@ -149,7 +148,8 @@ class FileReader:
         with self._refusals(record):
             if isinstance(record.value, RowError):
                 raise record.value
-            for item in self.known.get(id(record)) or self.row.read(record):
+            known = None if self.known is None else self.known.read.get(id(record))
+            for item in known or self.row.read(record):
                 if isinstance(item, Omission):
                     self.tally.leave_out(item)
                 else:

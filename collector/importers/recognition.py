@@ -54,7 +54,8 @@ class Recognised:
     coverage: Coverage | None = None
     """What the format reads of them."""
     read: Mapping[int, Sequence[LoggedRollout | Omission]] = field(default_factory=dict[int, Any])
-    """What it made of some of them, each by its `id`: they need not be read again."""
+    """What it made of some of them, by their `id`, which nothing else has while `begin` has them:
+    they need not be read again."""
 
     def records(self, rest: Iterator[Record]) -> Iterator[Record]:
         """Yield all records of the file, given those behind the first ones."""
@@ -92,7 +93,8 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
         coverage, read = Coverage(), dict[int, list[LoggedRollout | Omission]]()
         for each, made in readings(row, sample[: None if row.gather else COMPARED]):
             coverage.add(each.value, rollouts_in(made), row.aside)
-            read[id(each)] = made
+            if any(each is record for record in begin):  # others are gone when this returns
+                read[id(each)] = made
         return Recognised(begin=begin, format=row, name=name, coverage=coverage, read=read)
     return Recognised(begin=begin)
 

@@ -297,7 +297,7 @@ def test_one_try_a_task_is_compared_across_tasks(coding: Log):
 
 
 def test_what_two_policies_do_differently_is_no_cause_across_tasks(tmp_path: Path):
-    """Who checks wins, because the one run checks and is good; within a run, opening twice loses."""
+    """The run that checks is the better one; within a run, opening twice loses."""
 
     def rows() -> Iterator[dict[str, Any]]:
         random = Random(3)

@@ -19,7 +19,7 @@ class GameOptions(CollectorOptions):
     """Which tasks are played."""
 
     env: str
-    """The environment: textworld, search, sokoban, tools, alfworld."""
+    """The environment: textworld, search, sokoban, alfworld."""
     games: str | None = None
     """Kinds of games, with commas: custom, coin-l205-s2, 2hop, 6x6b2, valid_seen, …; by default
     those of the environment."""
@@ -57,8 +57,8 @@ class LanguageOptions(CollectorOptions):
     """How a language model plays."""
 
     template: str | None = None
-    """Prompts of a language model: textworld, search, sokoban, tools, alfworld, tiny, or a TOML
-    file; by default those of the environment."""
+    """Prompts of a language model: textworld, search, sokoban, alfworld, tiny, or a TOML file; by
+    default those of the environment."""
     temperature: Weight = 1.0
     """Sampling temperature of a language model; 0 takes the most probable token."""
     max_new_tokens: AtLeastOne = 512

@@ -28,7 +28,7 @@ class CollectTable(LanguageOptions, PlayOptions, GameOptions):
     """`[collect]`: the games and the play, as the flags of `graphcredit collect`."""
 
     env: str = "textworld"
-    """The environment: textworld, search, sokoban, tools, alfworld."""
+    """The environment: textworld, search, sokoban, alfworld."""
     engine: Literal["hf", "vllm", "vllm-server"] = "hf"
     """What samples: transformers, vLLM, or a vLLM server that is running."""
     server: str = LOCAL_SERVER

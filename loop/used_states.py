@@ -69,7 +69,8 @@ def _definitions(store: Store, rule: str | None) -> list[Definition]:
         return definitions
     logged, *others = definitions
     named = [replace(each, name=each.name.replace("--set ", "--state ")) for each in others]
-    return [replace(logged, name=f"--state {rule}"), *named]
+    first = replace(logged, name=f"--state {rule}")
+    return [first, *(each for each in named if each.name != first.name)]
 
 
 def used_of(store: Store, definitions: Sequence[Definition]) -> Definition:

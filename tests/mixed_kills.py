@@ -36,7 +36,7 @@ COMMANDS = {
     "evidence": "evidence store",
     "why": "why log0.jsonl",
     "export": "export store steps.parquet --run a",
-    "collect": "collect store --env tools --policy random --tasks 2 --run c --workers 0",
+    "collect": "collect store --env sokoban --policy random --tasks 2 --run c --workers 0",
 }
 """What is run; `bundle` and `view` are no commands."""
 WRITERS = (*COMMANDS, "bundle", "view")

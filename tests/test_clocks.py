@@ -21,7 +21,7 @@ from tests.worlds import worked_example, write_store
 
 COMMANDS = (
     "import examples/orders.jsonl STORE --run a",
-    "collect STORE --env tools --policy random --tasks 1 --run c --workers 0",
+    "collect STORE --env sokoban --policy random --tasks 1 --run c --workers 0",
     "states STORE --set effects",
     "credit STORE --new -e reach -e grpo",
     "check STORE",

@@ -71,8 +71,8 @@ def make_store(store: Path) -> None:
 
 
 def run(command: str) -> None:
-    """Run a command of graphcredit."""
-    subprocess.run([sys.executable, "-m", "graphcredit.cli.main", *command.split()], check=True)
+    """Run a command of graphcredit that knows the service."""
+    subprocess.run([sys.executable, "-m", "experiments.tool_world", *command.split()], check=True)
 
 
 @contextmanager

@@ -19,8 +19,6 @@ from graphcredit.collector.environments.search.environment import open_search
 from graphcredit.collector.environments.sokoban import names as sokoban_names
 from graphcredit.collector.environments.sokoban.environment import open_sokoban
 from graphcredit.collector.environments.textworld import games as textworld_games
-from graphcredit.collector.environments.tools import names as tools_names
-from graphcredit.collector.environments.tools.environment import open_tools
 from graphcredit.store.errors import MissingDependencyError, OptionError
 from graphcredit.store.extensions import installed
 from graphcredit.store.extras import how_to_install
@@ -83,7 +81,6 @@ ENVIRONMENTS: dict[str, EnvironmentKind] = {
         list_tasks=questions.list_tasks, open=open_search, er_graph=er_graph_of
     ),
     "sokoban": EnvironmentKind(list_tasks=sokoban_names.list_tasks, open=open_sokoban),
-    "tools": EnvironmentKind(list_tasks=tools_names.list_tasks, open=open_tools),
     "alfworld": EnvironmentKind(
         list_tasks=alfworld_games.list_tasks,
         open=open_alfworld,

@@ -62,7 +62,7 @@ def trajectories_of_file(
     row = format_to_read(known, file, tally)
     if row is None:
         return
-    reader = FileReader(file=file, row=row, rules=rules, tally=tally)
+    reader = FileReader(file=file, row=row, rules=rules, tally=tally, known=known)
     rollouts = chain.from_iterable(
         ((rollout, record) for rollout in reader.rollouts(record))
         for record in reader.gathered(known.records(records))
@@ -124,6 +124,8 @@ class FileReader:
     row: LogFormat
     rules: Rules
     tally: Tally
+    known: Recognised | None = None
+    """The records by which its format was recognised, and what it made of them."""
 
     def gathered(self, records: Iterator[Record]) -> Iterator[Record]:
         """Yield the records of the file, put together as its format does; tally why not."""
@@ -146,7 +148,8 @@ class FileReader:
         with self._refusals(record):
             if isinstance(record.value, RowError):
                 raise record.value
-            for item in self.row.read(record):
+            known = None if self.known is None else self.known.read.get(id(record))
+            for item in known or self.row.read(record):
                 if isinstance(item, Omission):
                     self.tally.leave_out(item)
                 else:

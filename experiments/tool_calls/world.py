@@ -1,6 +1,6 @@
 """The tool world for a model of half a million weights: orders have names, and all is remembered.
 
-It is the service of the environment `tools`. Three things differ, for a model that has no memory
+It is the service of `experiments/tool_world`. Three things differ, for a model that has no memory
 and cannot copy numbers: an order is called by its item (`cancel_order desk`), the text says all
 that was told and read so far, and admissible calls are not shown to it.
 
@@ -15,10 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphcredit.collector.environments.base import Environment, Observation, Task, Transition
-from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
-from graphcredit.collector.environments.tools import names, words
-from graphcredit.collector.environments.tools.service import (
+from experiments.tool_world import names, words
+from experiments.tool_world.service import (
     Distances,
     Service,
     Situation,
@@ -26,6 +24,8 @@ from graphcredit.collector.environments.tools.service import (
     distances_of,
     service_named,
 )
+from graphcredit.collector.environments.base import Environment, Observation, Task, Transition
+from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 
 _TUTORED = 0.7
 """Share of the turns of a warm-up that allow the best call alone."""

@@ -77,15 +77,7 @@ def test_what_is_unknown_is_empty(tmp_path: Path):
 
 
 def test_the_packages_templates_show_the_situation():
-    assert template_names() == [
-        "alfworld",
-        "plain",
-        "search",
-        "sokoban",
-        "textworld",
-        "tiny",
-        "tools",
-    ]
+    assert template_names() == ["alfworld", "plain", "search", "sokoban", "textworld", "tiny"]
     for name in template_names():
         content = render(load_template(name), _view("den", "hall"))[-1]["content"]
         assert all(part in content for part in ("Find it.", "hall", "north", "take {key}"))
@@ -126,7 +118,6 @@ def test_what_is_no_template_is_refused_with_the_reason(tmp_path: Path, text: st
 
 def test_a_missing_template_is_refused_with_those_there_are():
     with pytest.raises(
-        OptionError,
-        match="one of alfworld, plain, search, sokoban, textworld, tiny, tools or the path",
+        OptionError, match="one of alfworld, plain, search, sokoban, textworld, tiny or the path"
     ):
         load_template("chess")

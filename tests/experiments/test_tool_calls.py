@@ -7,7 +7,7 @@ import pytest
 
 from experiments.tool_calls.run import LEARNT, UNSEEN, WARM, report
 from experiments.tool_calls.world import NamedTools, specs, world_of
-from graphcredit.collector.environments.tools.service import action_of, distances_of, service_named
+from experiments.tool_world.service import action_of, distances_of, service_named
 
 SPEC = specs(0, 1)[0]
 RESEARCH = Path(__file__).parents[2] / "docs" / "research"

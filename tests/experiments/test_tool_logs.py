@@ -11,7 +11,7 @@ from experiments.credit_truth.tools.log import effects_of, logged
 from experiments.credit_truth.tools.report import with_most_evidence
 from experiments.credit_truth.tools.run import judge
 from experiments.credit_truth.worlds.table import DESIGN_TOOL_WORLDS, TOOL_WORLDS, world_named
-from graphcredit.collector.environments.tools.service import distances_of, service_named
+from experiments.tool_world.service import distances_of, service_named
 from graphcredit.collector.states.restate import restated
 
 UNIT = Unit(world="w1-s1", policy="quarter", seed=0, num_groups=64, estimators=("reach",))

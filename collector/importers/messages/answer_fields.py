@@ -13,7 +13,12 @@ from graphcredit.collector.importers.messages.parts import (
     pieces_of,
     text_of_content,
 )
-from graphcredit.collector.importers.messages.plain import split_thinking
+from graphcredit.collector.importers.messages.plain import (
+    CALLS,
+    REASONING,
+    WITH_RESULTS,
+    split_thinking,
+)
 from graphcredit.collector.importers.messages.rollout import ToolCall
 from graphcredit.collector.importers.messages.shapes import tool_call
 from graphcredit.collector.importers.messages.values import (
@@ -22,18 +27,6 @@ from graphcredit.collector.importers.messages.values import (
     fields_of,
     first_of,
     parse_json,
-)
-
-_REASONING = (
-    *("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks"),
-    "tool_plan",
-)
-_WITH_RESULTS = "toolInvocations"
-"""Vercel's calls, which have their results themselves; a text beside them follows them."""
-
-_CALLS = (
-    *("tool_calls", "toolCalls", "function_call", "functionCall", "tool_call"),
-    "invalid_tool_calls",
 )
 
 _TOOLS = ("tool_name", "toolName", "tool", "function_name")
@@ -50,7 +43,7 @@ _OUTPUTS = (
 
 def with_fields(raw: Mapping[str, Any], pieces: list[Piece], what: str) -> list[Piece]:
     """Return the pieces of an answer with what its fields say: reasoning and calls, once each."""
-    reasoning = first_of(raw, _REASONING)
+    reasoning = first_of(raw, REASONING)
     if reasoning is not None:
         words = "\n".join(piece.text for piece in pieces_of(reasoning) if not piece.is_unread)
         is_apart = bool(words)  # then the content has it once more
@@ -84,7 +77,7 @@ def call_beside(raw: Mapping[str, Any], *names: str) -> ToolCall | None:
     if raw.keys().isdisjoint(_INPUTS):
         return None
     name, arguments = first_of(raw, (*_TOOLS, *names)), first_of(raw, _INPUTS)
-    if not isinstance(name, str) or not name or arguments is None or any(map(raw.get, _CALLS)):
+    if not isinstance(name, str) or not name or arguments is None or any(map(raw.get, CALLS)):
         return None
     return ToolCall(name, canonical_text(arguments) or "{}")
 
@@ -103,7 +96,7 @@ def _once(pieces: list[Piece], calls: list[Piece]) -> list[Piece]:
 def _calls(raw: Mapping[str, Any], what: str) -> Iterator[Piece]:
     """Yield the calls in the fields of an answer; one that two fields have, once."""
     known: set[str | None] = set()
-    for name in _CALLS:
+    for name in CALLS:
         value = raw.get(name)
         if not value:
             continue
@@ -120,8 +113,6 @@ def _calls(raw: Mapping[str, Any], what: str) -> Iterator[Piece]:
 
 def _finished(raw: Mapping[str, Any], what: str) -> Iterator[Piece]:
     """Yield calls with their results, step by step."""
-    values = [
-        fields_of(v) for v in as_list(raw.get(_WITH_RESULTS) or [], f"{what}.{_WITH_RESULTS}")
-    ]
+    values = [fields_of(v) for v in as_list(raw.get(WITH_RESULTS) or [], f"{what}.{WITH_RESULTS}")]
     for _, step in groupby(values, key=lambda value: value.get("step")):
         yield from pieces_of([*step, {"type": "step-start"}])

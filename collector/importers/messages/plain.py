@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from graphcredit.collector.importers.messages.roles import ROLES
+from graphcredit.collector.importers.messages.roles import CONTENTS, ROLES
 from graphcredit.collector.importers.messages.rollout import (
     ASSISTANT,
     TOOL,
@@ -17,12 +17,35 @@ from graphcredit.collector.importers.messages.rollout import (
 from graphcredit.collector.importers.messages.values import canonical_text
 from graphcredit.collector.importers.messages.worded_calls import has_words
 from graphcredit.store.chat import CHAT_ROLES
+from graphcredit.store.schema import STEP_COLUMNS
 
 _SAID = frozenset({"role", "content", "tool_calls", "reasoning_content"})
 """Fields of an answer."""
 
 _HEARD = frozenset({"role", "content", "tool_call_id", "name"})
 """Fields of a message that the policy sees."""
+
+REASONING = (
+    *("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks"),
+    "tool_plan",
+)
+WITH_RESULTS = "toolInvocations"
+"""Vercel's calls, which have their results themselves; a text beside them follows them."""
+
+CALLS = (
+    *("tool_calls", "toolCalls", "function_call", "functionCall", "tool_call"),
+    "invalid_tool_calls",
+)
+"""Fields of an answer that have reasoning, calls, or calls with their results."""
+
+_TELLING = frozenset(
+    {
+        *("reward", "score", "weight", "loss", "items"),
+        *(*REASONING, *CALLS, WITH_RESULTS, *CONTENTS),
+        *(name for column in STEP_COLUMNS for name in (column.name, *column.in_logs)),
+    }
+)
+"""Fields whose numbers and flags readers take; those of others only stand in a message."""
 
 _CALL, _FUNCTION = frozenset({"id", "type", "function"}), frozenset({"name", "arguments"})
 
@@ -73,7 +96,7 @@ def plain_message(logged: dict[str, Any], *, is_context: bool) -> Message | None
         return None
     if role == ASSISTANT:
         return _answer(logged, content, is_context=is_context)
-    if not logged.keys() <= _HEARD or "content" not in logged:
+    if "content" not in logged or not (logged.keys() <= _HEARD or _are_aside(logged, _HEARD)):
         return None
     is_plain = "name" not in logged and _is_name(logged.get("tool_call_id", ""))
     return made(
@@ -87,7 +110,7 @@ def plain_message(logged: dict[str, Any], *, is_context: bool) -> Message | None
 
 def _answer(logged: dict[str, Any], content: str, *, is_context: bool) -> Message | None:
     apart, given = logged.get("reasoning_content", ""), logged.get("tool_calls", ())
-    is_known = logged.keys() <= _SAID and logged["role"] == ASSISTANT
+    is_known = logged["role"] == ASSISTANT and (logged.keys() <= _SAID or _are_aside(logged, _SAID))
     if not is_known or type(apart) is not str or not (given == () or type(given) is list):
         return None
     calls: list[ToolCall] = []
@@ -120,6 +143,23 @@ def _answer(logged: dict[str, Any], content: str, *, is_context: bool) -> Messag
         source=logged,
         plain=logged if is_plain and not inline else None,
     )
+
+
+def _are_aside(logged: dict[str, Any], known: frozenset[str]) -> bool:
+    """Return whether all fields but the known ones are numbers, flags or empty, and tell nothing.
+
+    The content, or the calls, must be there: a message of such fields alone is of another shape.
+    """
+    names = logged.keys() - known
+    values = [logged[name] for name in names]
+    return (
+        bool(logged.get("content") or logged.get("tool_calls"))
+        and _TELLING.isdisjoint(names)
+        and all(type(each) in _NUMBERS or each in ([], {}) for each in values)
+    )
+
+
+_NUMBERS = (bool, int, float)
 
 
 def _is_name(value: object) -> bool:

@@ -25,7 +25,7 @@ _PYDANTIC = {"request": USER, "response": ASSISTANT}
 """Kinds of Pydantic AI's messages."""
 
 _SPEAKERS = ("role", "from", "author", "speaker", "sender", "type")
-_CONTENTS = (
+CONTENTS = (
     *("content", "value", "text", "message", "blocks", "output", "result", "response", "refusal"),
 )
 
@@ -67,7 +67,7 @@ def _plain(role: str) -> str:
 def content_of(raw: Mapping[str, Any]) -> Any:
     """Return the content of a message, as text or as parts."""
     parts = raw.get("parts")
-    return parts if isinstance(parts, list) and parts else first_of(raw, _CONTENTS)
+    return parts if isinstance(parts, list) and parts else first_of(raw, CONTENTS)
 
 
 def opened(raw: Mapping[str, Any]) -> Mapping[str, Any]:

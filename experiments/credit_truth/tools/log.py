@@ -11,13 +11,8 @@ import pyarrow as pa
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.world import World
 from experiments.episodes import Rollouts
-from graphcredit.collector.environments.tools import words
-from graphcredit.collector.environments.tools.service import (
-    Service,
-    Situation,
-    action_of,
-    service_named,
-)
+from experiments.tool_world import words
+from experiments.tool_world.service import Service, Situation, action_of, service_named
 from graphcredit.collector.states.calls import Visit, visits_of
 from graphcredit.collector.states.effects import Effects, learn_effects
 from graphcredit.collector.states.rows import moves_of_rows

@@ -1,7 +1,7 @@
-"""The service of `--env tools` as a world, whose player knows the whole situation."""
+"""The service of `experiments/tool_world` as a world, whose player knows the whole situation."""
 
 from experiments.credit_truth.world import World, enumerate_world
-from graphcredit.collector.environments.tools.service import Situation, action_of, service_named
+from experiments.tool_world.service import Situation, action_of, service_named
 
 HORIZON = 20
 

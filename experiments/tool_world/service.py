@@ -11,7 +11,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Literal
 
-from graphcredit.collector.environments.tools.names import parse_name
+from experiments.tool_world.names import parse_name
 
 Kind = Literal["cancel", "return", "address"]
 Result = dict[str, Any]

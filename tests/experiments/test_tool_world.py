@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.tool_world.environment import open_tools
+from experiments.tool_world.names import list_tasks
 from graphcredit.collector.environments.base import Environment, Transition, replay
-from graphcredit.collector.environments.tools.environment import open_tools
-from graphcredit.collector.environments.tools.names import list_tasks
 from graphcredit.collector.states.content import content_of, is_failure
 from graphcredit.store.errors import OptionError
 from tests.cli.in_process import completed

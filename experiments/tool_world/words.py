@@ -8,7 +8,7 @@ import json
 from random import Random
 from typing import Any, cast
 
-from graphcredit.collector.environments.tools.service import Order, Result, Service
+from experiments.tool_world.service import Order, Result, Service
 
 _HELLO = ("Hello,", "Hi there,", "Good day,", "Hey,")
 _ASK = {

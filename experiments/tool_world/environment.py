@@ -19,14 +19,11 @@ There are twelve calls: `find_customer`, `get_customer`, `list_orders`, `get_ord
 
 from pathlib import Path
 
+from experiments.tool_world import words
+from experiments.tool_world.names import ENVIRONMENT, list_tasks
+from experiments.tool_world.service import Service, action_of, distances_of, service_named
 from graphcredit.collector.environments.base import Environment, Observation, Transition
-from graphcredit.collector.environments.tools import words
-from graphcredit.collector.environments.tools.service import (
-    Service,
-    action_of,
-    distances_of,
-    service_named,
-)
+from graphcredit.collector.environments.registry import ENVIRONMENTS, EnvironmentKind
 from graphcredit.store.files.parse import parse_json
 
 _TASK = """\
@@ -105,3 +102,6 @@ class ToolsEnvironment(Environment):
 def open_tools(spec: str, _: Path, with_oracle: bool) -> ToolsEnvironment:
     """Open a task."""
     return ToolsEnvironment(spec, service_named(spec), with_oracle=with_oracle)
+
+
+ENVIRONMENTS[ENVIRONMENT] = EnvironmentKind(list_tasks=list_tasks, open=open_tools)

@@ -312,11 +312,12 @@ def test_a_folder_names_the_run_and_the_iteration_in_every_format(tmp_path: Path
     columns = r"run_id=path:1,iteration=path:at-(\d+)"
     runs: dict[str, set[tuple[str, int]]] = {}
     for name, (record, file) in ROWS.items():
-        log, store = tmp_path / name / "log", tmp_path / name / "store"
-        write_lines(log / "sonnet" / "at-7" / Path(file).name, record)
-        if imported(log, store, columns=columns, format=name).num_trajectories:
+        folder, store = tmp_path / name / "log", tmp_path / name / "store"
+        write_lines(folder / "sonnet" / "at-7" / Path(file).name, record)
+        if imported(folder, store, columns=columns, format=name).num_trajectories:
             runs[name] = {(each.run_id, each.iteration) for each in open_store(store).shards()}
-    assert runs == dict.fromkeys(runs, {("sonnet", 7)})
+    assert all(run == {("sonnet", 7)} for run in runs.values())
     assert len(runs) >= 15
-    [bad] = imported(log, tmp_path / "s", columns="iteration=path:1", format=name).bad_rows
+    log = tmp_path / "messages" / "log"
+    [bad] = imported(log, tmp_path / "s", columns="iteration=path:1").bad_rows
     assert bad.reason == "--columns iteration=path:1 must be a whole number: got 'sonnet'"

@@ -42,7 +42,7 @@ def _commands(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
         ("docs/recording.md", 3),
         pytest.param("docs/tutorial.md", 11, marks=pytest.mark.slow),
         pytest.param("docs/research/states.md", 3, marks=pytest.mark.slow),
-        pytest.param("docs/commands.md", 7, marks=(pytest.mark.slow, pytest.mark.play)),
+        ("docs/commands.md", 6),
     ],
 )
 def test_a_session_prints_what_the_document_says(

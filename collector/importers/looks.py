@@ -14,7 +14,7 @@ from graphcredit.collector.importers.formats.step_shapes import (
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.chat import is_chat
 from graphcredit.collector.importers.messages.values import fields_of, items_of, short, without
-from graphcredit.collector.importers.recognition import readings
+from graphcredit.collector.importers.recognition import readings, rollouts_in
 from graphcredit.collector.importers.table import candidates
 
 _SHOWN = 10
@@ -140,7 +140,7 @@ def _taken_out(row: Mapping[str, Any], records: Sequence[Record]) -> str | None:
         is_with = not all(isinstance(value, list) for value in others.values())
         made = [each for record in records for each in _made(record, path, is_with=is_with)]
         for known in candidates(made[0].value, made[0].path):
-            rollouts = [each for _, read in readings(known, made) for each in read]
+            rollouts = [each for _, read in readings(known, made) for each in rollouts_in(read)]
             num_steps = sum(message.is_answer for each in rollouts for message in each.messages)
             is_judged = any((each.reward, each.success) != (None, None) for each in rollouts)
             if num_steps > 1 and is_judged and known.name != "message-lines":

@@ -1,9 +1,10 @@
 """Read a log: files to records, records to rollouts, rollouts to trajectories."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
 from graphcredit.collector.importers.formats.harbor import in_trial, is_native
 from graphcredit.collector.importers.formats.step_columns import FIELDS, columns_of_log
@@ -21,8 +22,11 @@ from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omis
 from graphcredit.collector.importers.messages.values import (
     MALFORMED,
     RecordError,
+    as_text,
+    fields_of,
     is_unique,
     joined,
+    short,
 )
 from graphcredit.collector.importers.recognition import Recognised, recognised
 from graphcredit.collector.importers.rules.outcomes import Rules, rules_of
@@ -62,7 +66,7 @@ def trajectories_of_file(
     row = format_to_read(known, file, tally)
     if row is None:
         return
-    reader = FileReader(file=file, row=row, rules=rules, tally=tally)
+    reader = FileReader(file=file, row=row, rules=rules, tally=tally, known=known)
     rollouts = chain.from_iterable(
         ((rollout, record) for rollout in reader.rollouts(record))
         for record in reader.gathered(known.records(records))
@@ -124,6 +128,8 @@ class FileReader:
     row: LogFormat
     rules: Rules
     tally: Tally
+    known: Recognised | None = None
+    """The records by which its format was recognised, and what it made of them."""
 
     def gathered(self, records: Iterator[Record]) -> Iterator[Record]:
         """Yield the records of the file, put together as its format does; tally why not."""
@@ -146,7 +152,8 @@ class FileReader:
         with self._refusals(record):
             if isinstance(record.value, RowError):
                 raise record.value
-            for item in self.row.read(record):
+            known = None if self.known is None else self.known.read.get(id(record))
+            for item in known or self.row.read(record):
                 if isinstance(item, Omission):
                     self.tally.leave_out(item)
                 else:
@@ -191,15 +198,33 @@ class FileReader:
 
 def _in_file(rollout: LoggedRollout, record: Record, file: LogFile, rules: Rules) -> LoggedRollout:
     """Return a rollout with its place, and what `--columns` calls parts of its path."""
-    parts = names_in_path(rules.options.names, file.place.path) if rules.options.columns else {}
+    names = rules.options.names if rules.options.columns else {}
+    parts = names_in_path(names, file.place.path)
     task, trajectory = parts.get("task_id"), parts.get("trajectory_id")
     if task is not None:
         rollout = replace(rollout, task=task, group=task)
     if trajectory is not None:
         rollout = replace(rollout, label=joined(task, trajectory))
+    if not names.keys().isdisjoint(("run_id", "iteration")):
+        rollout = _in_run(rollout, {**fields_of(record.value), **parts}, names)
     number = None if file.rows_before is None else row_of(record.where)
     row = "" if number is None else str(number - (file.rows_before or 0))
     return replace(rollout, place=replace(file.place, row=row) if row else file.place)
+
+
+def _in_run(
+    rollout: LoggedRollout, fields: Mapping[str, Any], names: Mapping[str, str]
+) -> LoggedRollout:
+    """Return a rollout in the run and the iteration that `--columns` names."""
+    run, iteration = (fields.get(name) for name in ("run_id", "iteration"))
+    if "run_id" in names and run is not None:
+        rollout = replace(rollout, run=as_text(run))
+    if "iteration" not in names or iteration is None:
+        return rollout
+    if not str(iteration).isdecimal():
+        what = f"--columns iteration={names['iteration']} must be a whole number"
+        raise RecordError(f"{what}: got {short(iteration)}")
+    return replace(rollout, iteration=int(iteration))
 
 
 def with_own_names(rollout: LoggedRollout, *, is_one: bool) -> LoggedRollout:

@@ -1,14 +1,14 @@
 """Which format the records of a file have: of those they look like, the most particular one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, cast
 
 from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.logs.files import Record, RowError
-from graphcredit.collector.importers.messages.rollout import LoggedRollout
+from graphcredit.collector.importers.messages.rollout import LoggedRollout, Omission
 from graphcredit.collector.importers.messages.values import MALFORMED, RecordError, field_at
 from graphcredit.collector.importers.sources import LogSource
 from graphcredit.collector.importers.table import LogFormat, candidates, format_named
@@ -49,15 +49,18 @@ class Recognised:
     """Those records."""
     format: LogFormat | None = None
     """None if they are no log."""
-    field: str | None = None
-    """The list of an object around the records, if there is one."""
+    name: str | None = None
+    """Of the list of an object around the records, if there is one."""
     coverage: Coverage | None = None
     """What the format reads of them."""
+    read: Mapping[int, Sequence[LoggedRollout | Omission]] = field(default_factory=dict[int, Any])
+    """What it made of some of them, by their `id`, which nothing else has while `begin` has them:
+    they need not be read again."""
 
     def records(self, rest: Iterator[Record]) -> Iterator[Record]:
         """Yield all records of the file, given those behind the first ones."""
         logged = chain(self.begin, rest)
-        return logged if self.field is None else _inner(logged, self.field)
+        return logged if self.name is None else _inner(logged, self.name)
 
 
 def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
@@ -65,44 +68,54 @@ def recognised(records: Iterator[Record], log: LogSource) -> Recognised:
 
     A file of a folder is read as the format that was named only if a record looks like it.
     """
-    begin: list[Record] = []
+    sampled = _Sample(records)
+    begin = sampled.records
     named = None if log.options.format is None else format_named(log.options.format)
-    for record in _sampled(records, RECOGNISED_WITHIN):
-        begin.append(record)
+    for record in sampled.more(RECOGNISED_WITHIN):
         if isinstance(record.value, RowError):
             continue
         rows = _like(record, named)
-        field = None if rows else _field_of(record, named)
-        if field is not None:
-            inner = islice(_inner(iter([record]), field), _JOINED)
+        name = None if rows else _field_of(record, named)
+        if name is not None:
+            inner = islice(_inner(iter([record]), name), _JOINED)
             sample = [item for item in inner if not isinstance(item.value, RowError)]
             rows = next(filter(None, (_like(item, named) for item in sample)), [])
         elif rows or (named is not None and not log.is_folder):
-            at = len(begin) - 1
             rows = rows or cast("list[LogFormat]", [named])
             is_joined = any(row.gather for row in rows)
-            begin += _sampled(records, (_JOINED if is_joined else COMPARED) - 1, begin)
-            sample = begin[at:]
+            sample = [record, *sampled.more((_JOINED if is_joined else COMPARED) - 1)]
         else:
             continue
         together = [row for row in rows if row.is_log is None or row.is_log(sample)]
         joined = {row.instead_of for row in together}
         together = [row for row in together if row.name not in joined]
         row = _best(together or rows, sample)
-        coverage = coverage_of(row, sample[: None if row.gather else COMPARED])
-        return Recognised(begin=begin, format=row, field=field, coverage=coverage)
+        coverage, read = Coverage(), dict[int, list[LoggedRollout | Omission]]()
+        for each, made in readings(row, sample[: None if row.gather else COMPARED]):
+            coverage.add(each.value, rollouts_in(made), row.aside)
+            if any(each is record for record in begin):  # others are gone when this returns
+                read[id(each)] = made
+        return Recognised(begin=begin, format=row, name=name, coverage=coverage, read=read)
     return Recognised(begin=begin)
 
 
-def _sampled(
-    records: Iterator[Record], most: int, before: Iterable[Record] = ()
-) -> Iterator[Record]:
-    """Yield some records, until they and those before take `_SAMPLED_BYTES`."""
-    num_bytes = sum(_num_bytes(record.value) for record in before)
-    while most and num_bytes < _SAMPLED_BYTES and (record := next(records, None)) is not None:
-        num_bytes += _num_bytes(record.value)
-        most -= 1
-        yield record
+@dataclass(slots=True)
+class _Sample:
+    """The first records of a file, as many as are asked for and `_SAMPLED_BYTES` have room for."""
+
+    rest: Iterator[Record]
+    records: list[Record] = field(default_factory=list[Record])
+    num_bytes: int = 0
+    """Of all records but the last one."""
+
+    def more(self, most: int) -> Iterator[Record]:
+        """Yield further records."""
+        for _ in range(most):
+            self.num_bytes += sum(_num_bytes(record.value) for record in self.records[-1:])
+            if self.num_bytes >= _SAMPLED_BYTES or (record := next(self.rest, None)) is None:
+                return
+            self.records.append(record)
+            yield record
 
 
 def _num_bytes(value: object) -> int:
@@ -140,32 +153,28 @@ def _num_answers(row: LogFormat, sample: list[Record]) -> int:
 
     Not how much text: a field that one format leaves unread may be a long prompt to another.
     """
-    messages = (
-        m for _, read in readings(row, sample) for rollout in read for m in rollout.messages
-    )
+    rollouts = (each for _, read in readings(row, sample) for each in rollouts_in(read))
+    messages = (message for rollout in rollouts for message in rollout.messages)
     return len({(m.thought, m.text, *map(str, m.tool_calls)) for m in messages if m.is_answer})
-
-
-def coverage_of(row: LogFormat, records: Iterable[Record]) -> Coverage:
-    """Return how much a format reads of some records; those that it cannot read do not count."""
-    coverage = Coverage()
-    for record, read in readings(row, records):
-        coverage.add(record.value, read, row.aside)
-    return coverage
 
 
 def readings(
     row: LogFormat, records: Iterable[Record]
-) -> Iterator[tuple[Record, list[LoggedRollout]]]:
-    """Yield records that a format can read, put together as it does, with their rollouts."""
+) -> Iterator[tuple[Record, list[LoggedRollout | Omission]]]:
+    """Yield records of which a format makes rollouts, put together as it does, and these."""
     sound = (record for record in records if not isinstance(record.value, RowError))
     with suppress(*_ABOUT_RECORDS):
         for record in row.gather(sound, _SAMPLED_BYTES) if row.gather else sound:
-            read: list[LoggedRollout] = []
+            read: list[LoggedRollout | Omission] = []
             with suppress(*_ABOUT_RECORDS):
-                read = [item for item in row.read(record) if isinstance(item, LoggedRollout)]
-            if read:
+                read = list(row.read(record))
+            if rollouts_in(read):
                 yield record, read
+
+
+def rollouts_in(read: Iterable[LoggedRollout | Omission]) -> list[LoggedRollout]:
+    """Return the rollouts among what a format made of a record."""
+    return [item for item in read if isinstance(item, LoggedRollout)]
 
 
 def _field_of(record: Record, named: LogFormat | None) -> str | None:

@@ -45,7 +45,9 @@ def _effect(finding: Finding) -> str:
         size = f"{scale * -finding.effect:.0f} ± {2 * scale * finding.error:.0f}{unit}"
     ended = f"earned {size} less" if finding.is_graded else f"won {size} less often"
     if finding.is_across_tasks:
-        return f"Over all tasks, they {ended} than the others; harder tasks may be the cause."
+        runs = ", each run by itself" if finding.is_by_run else ""
+        cause = "harder tasks may be the cause"
+        return f"Over all tasks{runs}, they {ended} than the others; {cause}."
     tasks = counted(finding.num_tasks, "task")
     easier = "" if finding.mean_with < finding.mean_without else ", but had easier tasks"
     return f"Within a task, they {ended} than the others ({tasks} compared){easier}."

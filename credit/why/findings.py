@@ -4,11 +4,13 @@ All patterns of `patterns.py` are compared within tasks. The one that tells most
 is beyond chance among all that were looked at; then so is the next one, unless those before it
 explain it, as they explain their consequences and special cases. What was done or left out on the
 way comes before how rollouts ended. Where few rollouts have others of their task that ended
-otherwise, and nothing is a finding within tasks, rollouts of all tasks are compared.
+otherwise, and nothing is a finding within tasks, rollouts of all tasks are compared, those of each
+run and iteration by themselves: another policy does other things, and ends otherwise.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -71,6 +73,8 @@ class Finding(ShownStep):
     """Whether returns are compared, and not wins."""
     is_across_tasks: bool
     """Whether rollouts of different tasks are compared: a harder task may be the cause."""
+    is_by_run: bool
+    """Whether they are compared in each of several runs, or iterations, by itself."""
     shown_by: str
     """How its step shows it: `step`; of what was left out, `which ended with step` or so."""
 
@@ -122,12 +126,12 @@ def findings_of(log: Log, *, most: int = 5) -> Findings:
     lowest, highest = _ends_of_tasks(log)
     num_mixed = int((lowest < highest).sum())
     is_across = num_mixed < 2 * LEAST
-    group = np.zeros_like(log.group) if is_across else log.group
+    group = _runs_of(log) if is_across else log.group
     compared = None if reason else _Compared(log, group, is_across)
     found = tuple(compared.found(most)) if compared else ()
     num_in_mixed = int((lowest < highest)[log.group].sum())
     if compared and not (found or is_across) and 2 * num_in_mixed < log.num_rollouts:
-        over_all = _Compared(log, np.zeros_like(log.group), True)
+        over_all = _Compared(log, _runs_of(log), True)
         if found := tuple(over_all.found(most)):
             compared, is_across = over_all, True
     return Findings(
@@ -144,6 +148,14 @@ def findings_of(log: Log, *, most: int = 5) -> Findings:
         is_across_tasks=is_across,
         reason=reason,
     )
+
+
+def _runs_of(log: Log) -> Ints:
+    """Return [num_rollouts] the run and iteration of each; one, if most have one of their own."""
+    names = log.names.select(["run_id", "iteration"]).to_pylist()
+    is_next = [one != other for one, other in pairwise(names)]
+    runs = np.concatenate([np.zeros(min(1, len(names)), int), np.cumsum(is_next, dtype=int)])
+    return runs if 2 * sum(is_next) < len(names) else np.zeros_like(runs)
 
 
 def _reason(log: Log) -> str:
@@ -262,6 +274,7 @@ class _Compared:
             holds=self._holds(does, could),
             is_graded=self.log.is_graded,
             is_across_tasks=self.is_across,
+            is_by_run=self.is_across and bool(self.group.any()),
             shown_by=f"{pattern.chance} step" if is_left else "step",
             **self.log.shown(self._example(pattern, does, is_left)),
         )

@@ -1,6 +1,7 @@
-"""`graphcredit why`, on a log and on stores."""
+"""`graphcredit why`, on a log and on stores, and its words in Markdown."""
 
 import json
+import re
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -8,6 +9,7 @@ import pytest
 
 import graphcredit
 from graphcredit.store.layout import create_store
+from graphcredit.store.log_text import as_code, as_prose
 from tests.cli.in_process import Ended, run
 
 LOG = Path("examples/orders.jsonl")
@@ -191,3 +193,25 @@ def test_what_of_the_log_has_no_credit_is_said(small: Path, tmp_path: Path):
     (bad,) = (line for line in shown.splitlines() if line.startswith("- 1 bad row, such as"))
     assert ": it must be JSON" in bad
     assert "- 1 rollout without a verdict" in shown
+
+
+LIVE = "<img src=x onerror=alert(1)> [a](http://evil) @everyone www.evil.com ![b](//evil) `c` **d**"
+
+
+@pytest.mark.parametrize("text", [LIVE, "``` a", "# a", "- a", "a_b_", "a|b", "a\n\n# b", "&lt;"])
+def test_what_is_no_plain_sentence_is_one_span_of_code(text: str):
+    for code in (as_code(text), as_prose(text)):
+        ticks = re.match("`+", code)
+        assert ticks is not None
+        inner = code.removeprefix(ticks[0]).removesuffix(ticks[0])
+        assert ticks[0] not in re.findall("`+", inner)
+        assert inner.strip() == " ".join(text.split())
+
+
+def test_no_text_at_all_ends_no_code_of_another():
+    assert as_code("") == as_code("\n") == "` `"
+
+
+def test_a_plain_sentence_stays_as_it_is():
+    said = "31 of 45 rollouts (69%) have no verdict: 0.5 is less than 1."
+    assert as_prose(said) == said

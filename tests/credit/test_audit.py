@@ -50,11 +50,11 @@ class Fault:
 
     check: str
     make: Callable[[Path], Store]
-    severity: AuditSeverity
     counted: tuple[int, int]
     """Affected, and total."""
     detail: str
     """Of the worst place."""
+    severity: AuditSeverity = WARNING
     task: str | None = "t0"
     thresholds: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -112,7 +112,6 @@ FAULTS = (
     Fault(
         check="incomplete_trajectories",
         make=_plain([*sound_group(), *rollout("dead", "S up M", success=None)]),
-        severity=WARNING,
         counted=(1, 5),
         detail="t0-dead of 5 rollouts",
     ),
@@ -127,35 +126,30 @@ FAULTS = (
     Fault(
         check="unequal_group_sizes",
         make=_plain([*sound_group("t0")[:-2], *sound_group("t1"), *sound_group("t2")]),
-        severity=WARNING,
         counted=(1, 3),
         detail="3 rollouts, where 4 are usual",
     ),
     Fault(
         check="unequal_group_sizes",
         make=_plain([*sound_group("t0")[:-1], *sound_group("t1"), *sound_group("t2")]),
-        severity=WARNING,
         counted=(1, 3),
         detail="3 rollouts, where 4 are usual; 1 more are incomplete",
     ),
     Fault(
         check="degenerate_groups",
         make=_plain(_dead_group()),
-        severity=WARNING,
         counted=(1, 1),
         detail="all 4 rollouts (8 steps, 0 successful) have return 0",
     ),
     Fault(
         check="different_first_states",
         make=_plain([*sound_group()[:-2], *rollout("d", "X look S wait S")]),
-        severity=WARNING,
         counted=(1, 4),
         detail="t0-d begin in 1 state other than that of t0-a and 2 more",
     ),
     Fault(
         check="different_first_states",
         make=_credited([*sound_group()[:-2], *rollout("d", "X look S wait S")]),
-        severity=WARNING,
         counted=(1, 4),
         detail="t0-d begin in 1 state other than that of t0-a and 2 more",
     ),
@@ -169,14 +163,12 @@ FAULTS = (
                 *win("d", "S ok B win G"),
             ]
         ),
-        severity=WARNING,
         counted=(4, 4),
         detail="2 classes that share no state after the same first step, among 4 rollouts",
     ),
     Fault(
         check="one_outcome",
         make=_plain(_dead_group()),
-        severity=WARNING,
         counted=(4, 4),
         task=None,
         detail="all 4 failed",
@@ -186,7 +178,6 @@ FAULTS = (
         make=_plain(
             [*win("a", "S win G"), *win("b", "S win G"), *rollout("c", "S wait S", success=None)]
         ),
-        severity=WARNING,
         counted=(2, 2),
         task=None,
         detail="all 2 succeeded; 1 more have no verdict: judging one outcome alone is selection",
@@ -195,7 +186,6 @@ FAULTS = (
         # Lengths 2, 2, 2, 20: (26)² / (4 + 4 + 4 + 400) = 1.64; 20 / (26 / 4) = 3.08.
         check="unequal_step_weights",
         make=_plain([*sound_group()[:-2], *rollout("d", "S look " * 20 + "S")]),
-        severity=WARNING,
         counted=(1, 1),
         detail="effective size 1.6 of 4: t0-d has 20 of 26 steps, 3.1 times an equal share",
     ),
@@ -209,7 +199,6 @@ FAULTS = (
     Fault(
         check="equal_trajectories",
         make=_plain([*sound_group(), *win("e", LONG), *win("f", LONG)]),
-        severity=WARNING,
         counted=(2, 6),
         detail="t0-e, t0-f (5 steps)",
     ),
@@ -217,7 +206,6 @@ FAULTS = (
         # Where all times are equal, they tell no rollouts apart.
         check="equal_trajectories",
         make=_plain(at([*sound_group(), *win("e", LONG), *win("f", LONG)], START)),
-        severity=WARNING,
         counted=(2, 6),
         detail="t0-e, t0-f (5 steps)",
     ),
@@ -231,7 +219,6 @@ FAULTS = (
     Fault(
         check="success_without_reward",
         make=_plain([*sound_group(), *win("e", rewards=[0, 0])]),
-        severity=WARNING,
         counted=(1, 3),
         detail="t0-e succeeded with return 0",
     ),
@@ -317,7 +304,6 @@ FAULTS = (
         make=_changed(
             lambda row: {"grpo_advantage": row["grpo_advantage"] * 0.01 ** (row["step_index"] == 0)}
         ),
-        severity=WARNING,
         counted=(1, 14),
         task="t0",
         detail="grpo: the first half of its rollouts of 2 steps and more has 1.0 % of all credit, "
@@ -349,7 +335,6 @@ FAULTS = (
         make=_credited(
             [*win("a", "S up M win G"), *win("b", "S in N win G"), *win("c", "S on O win G")]
         ),
-        severity=WARNING,
         counted=(3, 6),
         detail="3 of 6 steps",
         thresholds={"max_alone_share": 0.4},
@@ -358,7 +343,6 @@ FAULTS = (
         # (S, up) three times, to M and to N; (S, wait) and (S, look) twice each; the rest once.
         check="aliased_actions",
         make=_credited([*sound_group(), *win("e", "S up N jump M win G")]),
-        severity=WARNING,
         counted=(1, 4),
         detail='"up" at node 0 led to nodes 1 (2x), 2 (1x)',
     ),

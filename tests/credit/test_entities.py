@@ -2,7 +2,6 @@
 
 import re
 import sys
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,10 +37,6 @@ def has(text: str, *names: str) -> list[str]:
     return [names[position] for _, position in find(finder_of(names), text)]
 
 
-def test_a_name_is_found_whatever_its_case_and_white_space():
-    assert has("she went to NEW \n York today", "new  york") == ["new  york"]
-
-
 @pytest.mark.parametrize("text", ["Romeo", "a chrome", "Rome2", "Rome_b", "Romé", "Rome\u0301"])
 def test_a_part_of_a_word_is_no_name(text: str):
     assert has(text, "Rome") == []
@@ -52,31 +47,27 @@ def test_punctuation_is_no_part_of_a_word(text: str):
     assert has(text, "Rome") == ["Rome"]
 
 
-def test_names_may_begin_and_end_with_punctuation():
-    assert has("paid in Rial (OMR).", "Rial (OMR)", "OMR", "(OMR)") == [
-        "Rial (OMR)",
-        "OMR",
-        "(OMR)",
-    ]
-    assert has("C++11 is not C# 5", "C++", "C#") == ["C#"]
-
-
-def test_names_within_names_and_across_names_all_count():
-    names = ("York", "New York", "New York City", "City Hall", "Hall of")
-    assert has("New York City Hall", *names) == list(names[:4])
-
-
-def test_letters_are_compared_by_what_they_are_and_not_by_their_code_points():
-    assert has("in ZU\u0308RICH", "Zürich") == ["Zürich"]
-    assert has("STRASSE", "Straße") == ["Straße"]
-    assert has("ΟΔΟΣ", "οδος") == ["οδος"]
-    assert has("नमस्ते दिल्ली", "दिल्ली") == ["दिल्ली"]
-    assert has("दिल्ली", "दिल्") == []
-
-
-def test_scripts_without_spaces_need_no_edges():
-    assert has("我在北京用IBM的机器", "北京", "IBM") == ["北京", "IBM"]
-    assert has("我在IBMX工作", "IBM") == []
+@pytest.mark.parametrize(
+    ("text", "found", "others"),
+    [
+        ("she went to NEW \n York today", ["new  york"], []),
+        # Names may begin and end with punctuation, lie within each other, and overlap.
+        ("paid in Rial (OMR).", ["Rial (OMR)", "OMR", "(OMR)"], []),
+        ("C++11 is not C# 5", ["C#"], ["C++"]),
+        ("New York City Hall", ["York", "New York", "New York City", "City Hall"], ["Hall of"]),
+        # Letters are compared by what they are, not by their code points.
+        ("in ZU\u0308RICH", ["Zürich"], []),
+        ("STRASSE", ["Straße"], []),
+        ("ΟΔΟΣ", ["οδος"], []),
+        ("नमस्ते दिल्ली", ["दिल्ली"], []),
+        ("दिल्ली", [], ["दिल्"]),
+        # Scripts without spaces need no edges.
+        ("我在北京用IBM的机器", ["北京", "IBM"], []),
+        ("我在IBMX工作", [], ["IBM"]),
+    ],
+)
+def test_names_are_found_as_a_reader_finds_them(text: str, found: list[str], others: list[str]):
+    assert has(text, *found, *others) == found
 
 
 def test_one_name_may_mean_several_entities_and_an_entity_have_several_names():
@@ -124,20 +115,6 @@ def test_regular_expressions_find_the_same_names(texts: list[str], names: list[s
 def test_folding_a_folded_text_changes_nothing():
     for text in ("  A\u00a0b ", "İI", "ﬁ", "ŉ", "Ǆ"):
         assert fold(fold(text)) == fold(text)
-
-
-def test_thousands_of_entities_do_not_slow_a_text_down():
-    """A thousandfold of names costs a text nearly nothing; trying one by one would cost 10,000×."""
-    text = " ".join(f"city-{i}" for i in range(0, 400, 40))
-
-    def seconds(count: int) -> float:
-        finder = finder_of([f"city-{i}" for i in range(count)])
-        start = time.perf_counter()
-        for _ in range(200):
-            find(finder, text)
-        return time.perf_counter() - start
-
-    assert min(seconds(20_000) for _ in range(3)) < 20 * min(seconds(20) for _ in range(3))
 
 
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch):

@@ -8,7 +8,7 @@ import pytest
 
 from graphcredit.credit.estimators.graft import Graft, goal_chance, means_of_walks
 from graphcredit.credit.iteration.assemble import assemble
-from tests.worlds import step_table, trajectory, worked_example
+from tests.worlds import step_table, trajectory
 
 Row = dict[str, Any]
 
@@ -101,35 +101,6 @@ def test_a_state_left_by_one_edge_gets_the_sign_of_its_step_reward():
     ]
     assert in_order(rows, "step_reward")[0] == pytest.approx(0.99 * 0.95 * -0.165)
     assert in_order(rows, "step_advantage")[0] == -1
-
-
-def test_a_way_that_always_wins_has_nothing_to_tell():
-    rows = [row for name in "pqr" for row in trajectory(name, "S a M a N a won", success=True)]
-    assert in_order(rows, "step_advantage") == [0] * 9
-
-
-@pytest.mark.parametrize(("failure_ends", "first"), [("apart", 0), ("shared", 1 / 8)])
-def test_a_failure_ends_apart_or_makes_its_last_state_a_sink(failure_ends: Any, first: float):
-    """V(M) is 1/4 by both. V(S) is 1/8, but 0 if nothing goes on where q ends."""
-    rows = [*trajectory("p", "S a M b won", success=True), *trajectory("q", "S a M c S")]
-    options = {"gamma": 0.5, "gae_lambda": 0.0, "failure_ends": failure_ends}
-    found = in_order(rows, "step_reward", **options)
-    assert found == pytest.approx([first, 1 / 4, first, -1 / 4])
-
-
-def test_the_value_of_the_worked_example_with_its_loops():
-    """V(C) = .495, V(B) = .99 V(A), V(A) = .198 · (V(B) + 2 V(C) + V(A)) = .19602 / .60598."""
-    found = in_order(worked_example(), "step_reward", gae_lambda=0.0, failure_ends="apart")
-    a = 0.19602 / 0.60598
-    to_b, to_c = 0.99 * 0.99 * a - a, 0.99 * 0.495 - a
-    expected = [to_b, 0, to_c, 0.495, to_c, -0.495, -0.01 * a, -a]
-    assert found == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_group_without_a_success_has_no_step_signal():
-    rows = [*trajectory("p", "S a M b S a N"), *trajectory("q", "S c N a X", rewards=[0, 1])]
-    assert in_order(rows, "step_advantage") == [0] * 5
-    assert in_order(rows, "advantage") == pytest.approx([-0.7071] * 3 + [0.7071] * 2, abs=1e-4)
 
 
 def test_the_value_of_a_long_chain_and_of_a_loop_that_is_seldom_left():

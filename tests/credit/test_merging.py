@@ -95,12 +95,6 @@ def test_the_guard_keeps_states_with_different_admissible_actions_apart():
     assert report.num_refused == 0
 
 
-def test_the_guard_sees_sets():
-    rows = [*trajectory("x", "A a B"), *trajectory("y", "a a b")]
-    nodes, _ = merged(with_admissible(rows, ["a", "b"], ["b", "a", "b"]), normalise=("casefold",))
-    assert nodes.state_of_step.tolist() == [0, 0]
-
-
 def test_signatures_tell_null_from_empty_and_look_at_the_set():
     lists = pa.chunked_array([[["x", "y"], None, []], [["y", "x", "x"], ["x"], ["xy"]]])
     found = signatures(lists.cast(pa.list_(pa.string()))).tolist()

@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
 
 from graphcredit.credit.estimators.sapo import Sapo
 from graphcredit.credit.estimators.table import configure
@@ -20,11 +19,8 @@ from graphcredit.store import Store
 from graphcredit.store.errors import InputError, OptionError, SchemaError
 from graphcredit.store.parquet.er_graph import ErGraph, merge_er_graph
 from graphcredit.store.schema import CONFIGURATION_KEY
-from tests.credit import reference, reference_sapo
 from tests.credit.assembled import assembled
-from tests.credit.entity_world import entity, er_graph, relations, world_of_the_random_logs
-from tests.credit.strategies import logs
-from tests.examples import examples
+from tests.credit.entity_world import entity, er_graph, relations
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 GRAPH = er_graph(
@@ -81,61 +77,11 @@ def test_the_parts_of_the_example():
     assert found["advantage"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_the_options_of_the_example():
-    found = parts(example(), decay=4.0, strength=2.0, normalize="none")
-    # c is 1/16, 1/4 and 1. x: 5/16, 1/4, 17/16, mean 13/24; y: 1/16, 0, mean 1/32.
-    assert found["step_reward"] == [0.3125, 0.25, 1.0625, 0.0625, 0]
-    differences = [-11 / 48, -14 / 48, 25 / 48, 1 / 32, -1 / 32]
-    assert found["step_advantage"] == pytest.approx(differences)
-    # A_o is ±1/2, so A = A_o + 2 · 1/2 · A_g.
-    expected = [a + g for a, g in zip([0.5] * 3 + [-0.5] * 2, differences, strict=True)]
-    assert found["advantage"] == pytest.approx(expected)
-
-
-def test_without_decay_all_that_have_a_path_are_worth_the_same():
-    # x0 Ada + Bob, x1 Bob, x2 Ada + Cy, y0 Ada; Di still is worth nothing.
-    assert parts(example(), decay=1.0)["step_reward"] == [2, 1, 2, 1, 0]
-
-
-def test_steps_may_count_instead_of_trajectories():
-    found = parts(example(), stat_over="steps", normalize="none")
-    # Three steps with return 1 and two with 0: mean 3/5.
-    assert found["episode_advantage"] == pytest.approx([0.4] * 3 + [-0.6] * 2)
-
-
 def test_what_is_cited_too_early_may_be_cited_later():
     steps = trajectory("x", ["s", "a", "Bob", "a", "t", "a", "u"])
     rewards = parts(with_thoughts(steps, "Bob", "nothing yet", "Bob"))["step_reward"]
     # Bob is found by step 0 and first cited, after that, by step 2.
     assert rewards == [0.5, 0, 0.5]
-
-
-def test_a_step_does_not_cite_what_it_retrieves_itself():
-    steps = trajectory("x", ["s", "a", "Bob"])
-    assert parts(with_thoughts(steps, "Bob"))["step_reward"] == [0.5]
-
-
-def test_the_first_state_retrieves_nothing():
-    steps = trajectory("x", ["Cy", "a", "Bob", "a", "Cy"])
-    assert parts(with_thoughts(steps, "Cy", "Cy"))["step_reward"] == [0.5, 1]
-
-
-def test_every_trajectory_starts_anew():
-    x, y = (trajectory(name, ["s", "a", "Cy", "a", "Cy"]) for name in "xy")
-    assert parts([*x, *y])["step_reward"] == [1, 0, 1, 0]
-
-
-def test_an_answer_that_no_relation_reaches_is_worth_one():
-    graph = er_graph([entity("Cy", answers=True), entity("Bob")])
-    steps = trajectory("x", ["s", "a", "Cy and Bob"])
-    assert parts(steps, graph)["step_reward"] == [1]
-
-
-def test_the_nearest_of_several_answers_counts():
-    entities = [entity(name, answers=name in "EA") for name in "ABCDE"]
-    graph = er_graph(entities, relations("A-B", "B-C", "C-D", "D-E"))
-    path = ["s", "a", "A", "a", "B", "a", "C", "a", "D", "a", "E"]
-    assert parts(trajectory("x", path), graph)["step_reward"] == [1, 0.5, 0.25, 0.5, 1]
 
 
 @pytest.mark.parametrize(
@@ -145,21 +91,6 @@ def test_without_entities_or_an_answer_only_the_trajectory_counts(graph: ErGraph
     found = parts(example(), graph)
     assert found["step_reward"] == [0] * 5
     assert found["advantage"] == found["episode_advantage"]
-
-
-WORLD = world_of_the_random_logs()
-
-
-@settings(max_examples=examples(60))
-@given(rows=logs())
-def test_the_step_reward_is_the_slow_reference_s(rows: list[dict[str, Any]]):
-    expected = [
-        reward
-        for task, group in reference.groups_of(rows).items()
-        for rewards in reference_sapo.step_rewards(group, WORLD, task, 2.0).values()
-        for reward in rewards
-    ]
-    assert parts(rows, WORLD)["step_reward"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("setting", ["decay=0.5", "decay=inf", "strength=-1", "normalize=mean"])
@@ -210,12 +141,6 @@ def test_a_store_without_entities_is_refused_with_what_to_do(tmp_path: Path, mis
     with pytest.raises(InputError, match=rf"found no {missing}\.parquet.*collect STORE --env sea"):
         run(store)
     assert not (store.root / "credit").exists()
-
-
-def test_estimators_that_need_no_entities_do_not_ask_for_them(tmp_path: Path):
-    store = write_store(tmp_path / "s", example())
-    (report,) = assign_credit(store, CreditSettings(estimators=configure(["grpo"]))).values()
-    assert (report.num_groups_without_entities, report.notices) == (0, [])
 
 
 def test_entities_that_another_program_wrote_are_read(tmp_path: Path):

@@ -10,7 +10,7 @@ import pytest
 from experiments.credit_quality import judge as judging
 from experiments.credit_quality import worlds
 from experiments.credit_quality.judge import Condition, estimators_of, judge, made_by, write_steps
-from experiments.credit_quality.report import averages, tables
+from experiments.credit_quality.report import averages
 from experiments.credit_quality.worlds import ITERATION, QUESTIONS, TEXT_GAMES, WORLDS, play
 from graphcredit.credit.audit.run import audit
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -145,22 +145,3 @@ def test_lists_are_left_out_or_all_alike(tmp_path: Path):
     assert none == [None] * len(exact)
     assert {tuple(sorted(of)) for of in constant} == {("down", "left", "right", "up")}
     assert min(map(len, exact)) < 4
-    text = tables(pl.concat(map(judge, conditions)))
-    assert text.startswith("## sokoban\n\n| estimator | advantage, exact | step part, exact |")
-    assert "`reach`" in text
-
-
-def test_a_table_has_the_best_first_and_says_what_there_is_not():
-    rows = pl.DataFrame(
-        [
-            {"environment": "search", "lists": lists, "game": f"g{n}", "estimator": name}
-            | {"part": "total", "over_all": value}
-            for name, value in (("worse", 0.1), ("better", 0.3))
-            for lists in ("exact", "none", "constant")
-            for n in range(2)
-        ]
-    )
-    assert tables(rows).splitlines()[4:] == [
-        f"| `better` |{' 0.30 ± 0.00 | – |' * 3}",
-        f"| `worse` |{' 0.10 ± 0.00 | – |' * 3}",
-    ]

@@ -4,7 +4,6 @@ import polars as pl
 import pytest
 
 from experiments.credit_truth.believe import Case, judge_case
-from experiments.credit_truth.believe_report import tables
 from experiments.credit_truth.judge import MANY, Unit
 
 UNIT = Unit(world="lake", policy="quarter", seed=0, num_groups=MANY, estimators=("grpo", "reach"))
@@ -38,10 +37,3 @@ def test_values_are_compared_with_the_truth(rows: pl.DataFrame):
     assert len(bins) == 4
     count, *sums = (sum(each) for each in bins)
     assert all(0 < total < count for total in sums)
-
-
-def test_the_tables_name_each_credit_and_kind(rows: pl.DataFrame):
-    text = tables(rows, in_worlds=True)
-    assert "| `reach` | " in text
-    assert "| credit | waits 0 | waits 2 |" in text
-    assert "| credit | lake |" in text

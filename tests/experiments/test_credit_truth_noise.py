@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from experiments.credit_truth.judge import Unit
-from experiments.credit_truth.noise.judge import NONE, NoisyUnit, judge_noisy, noisy, noisy_made_by
-from experiments.credit_truth.noise.report import tables
+from experiments.credit_truth.noise.judge import NONE, NoisyUnit, judge_noisy, noisy
 
 UNIT = Unit(world="lift", policy="quarter", seed=0, num_groups=16, estimators=())
 
@@ -45,19 +44,7 @@ def test_pairs_of_steps_are_counted(rows: pl.DataFrame):
     assert (of["segments"]["precision"], of["segments"]["recall"]) == (1.0, 1.0)
 
 
-def test_the_tables_show_each_noise_and_name_worlds_with_wrong_pairs(rows: pl.DataFrame):
-    text = tables(rows)
-    assert "| sensed | " in text
-    assert "| segments | lift | " not in text
-
-
 def test_each_unit_has_each_noise_once():
     of = noisy([UNIT])
     assert len({each.name for each in of}) == len(of) == 13
     assert all(isinstance(each, NoisyUnit) and each.unit.estimators for each in of)
-
-
-def test_rows_are_kept_by_unit_noise_and_merges():
-    marks = {noisy_made_by(of) for of in noisy([UNIT])}
-    assert len(marks) == 13
-    assert all('"merge": "segments"' in mark for mark in marks)

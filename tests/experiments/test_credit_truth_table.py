@@ -7,9 +7,7 @@ from experiments.credit_truth.averages import averages, by_wins, differences, tu
 from experiments.credit_truth.credit import judged, reads_lists
 from experiments.credit_truth.judge import MANY, Unit, judge, made_by, units
 from experiments.credit_truth.learning import Curves, curves_of, learn
-from experiments.credit_truth.learning_report import tables as learning_tables
 from experiments.credit_truth.policies import POLICIES
-from experiments.credit_truth.report import tables
 from experiments.credit_truth.settings import TUNED, tried
 from experiments.credit_truth.worlds.table import WORLDS
 from graphcredit.credit.estimators.table import ESTIMATORS
@@ -162,17 +160,10 @@ def test_rates_are_chosen_on_other_seeds_and_who_ends_where_it_began_is_stuck():
     assert one_rate["mean"].to_list() == pytest.approx([0.15, 0.3])
 
 
-def test_the_report_names_every_credit(rows: pl.DataFrame):
-    text = tables(rows)
-    for name in set(rows["credit"]):
-        assert name in text
-
-
 def test_a_policy_learns_from_true_credit():
     curves = learn(Curves(world="ladder", credit="true Q - V", lists=""))
     found = averages(tuned(curves), ["mean", "stuck"], ["credit", "lists"])
     assert found["true Q - V", ""]["mean"].value > 0.3
     assert found["true Q - V", ""]["stuck"].value < 0.2
-    assert "Tabular learning" in learning_tables(curves)
     assert len(list(curves_of(WORLDS, ("grpo", "reach")))) == len(WORLDS) * (3 + 1 + 2)
     assert judged(["grpo"]).keys() == {"grpo"}

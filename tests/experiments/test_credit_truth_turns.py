@@ -7,7 +7,6 @@ import pytest
 from experiments.credit_truth.judge import Played, Unit
 from experiments.credit_truth.rollouts import step_table
 from experiments.credit_truth.turns.judges import JUDGES, with_rewards, with_scores
-from experiments.credit_truth.turns.report import tables
 from experiments.credit_truth.turns.run import TurnUnit, judge_turns
 
 UNIT = Unit(world="lift", policy="quarter", seed=0, num_groups=16, estimators=())
@@ -55,9 +54,3 @@ def test_who_believes_a_judge_gains_or_loses_by_it_and_the_return_does_not(rows:
         fraction(rows, judge, "rewards", brief) for judge in ("the chance to win", "misleading")
     )
     assert wrong < fraction(rows, "misleading", "rewards", "turn_rloo") < right
-
-
-def test_the_table_has_a_line_for_each_credit(rows: pl.DataFrame):
-    text = tables(rows)
-    assert len(text.strip().splitlines()) == 2 + 4 + len(JUDGES) * 5
-    assert "| the chance to win | scores | `turn_credit` | " in text

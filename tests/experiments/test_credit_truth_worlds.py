@@ -1,11 +1,13 @@
-"""The small worlds and the policies that play them."""
+"""The small worlds and the policies that play them; worlds with waits, and unions of tasks."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from experiments.credit_truth.exact import distances, policy_of, success_of
+from experiments.credit_truth.exact import Exact, distances, policy_of, success_of
+from experiments.credit_truth.padding import padded, with_waits
 from experiments.credit_truth.policies import (
     LONG_POLICIES,
     MIXED_POLICIES,
@@ -13,7 +15,9 @@ from experiments.credit_truth.policies import (
     logits_of,
     success_wanted,
 )
-from experiments.credit_truth.world import MAX_STATES, enumerate_world
+from experiments.credit_truth.rollouts import sample
+from experiments.credit_truth.union import union
+from experiments.credit_truth.world import MAX_STATES, World, enumerate_world
 from experiments.credit_truth.worlds.table import (
     DESIGN_LONG,
     DESIGN_MIXED,
@@ -24,6 +28,7 @@ from experiments.credit_truth.worlds.table import (
     WORLDS,
     world_named,
 )
+from experiments.episodes import GROUP_SIZE
 
 DISTANCES = {
     "push": 12,
@@ -177,3 +182,87 @@ def test_a_world_that_is_too_large_is_refused():
             view=str,
             end=lambda _: None,
         )
+
+
+@pytest.mark.parametrize("name", ["lake", "fog", "quiz"])
+@pytest.mark.parametrize("num_waits", [0, 1, 3])
+def test_a_padded_world_has_the_success_and_the_gradient_of_the_world(name: str, num_waits: int):
+    world, rng = world_named(name), np.random.default_rng(1)
+    padding = padded(world, num_waits)
+    logits = rng.standard_normal((len(padding.views), len(padding.actions)))
+    shape = len(world.views), len(world.actions)
+    plain = Exact.of(world, policy_of(world, logits[: shape[0], : shape[1]]))
+    exact = Exact.of(padding, policy_of(padding, logits))
+    assert exact.success == pytest.approx(plain.success)
+    assert exact.gradient[: shape[0], : shape[1]] == pytest.approx(plain.gradient)
+    assert np.abs(exact.gradient).sum() == pytest.approx(np.abs(plain.gradient).sum())
+    assert padding.horizon == world.horizon * (num_waits + 1)
+    assert len(set(padding.texts)) == len(padding.texts)
+
+
+def test_padded_episodes_are_episodes_of_the_padded_world():
+    world = world_named("slippery")
+    policy = policy_of(world, np.zeros((len(world.views), len(world.actions))))
+    rollouts = sample(world, policy[None], 40, np.random.default_rng(0))
+    padding = padded(world, 3)
+    found, place = with_waits(world, rollouts, 3)
+    assert found.state[place].tolist() == rollouts.state.tolist()
+    assert found.action[place].tolist() == rollouts.action.tolist()
+    leads = padding.target[found.state, found.action] == found.target[:, None]
+    assert (leads & (padding.probability[found.state, found.action] > 0)).any(1).all()
+    assert padding.admissible[found.state, found.action].mean() > 0.9
+    follows = ~found.is_last[:-1]
+    assert (found.target[:-1] == found.state[1:])[follows].all()
+    assert (found.time[1:] == found.time[:-1] + 1)[follows].all()
+    ended = world.is_over[rollouts.target]
+    assert len(found.time) == len(ended) + 3 * (~ended).sum()
+    assert (padding.is_over[found.target[found.is_last]] == ended[rollouts.is_last]).all()
+    first, second = (padding.texts[padding.text[found.state[row]]] for row in (1, 2))
+    reached = world.texts[world.text[rollouts.target[0]]]
+    assert first == f"{reached}, waiting 1 of 3"
+    assert second == f"{reached}, waiting 2 of 3"
+
+
+def _coin(chance: float) -> World:
+    """Return one choice: `try` wins with a chance, `leave` never."""
+    return enumerate_world(
+        name="coin",
+        horizon=1,
+        actions=("try", "leave"),
+        starts={"start": 1.0},
+        outcomes=lambda _, action: (
+            {"won": chance, "lost": 1 - chance} if action == "try" else {"lost": 1.0}
+        ),
+        view=str,
+        end=lambda state: {"won": True, "lost": False}.get(state),
+    )
+
+
+def test_three_coins_by_hand():
+    """J = q · mean chance, so dJ/dθ = q (1 - q) · mean chance = 1/4 · 0.5."""
+    both = union("coins", [_coin(chance) for chance in (0.2, 0.5, 0.8)])
+    exact = Exact.of(both, policy_of(both, np.zeros((3, 2))))
+    assert both.views == ("start", "won", "lost")
+    assert exact.success == pytest.approx(0.25)
+    assert exact.gradient[0] == pytest.approx([0.125, -0.125])
+    assert exact.visits[0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", DESIGN_MIXED)
+def test_groups_play_the_tasks_in_turn_and_win_from_none_to_all(name: str):
+    world = world_named(name)
+    policy = policy_of(world, logits_of(world, "high", 0))
+    rollouts = sample(world, policy[None], 32 * GROUP_SIZE, np.random.default_rng(0))
+    is_first = rollouts.time == 0
+    task = rollouts.episode[is_first] // GROUP_SIZE % 16
+    assert (world.starts[task, rollouts.state[is_first]] > 0).all()
+    won = world.is_won[rollouts.target[rollouts.is_last]].reshape(2, 16, GROUP_SIZE).mean((0, 2))
+    assert won.min() == 0
+    assert won.max() > 0.9
+    alone = [success_of(_of_task(world, start), policy) for start in world.starts]
+    assert success_of(world, policy) == pytest.approx(np.mean(alone))
+    assert len({round(each, 3) for each in alone}) > 8
+
+
+def _of_task(world: World, start: np.ndarray) -> World:
+    return replace(world, starts=start[None])

@@ -10,11 +10,9 @@ from experiments.credit_quality import states
 from experiments.credit_quality.judge import Condition, steps_of
 from experiments.credit_quality.states import judge as games_judged
 from experiments.credit_quality.states import visits_of as games_visits
-from experiments.credit_quality.states_report import tables as games_tables
 from experiments.credit_quality.worlds import play
 from experiments.credit_truth.judge import Played, Unit
 from experiments.credit_truth.states.definitions import NAMES, before, definitions, restated
-from experiments.credit_truth.states.report import tables
 from experiments.credit_truth.states.run import judge, visits_of
 from graphcredit.store import create_store
 from tests.worlds import step_table, trajectory
@@ -41,7 +39,6 @@ def test_the_true_state_has_most_and_what_tells_nothing_none():
     assert evidence["true"] > evidence["in pairs"] > evidence["in eights"] > 0
     assert [evidence[name] for name in ("time", "one", "each")] == [0, 0, 0]
     assert rows.filter(pl.col("definition") == "true")["beyond"].item() > 0.1
-    assert "| evidence |" in tables(rows)
 
 
 def test_in_games_the_true_state_is_worth_most_and_has_most_evidence(
@@ -57,7 +54,6 @@ def test_in_games_the_true_state_is_worth_most_and_has_most_evidence(
     assert best["agreement_low"] > 0.5
     told = dict(rows.select("definition", "evidence").iter_rows())
     assert [told[name] for name in ("time", "one", "each")] == [0, 0, 0]
-    assert "| sokoban | true |" in games_tables(rows.with_columns(world=pl.lit("sokoban")))
 
 
 def test_visits_of_steps_by_hand():

@@ -8,7 +8,7 @@ import pytest
 from experiments.credit_truth.exact import distances
 from experiments.credit_truth.judge import Played, Unit
 from experiments.credit_truth.tools.log import effects_of, logged
-from experiments.credit_truth.tools.report import tables, with_most_evidence
+from experiments.credit_truth.tools.report import with_most_evidence
 from experiments.credit_truth.tools.run import judge
 from experiments.credit_truth.worlds.table import DESIGN_TOOL_WORLDS, TOOL_WORLDS, world_named
 from experiments.tool_world.service import distances_of, service_named
@@ -62,4 +62,3 @@ def test_the_true_state_is_worth_more_than_the_last_text():
     assert worth["exact Q - V"] > worth["the true state"] > worth["last"]
     rules = rows.filter(rows["definition"] != "the true state")
     assert with_most_evidence(rows)["evidence"].item() == rules["evidence"].max()
-    assert "| the most evidence |" in tables(rows)

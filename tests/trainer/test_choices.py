@@ -61,11 +61,13 @@ def test_answers_that_were_cut(chats: Path, tmp_path: Path, condition: str, left
     result = trained(chats, tmp_path / "out", "--filter", condition)
     assert result["dropped"].get("filtered", 0) == left_out
     assert any("1 answers were cut by a limit" in notice for notice in result["notices"])
+    assert (result["tokens"], result["logprobs"]) == ("messages", "start")
     # Bytes of the answers, with an end; the last one has none.
     scored = [8, 7] * 4
     scored[7] -= 1
     (line,) = metrics(tmp_path / "out")
     assert line["num_scored"] == sum(scored[: 8 - left_out])
+    assert (line["ratio_mean"], line.get("mismatch_mean")) == (1.0, None)
 
 
 def test_steps_beyond_the_most_are_not_made(chats: Path, tmp_path: Path):

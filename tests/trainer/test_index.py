@@ -1,4 +1,4 @@
-"""The index of the steps to train on: filtered, counted and described, on small stores."""
+"""The index of the steps to train on, filtered, counted and described, and how long they may be."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from transformers.models.auto.configuration_auto import AutoConfig
 
 from graphcredit.credit.estimators.table import configure
 from graphcredit.credit.iteration.settings import CreditSettings
@@ -16,6 +17,7 @@ from graphcredit.trainer.data import step_index as index_module
 from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import REASONS, Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
+from graphcredit.trainer.data.step_lengths import length_limit
 from tests.trainer.logs import episode, random_episodes, stamp_credit, token_store, turn
 from tests.worlds import trajectory, write_store
 
@@ -243,3 +245,52 @@ def test_credit_of_the_credit_stage_is_read(tmp_path: Path):
     # Each of two trajectories is compared with the other: 0 - 1 and 1 - 0.
     assert index.advantage.tolist() == [-1, 1]
     assert _dropped(report) == {"no_credit": 2}
+
+
+_LONGROPE: dict[str, Any] = {
+    "rope_type": "longrope",
+    "short_factor": [1.0] * 32,
+    "long_factor": [4.0] * 32,
+    "original_max_position_embeddings": 48,
+}
+
+
+def _scaled(rope_type: str, **values: Any) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_theta": 10000.0, "rope_type": rope_type, **values}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "limit"),
+    [
+        ("qwen2", {}, 100),
+        ("gpt2", {}, 100),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 7}, 100),
+        ("llama", _scaled("linear", factor=4.0), 400),
+        ("llama", _scaled("yarn", factor=4.0, original_max_position_embeddings=100), 400),
+        ("llama", _scaled("yarn", factor=2.0, original_max_position_embeddings=50), 100),
+        (
+            "llama",
+            _scaled(
+                "llama3",
+                factor=8.0,
+                low_freq_factor=1.0,
+                high_freq_factor=4.0,
+                original_max_position_embeddings=12,
+            ),
+            100,
+        ),
+        ("llama", _scaled("dynamic", factor=4.0), 100),
+        ("llama", {"rope_parameters": {"rope_theta": 10000.0, **_LONGROPE}}, 48),
+    ],
+)
+def test_a_step_may_be_as_long_as_the_model_has_positions(
+    kind: str, settings: dict[str, Any], limit: int
+):
+    config = AutoConfig.for_model(kind, max_position_embeddings=100, **settings)
+    found = length_limit(config)
+    assert found is not None
+    assert found.num_tokens == limit
+
+
+def test_what_has_no_positions_has_no_limit():
+    assert length_limit(AutoConfig.for_model("bloom")) is None

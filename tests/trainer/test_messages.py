@@ -18,8 +18,6 @@ from graphcredit.trainer.messages.template import ChatTemplate
 from tests.cli.in_process import run
 from tests.trainer.models import CHATML, MARKED, chat_tokenizer, save_chat_model
 
-ROOT = Path(__file__).parents[2]
-
 
 def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
     return {"role": role, "content": content, **more}
@@ -224,31 +222,6 @@ def test_steps_without_messages_are_observation_and_action(tmp_path: Path):
     assert conversation_of(rows).num_by_columns == 2
     assert shown(sequence)[1::2] == ["go<|im_end|>", "x<|im_end|>"]
     assert "user\no<" in shown(sequence)[2]
-
-
-@pytest.mark.slow
-def test_the_example_of_the_page_on_imports_is_trained_to_the_end(tmp_path: Path):
-    page = (ROOT / "docs" / "import.md").read_text(encoding="utf-8")
-    log, store, model = tmp_path / "walks.jsonl", tmp_path / "store", tmp_path / "model"
-    log.write_text(page.split("```json\n")[1].split("```")[0], encoding="utf-8")
-    assert run("import", log, store).exit_code == 0
-    assert run("credit", store, "-e", "grpo", "-e", "graphgpo").exit_code == 0
-    save_chat_model(model)
-    asked = ("train", store, "--model", model, "--advantage", "grpo", "--out", tmp_path / "out")
-    planned = json.loads(run(*asked, "--dry-run", "--json").out)
-    assert (planned["steps"]["tokens"], planned["steps"]["logprobs"]) == ("messages", "start")
-    trained = run(*asked, "--json")
-    assert trained.exit_code == 0, trained.err
-    result = json.loads(trained.out)
-    assert (result["num_kept"], result["tokens"], result["logprobs"]) == (6, "messages", "start")
-    assert any("in 3 sequences" in notice for notice in result["notices"])
-    (line,) = map(json.loads, (tmp_path / "out" / "metrics.jsonl").read_text().splitlines())
-    # Bytes of the six answers, each with the token that ends it.
-    answers = ("go east", "go out", "go east", "go down", "go down", "wait")
-    scored = sum(len(answer) + 1 for answer in answers)
-    assert (line["num_scored"], line["ratio_mean"]) == (scored, 1.0)
-    assert line.get("mismatch_mean") is None
-    assert line["grad_norm"] > 0
 
 
 @pytest.mark.slow

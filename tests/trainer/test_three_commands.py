@@ -1,7 +1,6 @@
-"""Logs of several makers become tokens alike, and templates of files are used: three commands."""
+"""A log becomes tokens, and templates of files are used: three commands."""
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,129 +20,52 @@ from tests.trainer.test_messages import HEADLESS
 ASKED, SEEN, RULE = "Größe? 漢字 🙂\r\nSay it.", "a door \u2028 a key", "Go."
 ANSWERS = ("east", "west")
 """The last words of the two tries of a task; the first wins."""
+CALL = {"id": "c1", "function": {"name": "look", "arguments": '{"at": 1}'}}
 
 
-def _call(arguments: Any, **more: Any) -> dict[str, Any]:
-    return {"id": "c1", "type": "function", "function": {"name": "look", "arguments": arguments}}
-
-
-def _openai(answer: str) -> list[dict[str, Any]]:
+def _messages(answer: str) -> list[dict[str, Any]]:
     return [
         {"role": "system", "content": RULE},
         {"role": "user", "content": ASKED},
-        {"role": "assistant", "content": None, "tool_calls": [_call('{"at": 1}')]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "c1", "content": SEEN},
         {"role": "assistant", "content": [{"type": "text", "text": answer}]},
     ]
 
 
-def _sharegpt(answer: str) -> list[dict[str, Any]]:
-    return [
-        {"from": "system", "value": RULE},
-        {"from": "human", "value": ASKED},
-        {"from": "function_call", "value": '{"name": "look", "arguments": {"at": 1}}'},
-        {"from": "observation", "value": SEEN},
-        {"from": "gpt", "value": answer},
-    ]
-
-
-def _anthropic(answer: str) -> list[dict[str, Any]]:
-    used = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": 1}}
-    result = {"type": "tool_result", "tool_use_id": "c1", "content": SEEN}
-    return [
-        {"role": "system", "content": RULE},
-        {"role": "user", "content": ASKED},
-        {"role": "assistant", "content": [used]},
-        {"role": "user", "content": [result]},
-        {"role": "assistant", "content": [{"type": "text", "text": answer}]},
-    ]
-
-
-def _gemini(answer: str) -> list[dict[str, Any]]:
-    result = {"name": "look", "response": {"result": SEEN}}
-    return [
-        {"role": "system", "parts": [{"text": RULE}]},
-        {"role": "user", "parts": [{"text": ASKED}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {"at": 1}}}]},
-        {"role": "user", "parts": [{"functionResponse": result}]},
-        {"role": "model", "parts": [{"text": answer}]},
-    ]
-
-
-def _responses(answer: str) -> dict[str, Any]:
-    call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": '{"at": 1}'}
-    wordless, said = (
-        {"role": "assistant", "content": [{"type": "output_text", "text": text}]}
-        for text in ("", answer)
-    )
-    items = [
-        {"type": "message", **wordless},
-        call,
-        {"type": "function_call_output", "call_id": "c1", "output": SEEN},
-        {"type": "message", **said},
-    ]
-    asked = [{"role": "system", "content": RULE}, {"role": "user", "content": ASKED}]
-    return {"responses_create_params": {"input": asked}, "response": {"output": items}}
-
-
-def _verifiers(answer: str) -> dict[str, Any]:
-    prompt, (called, *others) = _openai(answer)[:2], _openai(answer)[2:]
-    called["tool_calls"] = [json.dumps(call) for call in called["tool_calls"]]
-    return {"prompt": prompt, "completion": [called, *others]}
-
-
-DIALECTS: Mapping[str, Callable[[str], dict[str, Any]]] = {
-    "openai": lambda answer: {"messages": _openai(answer)},
-    "tau-bench": lambda answer: {"traj": _openai(answer), "info": {}, "trial": 0},
-    "sharegpt": lambda answer: {"conversations": _sharegpt(answer)},
-    "anthropic": lambda answer: {"messages": _anthropic(answer)},
-    "gemini": lambda answer: {"contents": _gemini(answer)},
-    "responses": _responses,
-    "verifiers": _verifiers,
-}
-
-
-def _log(path: Path, dialect: str) -> Path:
-    """Write two tries of a task, with the line ends of Windows."""
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a store of two tries of a task with credit; its log has the line ends of Windows."""
+    folder = tmp_path_factory.mktemp("logged")
     rows = [
-        {"task_id": "t", "reward": float(not number), **DIALECTS[dialect](answer)}
+        {"task_id": "t", "reward": float(not number), "messages": _messages(answer)}
         for number, answer in enumerate(ANSWERS)
     ]
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with (folder / "log.jsonl").open("w", encoding="utf-8", newline="") as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\r\n" for row in rows)
-    return path
+    assert run("import", folder / "log.jsonl", folder / "store").exit_code == 0
+    assert run("credit", folder / "store", "-e", "grpo").exit_code == 0
+    return folder / "store"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_conversation_has_the_same_tokens_in_every_dialect(tmp_path: Path, dialect: str):
-    log, store, model = _log(tmp_path / "log.jsonl", dialect), tmp_path / "store", tmp_path / "m"
-    imported = run("import", log, store)
-    assert imported.exit_code == 0, imported.err
-    save_chat_model(model)
+def test_any_text_of_a_log_is_in_its_tokens(store: Path, tmp_path: Path):
+    save_chat_model(model := tmp_path / "m")
     shards = open_store(store).shards()
-    made = tokens_of_messages(shards, model)
-    assert made.notices == (made.notices[0],)
-    decode = AutoTokenizer.from_pretrained(model).decode
-    found = [
-        tuple(map(decode, pair))
-        for shard in shards
-        for pair in prompts_and_answers(made, shard.path)
-        if pair
-    ]
+    made, decode = tokens_of_messages(shards, model), AutoTokenizer.from_pretrained(model).decode
+    pairs = [pair for shard in shards for pair in prompts_and_answers(made, shard.path) if pair]
     head = "<|im_start|>assistant\n"
     asked = f"<|im_start|>system\n{RULE}<|im_end|>\n<|im_start|>user\n{ASKED}<|im_end|>\n{head}"
     called = '<tool_call>{"name": "look", "arguments": {"at": 1}}</tool_call><|im_end|>'
     seen = f"{asked}{called}\n<|im_start|>tool\n{SEEN}<|im_end|>\n{head}"
-    expected = [(asked, called), *((seen, f"{answer}<|im_end|>") for answer in ANSWERS)]
-    assert sorted(set(found)) == sorted(expected)
-    assert len(found) == len(ANSWERS) * 2
+    expected = [(asked, called)] * 2 + [(seen, f"{answer}<|im_end|>") for answer in ANSWERS]
+    assert sorted(tuple(map(decode, pair)) for pair in pairs) == sorted(expected)
 
 
 @pytest.mark.parametrize("own", [None, HEADLESS], ids=["none", "refused"])
-def test_a_template_of_a_file_stands_for_that_of_the_model(tmp_path: Path, own: str | None):
-    log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
-    assert run("import", log, store).exit_code == 0
-    assert run("credit", store, "-e", "grpo").exit_code == 0
+def test_a_template_of_a_file_stands_for_that_of_the_model(
+    store: Path, tmp_path: Path, own: str | None
+):
+    file = tmp_path / "t.jinja"
     file.write_text(MARKED, encoding="utf-8")
     model, other = tmp_path / "m", tmp_path / "other"
     save_chat_model(model, own)
@@ -166,9 +88,8 @@ def test_a_template_of_a_file_stands_for_that_of_the_model(tmp_path: Path, own: 
     assert (missing.exit_code, "must be a file with a Jinja template" in missing.err) == (2, True)
 
 
-def test_a_hostile_template_is_one_line_and_exit_code_2(tmp_path: Path):
-    log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
-    assert run("import", log, store).exit_code == 0
+def test_a_hostile_template_is_one_line_and_exit_code_2(store: Path, tmp_path: Path):
+    file = tmp_path / "t.jinja"
     asked = ("--to", "tokens", "--model", save_chat_model(tmp_path / "m"), "--chat-template", file)
     for template, reason in {
         "{{ 1 // 0 }}": "division",
@@ -181,10 +102,10 @@ def test_a_hostile_template_is_one_line_and_exit_code_2(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_new_policy_has_the_template_whose_file_is_gone_and_another_is_refused(tmp_path: Path):
-    log, store, file = _log(tmp_path / "log.jsonl", "openai"), tmp_path / "s", tmp_path / "t.jinja"
-    assert run("import", log, store).exit_code == 0
-    assert run("credit", store, "-e", "grpo").exit_code == 0
+def test_the_new_policy_has_the_template_whose_file_is_gone_and_another_is_refused(
+    store: Path, tmp_path: Path
+):
+    file = tmp_path / "t.jinja"
     file.write_text(CHATML, encoding="utf-8")
     save_chat_model(tmp_path / "m", HEADLESS)
     config = TrainConfig(

@@ -3,10 +3,10 @@
 # pyright: reportPrivateUsage=false
 
 import json
+import os
 import re
 from typing import Any
 
-import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 from streamlit.util import calc_hash
@@ -18,11 +18,9 @@ from graphcredit.viewer.config import STORE_VARIABLE, script
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
-def open_page(
-    monkeypatch: pytest.MonkeyPatch, store: Store, name: str, **params: object
-) -> AppTest:
-    """Return the app after its first run at `/<name>?<params>`."""
-    monkeypatch.setenv(STORE_VARIABLE, str(store.root))
+def open_page(store: Store, name: str, **params: object) -> AppTest:
+    """Return the app after its first run at `/<name>?<params>`, which raised nothing."""
+    os.environ[STORE_VARIABLE] = str(store.root)
     return go(AppTest.from_file(script(), default_timeout=30), name, **params)
 
 
@@ -33,7 +31,9 @@ def go(app: AppTest, name: str, **params: object) -> AppTest:
     app.query_params.clear()
     for key, value in params.items():
         app.query_params[key] = str(value)
-    return app.run()
+    app.run()
+    assert not app.exception
+    return app
 
 
 def opened(app: AppTest, key: str) -> AppTest:

@@ -10,12 +10,14 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 
 from graphcredit.store import Store
+from graphcredit.viewer.config import STORE_VARIABLE
 from tests.viewer.stores import Rows, Shared, credited
 
 
 @pytest.fixture(autouse=True)
-def main_module() -> Iterator[None]:
-    """Restore `__main__`, which Streamlit replaces by its page: a spawned process imports it."""
+def process_of_a_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Restore what a page changes: the store's name, and `__main__`, which processes import."""
+    monkeypatch.setenv(STORE_VARIABLE, "")
     main = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = main

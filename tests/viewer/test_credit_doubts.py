@@ -43,19 +43,17 @@ def _lines(app: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["tasks", "graph", "trajectory", "sql"])
-def test_a_page_says_that_credit_is_mixed(mixed: Store, monkeypatch: pytest.MonkeyPatch, page: str):
+def test_a_page_says_that_credit_is_mixed(mixed: Store, page: str):
     where = {"q": "SELECT 1"} if page == "sql" else {"run": "r0", "iteration": "0"}
-    (line,) = _lines(open_page(monkeypatch, mixed, page, **where))
+    (line,) = _lines(open_page(mixed, page, **where))
     assert line.startswith("the credit of run r0, iteration 0 by grpo is mixed: 1 of 2 shards have")
 
 
-def test_a_page_says_that_credit_is_stale_for_another_iteration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_page_says_that_credit_is_stale_for_another_iteration(tmp_path: Path):
     write_store(tmp_path / "s", worked_example(), iteration=0)
     store = write_store(tmp_path / "s", worked_example(), iteration=1)
     _credit(store, "spo3")
-    app = open_page(monkeypatch, store, "tasks", run="r0", iteration="1")
+    app = open_page(store, "tasks", run="r0", iteration="1")
     assert _lines(app) == []
     write_store(store.root, worked_example(), worked_example("t2"), iteration=0)
     (line,) = _lines(app.run())

@@ -70,16 +70,14 @@ def test_more_than_half_of_the_steps_alone_is_a_doubt(store: Store):
 
 
 @pytest.mark.parametrize("page", ["graph", "trajectory"])
-def test_a_group_of_one_is_named_where_its_credit_is_shown(
-    store: Store, monkeypatch: pytest.MonkeyPatch, page: str
-):
+def test_a_group_of_one_is_named_where_its_credit_is_shown(store: Store, page: str):
     for task, number in (("one", 1), ("t0", 0)):
-        app = open_page(monkeypatch, store, page, task=task)
+        app = open_page(store, page, task=task)
         said = [w.value for w in app.warning if "there is no other to compare" in w.value]
         assert len(said) == number
 
 
-def test_the_list_of_tasks_has_a_column_of_doubts(store: Store, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, store, "tasks")
+def test_the_list_of_tasks_has_a_column_of_doubts(store: Store):
+    app = open_page(store, "tasks")
     shown = app.dataframe[0].value
     assert dict(zip(shown["task_id"], shown["doubts"], strict=True)) == EXPECTED

@@ -47,25 +47,23 @@ def test_found_states_that_are_not_shown_are_counted(graph: TaskGraph):
     assert found(graph, shown, "") == FoundStates(keys=[])
 
 
-def test_what_matters_makes_room_for_what_was_found(store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_what_matters_makes_room_for_what_was_found(store: Store):
     here = {"run": "r0", "iteration": 0, "task": "t0"}
-    app = open_page(monkeypatch, store, "graph", **here, view="matters")
+    app = open_page(store, "graph", **here, view="matters")
     before = app.caption[0].value
     (last,) = _by_sql(store, "right 19")
     drawn = json.dumps(component(app, "graph"))
     assert f'"n{last}"' not in drawn
-    app = open_page(monkeypatch, store, "graph", **here, view="matters", find="right 19")
+    app = open_page(store, "graph", **here, view="matters", find="right 19")
     marks = component(app, "marks")["found"]
     assert marks == {"words": "right 19", "keys": [f"n{last}"], "total": 1}
     assert f'"n{last}"' in json.dumps(component(app, "graph"))
     assert app.caption[0].value != before
 
 
-def test_words_are_in_the_address_until_the_search_ends(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    app = open_page(monkeypatch, store, "graph", view="everything", find="left 1")
+def test_words_are_in_the_address_until_the_search_ends(store: Store):
+    app = open_page(store, "graph", view="everything", find="left 1")
     assert component(app, "marks")["found"]["total"] == len(_by_sql(store, "left 1"))
-    app = open_page(monkeypatch, store, "graph", view="everything")
+    app = open_page(store, "graph", view="everything")
     assert "find" not in app.query_params
     assert component(app, "marks")["found"] == {"words": "", "keys": [], "total": 0}

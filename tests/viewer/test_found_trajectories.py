@@ -86,14 +86,12 @@ def test_orders_are_by_the_numbers_of_the_store(store: Store):
 def test_a_list_that_is_cut_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(queries, "MOST_TRAJECTORIES", 2)
     store = credited(tmp_path / "s", two_tasks())
-    app = open_page(monkeypatch, store, "tasks", list="trajectories")
-    assert not app.exception
+    app = open_page(store, "tasks", list="trajectories")
     assert "5 rollouts, the first 2 of them shown." in markdown_of(app)
 
 
-def test_the_page_leads_to_the_trajectory(store: Store, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, store, "tasks", list="trajectories", order="name", text="Z")
-    assert not app.exception
+def test_the_page_leads_to_the_trajectory(store: Store):
+    app = open_page(store, "tasks", list="trajectories", order="name", text="Z")
     assert list(app.dataframe[0].value["trajectory_id"]) == ["z"]
     click_row(app, "trajectories_table", 0)
     assert page_of(app) == "trajectory"

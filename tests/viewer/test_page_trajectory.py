@@ -63,25 +63,22 @@ def code(app: AppTest) -> list[str]:
     return [element.value for element in app.code]
 
 
-def test_a_failure_opens_at_its_most_blamed_step_a_win_at_its_most_credited(
-    shared: Shared, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_failure_opens_at_its_most_blamed_step_a_win_at_its_most_credited(shared: Shared):
     store = shared(two_tasks)
-    app = open_page(monkeypatch, store, "trajectory")
-    assert not app.exception
+    app = open_page(store, "trajectory")
     address = [app.query_params[name] for name in ("task", "trajectory", "step")]
     # y: c was good, e lost; x: its last step, d, got the reward, but c came first to its state.
     assert address == ["t0", "y", "1"]
     assert "**ended, cut off** after 2 steps with return 0." in markdown_of(app)
     assert "Of its group of 3 rollouts, 1 succeeded." in markdown_of(app)
     assert said(app) == ["A", "c", "C", "e", "D"]
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x")
+    app = open_page(store, "trajectory", trajectory="x")
     sql = "SELECT arg_max(step_index, graphgpo_advantage) FROM credit WHERE trajectory_id = 'x'"
     best = run_trusted_query(store, sql).table[0][0].as_py()
     assert app.query_params["step"] == str(best)
     assert app.button(key="go_Most credit").disabled
     # Two equal failures tell nothing.
-    app = open_page(monkeypatch, store, "trajectory", task="t1")
+    app = open_page(store, "trajectory", task="t1")
     assert app.query_params["step"] == "0"
 
 
@@ -104,8 +101,8 @@ def test_no_last_message_and_no_step_alone_heads_a_trajectory(tmp_path: Path):
     assert told == [("lone", 0), ("lost", 0), ("won", 0), ("won", 1)]
 
 
-def test_buttons_bars_and_rows_lead_to_steps(shared: Shared, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x", step=0)
+def test_buttons_bars_and_rows_lead_to_steps(shared: Shared):
+    app = open_page(shared(two_tasks), "trajectory", trajectory="x", step=0)
     buttons = {button.label: button for button in app.button}
     assert [buttons[name].proto.shortcut.lower() for name in ("Previous", "Next")] == ["k", "j"]
     assert buttons["Previous"].disabled
@@ -121,9 +118,9 @@ def test_buttons_bars_and_rows_lead_to_steps(shared: Shared, monkeypatch: pytest
     assert (app.query_params["step"], acted(app)) == ("1", "b")
 
 
-def test_the_bars_are_the_numbers_of_the_store(shared: Shared, monkeypatch: pytest.MonkeyPatch):
+def test_the_bars_are_the_numbers_of_the_store(shared: Shared):
     store = shared(two_tasks, "gigpo", "graphgpo")
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x", estimator="graphgpo", step=2)
+    app = open_page(store, "trajectory", trajectory="x", estimator="graphgpo", step=2)
     sql = "FROM credit WHERE trajectory_id = 'x' ORDER BY step_index"
     credit = run_trusted_query(store, sql).table.to_pylist()
     course, _, bars = charts(app)
@@ -142,9 +139,7 @@ def test_the_bars_are_the_numbers_of_the_store(shared: Shared, monkeypatch: pyte
     assert next(iter(shown)) == "graphgpo"
 
 
-def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(tmp_path: Path):
     png = bytes.fromhex("89504e470d0a1a0a") + b"the rest"
     seen = [{"bytes": png, "path": None}, {"bytes": None, "path": "images/a.jpg"}]
     seen += [{"bytes": b"<svg onload='alert(1)'>", "path": None}]
@@ -153,8 +148,8 @@ def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
     store = write_store(tmp_path / "s", steps)
     (store.root / "images").mkdir()
     (store.root / "images" / "a.jpg").write_bytes(b"\xff\xd8\xff" + bytes(5 << 20))
-    assert "picture" not in markdown_of(open_page(monkeypatch, store, "trajectory", step=0))
-    app = open_page(monkeypatch, store, "trajectory", step=1)
+    assert "picture" not in markdown_of(open_page(store, "trajectory", step=0))
+    app = open_page(store, "trajectory", step=1)
     assert "3 pictures in the prompt" in markdown_of(app)
     (drawn,) = app.get("image")
     assert drawn.proto.imgs[0].url == f"data:image/png;base64,{base64.b64encode(png).decode()}"
@@ -164,22 +159,20 @@ def test_the_pictures_of_a_step_are_shown_and_what_is_none_is_named(
         "picture 3, 0.0 KiB: no PNG, JPEG, GIF or WebP",
     ]
     (store.root / "images" / "a.jpg").unlink()
-    app = open_page(monkeypatch, store, "trajectory", step=1)
+    app = open_page(store, "trajectory", step=1)
     assert any("every image of a step must be there" in element.value for element in app.text)
 
 
-def test_a_step_beyond_the_end_is_the_last_one(shared: Shared, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, shared(two_tasks), "trajectory", trajectory="x", step=99)
+def test_a_step_beyond_the_end_is_the_last_one(shared: Shared):
+    app = open_page(shared(two_tasks), "trajectory", trajectory="x", step=99)
     assert "The rollout has 4 steps: the last one is shown." in markdown_of(app)
     assert app.query_params["step"] == "3"
 
 
-def test_distances_and_tokens_are_drawn_where_they_were_logged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_distances_and_tokens_are_drawn_where_they_were_logged(tmp_path: Path):
     logged: dict[str, Any] = {"oracle_distance": 2.0, "next_oracle_distance": 1.0}
     steps = trajectory("x", "A a B b won", success=True, **logged)
-    app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory")
+    app = open_page(credited(tmp_path / "s", steps), "trajectory")
     _, distances, _ = charts(app)
     told = [(row["kind"], row["step"], row["distance"]) for row in distances]
     seen, true = "seen distance", "true distance"
@@ -187,56 +180,42 @@ def test_distances_and_tokens_are_drawn_where_they_were_logged(
     assert "seen distance 2 → 1 · true distance 2 → 1" in markdown_of(app)
 
 
-def test_without_credit_the_page_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_without_credit_the_page_says_how_to_get_it(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
-    app = open_page(monkeypatch, store, "trajectory")
-    assert not app.exception
+    app = open_page(store, "trajectory")
     assert "This iteration has no credit yet" in markdown_of(app)
     assert any("graphcredit credit" in text for text in code(app))
     assert acted(app) == "c"
 
 
-def test_an_unfinished_trajectory_has_steps_but_no_credit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_unfinished_trajectory_has_steps_but_no_credit(tmp_path: Path):
     steps = [*worked_example(), *trajectory("u", "A a B", success=None)]
-    app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
-    assert not app.exception
+    app = open_page(credited(tmp_path / "s", steps), "trajectory", trajectory="u")
     assert "**unfinished** after 1 step " in markdown_of(app)
     assert "Only complete ones get credit" in markdown_of(app)
     assert said(app) == ["A", "a", "B"]
     assert charts(app) == []
 
 
-def test_a_trajectory_with_a_broken_value_says_that_it_gets_no_credit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_trajectory_with_a_broken_value_says_that_it_gets_no_credit(tmp_path: Path):
     """To assign credit again, as for one that came after the credit, would not help."""
     steps = [*worked_example(), *trajectory("u", "A a B", cost=0.0)]
-    app = open_page(monkeypatch, credited(tmp_path / "s", steps), "trajectory", trajectory="u")
-    assert not app.exception
+    app = open_page(credited(tmp_path / "s", steps), "trajectory", trajectory="u")
     assert "gets no credit: a value is null, or a reward or cost is out" in markdown_of(app)
     assert [warning.value for warning in app.warning] == []
 
 
-def test_a_trajectory_that_came_after_the_credit_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_trajectory_that_came_after_the_credit_says_how_to_get_it(tmp_path: Path):
     credited(tmp_path / "s", two_tasks())
     late = trajectory("late", "A a B b C", success=True)
     store = write_store(tmp_path / "s", two_tasks(), late)
-    app = open_page(monkeypatch, store, "trajectory", task="t0", trajectory="late")
-    assert not app.exception
+    app = open_page(store, "trajectory", task="t0", trajectory="late")
     assert "This rollout came after the credit" in app.warning[0].value
     command = f"graphcredit credit {store.root} --estimator graphgpo --run r0 --iteration 0"
     assert code(app)[0] == command
 
 
-def test_a_log_without_a_value_is_shown_with_what_it_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_log_without_a_value_is_shown_with_what_it_has(tmp_path: Path):
     table = step_table(
         row | {"trajectory_id": f"bad-{row['trajectory_id']}"} for row in worked_example()
     )
@@ -247,8 +226,7 @@ def test_a_log_without_a_value_is_shown_with_what_it_has(
     store = write_store(tmp_path / "s", worked_example())
     pq.write_table(table, store.steps_dir("r0", 0) / "foreign.parquet")
     assign_credit(store, CreditSettings(estimators=configure(["graphgpo"])))
-    app = open_page(monkeypatch, store, "trajectory", trajectory="bad-x", step=1)
-    assert not app.exception
+    app = open_page(store, "trajectory", trajectory="bad-x", step=1)
     assert "with return 10." in markdown_of(app)
     assert "a value is null" in app.info[0].value
     assert acted(app) == "⟨null⟩"
@@ -258,28 +236,25 @@ def test_a_log_without_a_value_is_shown_with_what_it_has(
     assert "<p>Reward null, cost null.</p>" in trajectory_page(table, title="r0")
 
 
-def test_the_scores_of_states_are_shown_where_somebody_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_scores_of_states_are_shown_where_somebody_judged(tmp_path: Path):
     steps = worked_example()
     (judged,) = (row for row in steps if (row["trajectory_id"], row["step_index"]) == ("x", 1))
     judged["score"] = 0.25
     store = write_store(tmp_path / "s", steps)
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=1)
+    app = open_page(store, "trajectory", trajectory="x", step=1)
     assert any("reward 0 · cost 1 · score 0.25" in caption.value for caption in app.caption)
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=0)
+    app = open_page(store, "trajectory", trajectory="x", step=0)
     assert not any("score" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="x")
     assert "<p>Reward 0, cost 1, score 0.25.</p>" in trajectory_page(table, title="r0")
 
 
-def test_true_distances_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_true_distances_are_listed(tmp_path: Path):
     rows = two_tasks()
     for row, (before, after) in zip(rows, ((2, 3), (3, 2), (2, 1), (1, 0)), strict=False):
         row |= {"oracle_distance": float(before), "next_oracle_distance": float(after)}
     store = credited(tmp_path / "s", rows)
-    app = open_page(monkeypatch, store, "trajectory", trajectory="x", step=0)
-    assert not app.exception
+    app = open_page(store, "trajectory", trajectory="x", step=0)
     table = opened(app, "all_steps").dataframe[-1].value
     assert table["true distance"].to_list() == ["2 → 3", "3 → 2", "2 → 1", "1 → 0"]
 
@@ -301,9 +276,9 @@ def test_a_score_is_no_failure(
     assert outcome(False, is_graded=are_graded(group)) == word
 
 
-def test_the_page_calls_no_score_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_page_calls_no_score_a_failure(tmp_path: Path):
     rows = [row for i in range(3) for row in trajectory(f"p{i}", "A a B", rewards=[i / 10])]
-    app = open_page(monkeypatch, credited(tmp_path / "s", rows), "trajectory", trajectory="p1")
+    app = open_page(credited(tmp_path / "s", rows), "trajectory", trajectory="p1")
     assert "**ended, cut off** after 1 step with return 0.1." in markdown_of(app)
     (titles,) = (box.options for box in app.selectbox if box.label == "Trajectory")
     assert titles[1] == "ended, return 0.1, 1 step: p1"

@@ -36,9 +36,8 @@ def test_words_are_found_in_every_run_and_counted(store: Store):
     assert found_texts(store, **ANY, words="gate 1_0%", success=None).places == []
 
 
-def test_the_page_marks_them_and_leads_to_their_step(store: Store, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, store, "search", find="gate 100%")
-    assert not app.exception
+def test_the_page_marks_them_and_leads_to_their_step(store: Store):
+    app = open_page(store, "search", find="gate 100%")
     assert "3 steps of 2 rollouts, 1 succeeded." in markdown_of(app)
     first, second = component(app, "hits")["hits"]
     assert (first["before"], first["found"], first["after"]) == ("the ", "Gate 100%", "")
@@ -48,12 +47,12 @@ def test_the_page_marks_them_and_leads_to_their_step(store: Store, monkeypatch: 
     place = {
         name: values[0] for name, values in parse_qs(urlsplit(second["address"]).query).items()
     }
-    app = open_page(monkeypatch, store, "trajectory", **place)
+    app = open_page(store, "trajectory", **place)
     assert (app.query_params["run"], app.query_params["trajectory"]) == ("r1", "lost")
     assert component(app, "chat")["wanted"] == "gate 100%"
 
 
-def test_found_text_is_shown_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    app = open_page(monkeypatch, credited(tmp_path / "s", hostile()), "search", find="<script>")
+def test_found_text_is_shown_as_it_is(tmp_path: Path):
+    app = open_page(credited(tmp_path / "s", hostile()), "search", find="<script>")
     assert "<script>" not in markdown_of(app)
     assert component(app, "hits")["hits"][0]["after"].startswith("alert(1)</script> ![x](")

@@ -70,17 +70,15 @@ def test_a_title_has_the_short_name_and_the_id():
     )
 
 
-def test_tasks_are_listed_and_found_by_what_they_ask_for(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-):
-    app = open_page(monkeypatch, store, "tasks", find="FLIGHT")
+def test_tasks_are_listed_and_found_by_what_they_ask_for(store: Store):
+    app = open_page(store, "tasks", find="FLIGHT")
     assert list(app.dataframe[0].value["task_id"]) == ["user"]
-    app = open_page(monkeypatch, store, "tasks", find="board")
+    app = open_page(store, "tasks", find="board")
     assert list(app.dataframe[0].value["task_id"]) == ["board"]
-    app = open_page(monkeypatch, store, "graph", task="user")
+    app = open_page(store, "graph", task="user")
     assert SAID["user"] in [text.value for text in app.text]
     assert "user · I'd like to change my flight. It is late." in app.selectbox[2].options
-    assert not open_page(monkeypatch, store, "graph", task="hostile").exception
+    assert not open_page(store, "graph", task="hostile").exception
 
 
 def test_rows_without_instructions_are_found_by_their_names(store: Store):

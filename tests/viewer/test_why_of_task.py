@@ -4,8 +4,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import graphcredit
 from graphcredit.credit.why.decisions import decision_of, decisions_of_task
 from graphcredit.credit.why.sentences import sentence
@@ -17,7 +15,7 @@ from tests.credit.why.test_decisions import store_of
 from tests.viewer.browser import open_page
 
 
-def test_every_step_has_its_sentence_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_step_has_its_sentence_everywhere(tmp_path: Path):
     store = store_of(tmp_path / "store")
     (run,) = store.runs()
     here: Any = {"run_id": run, "iteration": 0, "task_id": "t"}
@@ -39,7 +37,7 @@ def test_every_step_has_its_sentence_everywhere(tmp_path: Path, monkeypatch: pyt
         assert f"<p>{escape(words)}</p><details><summary>Numbers</summary>" in page
         assert any(escape(words) in file for file in files)
 
-    app = open_page(monkeypatch, store, "trajectory", trajectory=name, estimator="reach", step=2)
+    app = open_page(store, "trajectory", trajectory=name, estimator="reach", step=2)
     assert own[2] in [text.value for text in app.text]
     (formula,) = (box for box in app.expander if box.label == "How reach computes it")
     assert formula.text[0].value.startswith("reach gives")

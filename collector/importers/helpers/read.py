@@ -182,7 +182,7 @@ def _known_in_lines(file: LogFile, log: LogSource, tally: Tally) -> Recognised |
     records = read_records(file.path, log.options.record_bytes)
     records = named(records, log.names, file.place.path, tally.columns)
     known = recognised(records, log)
-    is_whole = known.format is None or known.format.gather or known.field is not None
+    is_whole = known.format is None or known.format.gather or known.name is not None
     return None if is_whole else known
 
 

@@ -1,4 +1,7 @@
-"""`export --to tokens`: sequences of token ids with a mask, advantages and log-probabilities."""
+"""`export --to tokens`: sequences of token ids with a mask, advantages and log-probabilities.
+
+And conversations as a tokenizer's own chat template writes them.
+"""
 
 import itertools
 from pathlib import Path
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from graphcredit.collector.exporters.sequences import StepTokens, sequences_of
 from graphcredit.collector.exporters.tokens import export_tokens
+from graphcredit.collector.policies.tokens import encode_prompt, load_tokenizer
 from graphcredit.credit.iteration.settings import settings_of
 from graphcredit.credit.options import CreditOptions
 from graphcredit.credit.stage import assign_credit as assign
@@ -19,6 +23,7 @@ from graphcredit.store.errors import InputError
 from tests.cli.in_process import run
 from tests.collector.importers.logs import walk, write_lines
 from tests.collector.importers.read_back import imported
+from tests.collector.talkers import save_talker
 from tests.trainer.models import chat_tokenizer, save_chat_model
 
 
@@ -150,3 +155,32 @@ def test_a_model_tokenises_the_messages(tmp_path: Path):
 def chat(*contents: str) -> list[dict[str, str]]:
     roles = itertools.cycle(("user", "assistant"))
     return [{"role": r, "content": c} for r, c in zip(roles, contents, strict=False)]
+
+
+_NO_SYSTEM = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
+    "{% endif %}{{ messages[0]['content'] }}"
+)
+_DATED = (
+    "{% if not date_string is defined %}{% if strftime_now is defined %}"
+    '{% set date_string = strftime_now("%d %b %Y") %}{% endif %}{% endif %}'
+    "Today is {{ date_string }}, {{ strftime_now( '%Y-%m-%d' ) }}: {{ messages[0]['content'] }}"
+)
+
+
+def test_a_chat_template_that_refuses_a_system_message_is_named_with_its_words(tmp_path: Path):
+    tokenizer = load_tokenizer(save_talker(tmp_path / "strict", chat_template=_NO_SYSTEM))
+    user = {"role": "user", "content": "room 0"}
+    assert tokenizer.decode(encode_prompt(tokenizer, [user])) == "room 0"
+    message = (
+        "must accept messages of system and user: that of .*strict says 'System role not "
+        "supported'. .* leave `system` out of the prompt template"
+    )
+    with pytest.raises(InputError, match=message):
+        encode_prompt(tokenizer, [{"role": "system", "content": "Play."}, user])
+
+
+def test_a_chat_template_that_says_the_date_says_the_same_one_every_day(tmp_path: Path):
+    tokenizer = load_tokenizer(save_talker(tmp_path / "dated", chat_template=_DATED))
+    ids = encode_prompt(tokenizer, [{"role": "user", "content": "room 0"}])
+    assert tokenizer.decode(ids) == "Today is 26 Jul 2024, 2024-07-26: room 0"

@@ -9,7 +9,7 @@ from graphcredit.collector.importers.coverage import unread
 from graphcredit.collector.importers.coverage.covered import Coverage
 from graphcredit.collector.importers.logs.files import Record
 from graphcredit.collector.importers.messages.rollout import LoggedRollout
-from graphcredit.collector.importers.recognition import coverage_of
+from graphcredit.collector.importers.recognition import rollouts_in
 from graphcredit.collector.importers.table import format_named
 from tests.collector.importers.logs import WALKS, called, said, write_lines
 from tests.collector.importers.read_back import imported
@@ -20,7 +20,8 @@ ROW: dict[str, Any] = {"messages": CHAT, "reward": 1}
 
 def unread_of(row: dict[str, Any]) -> dict[str, int]:
     record = Record(path=Path("a.jsonl"), place="line 1", value=row, share=1.0)
-    covered = coverage_of(format_named("messages"), [record])
+    row_format, covered = format_named("messages"), Coverage()
+    covered.add(row, rollouts_in(row_format.read(record)), row_format.aside)
     assert covered.num_records == 1
     return {path: count.num_characters for path, count in covered.unread.items()}
 

@@ -10,6 +10,7 @@ import pytest
 
 from graphcredit.collector.importers.formats import atif as atif_format
 from graphcredit.collector.importers.table import FORMATS
+from graphcredit.store import open_store
 from tests.collector.importers.logs import (
     SWE_TRAJ,
     WALKS,
@@ -24,6 +25,7 @@ from tests.collector.importers.logs import (
     write_lines,
 )
 from tests.collector.importers.read_back import brief, imported, steps_of
+from tests.collector.importers.rows import ROWS
 
 STEP = ("state", "action", "next_state", "reward")
 
@@ -304,3 +306,18 @@ def test_every_format_has_a_name_of_its_own_and_a_line_in_the_document():
     assert len({row.name for row in FORMATS}) == len(FORMATS)
     for row in FORMATS:
         assert f"\n| `{row.name}` | " in text
+
+
+def test_a_folder_names_the_run_and_the_iteration_in_every_format(tmp_path: Path):
+    columns = r"run_id=path:1,iteration=path:at-(\d+)"
+    runs: dict[str, set[tuple[str, int]]] = {}
+    for name, (record, file) in ROWS.items():
+        folder, store = tmp_path / name / "log", tmp_path / name / "store"
+        write_lines(folder / "sonnet" / "at-7" / Path(file).name, record)
+        if imported(folder, store, columns=columns, format=name).num_trajectories:
+            runs[name] = {(each.run_id, each.iteration) for each in open_store(store).shards()}
+    assert all(run == {("sonnet", 7)} for run in runs.values())
+    assert len(runs) >= 15
+    log = tmp_path / "messages" / "log"
+    [bad] = imported(log, tmp_path / "s", columns="iteration=path:1").bad_rows
+    assert bad.reason == "--columns iteration=path:1 must be a whole number: got 'sonnet'"

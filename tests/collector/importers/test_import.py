@@ -1,7 +1,9 @@
-"""Importing: again, after an interruption, with bad rows, compressed, in folders."""
+"""Importing: as the page says, again, interrupted, with bad rows, compressed, in folders."""
 
 import gzip
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -14,17 +16,7 @@ from graphcredit.collector.importers.preview import preview_log
 from graphcredit.collector.importers.writer import ImportWriter
 from graphcredit.store.errors import InputError, OptionError, PathError
 from tests.cli.in_process import run
-from tests.collector.importers.logs import (
-    WALKS,
-    atif,
-    episode,
-    gym_row,
-    inspect_log,
-    inspect_sample,
-    walk,
-    write_json,
-    write_lines,
-)
+from tests.collector.importers.logs import WALKS, episode, walk, write_json, write_lines
 from tests.collector.importers.read_back import brief, imported, small_pieces, steps_of
 
 
@@ -182,42 +174,6 @@ def test_what_is_no_log(tmp_path: Path):
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("w.json", WALKS),
-        ("traces.json", [episode(), episode("trace-2", rewards={})]),
-        ("trajectory.json", atif()),
-        ("rollouts.json", [gym_row(), gym_row(-1.0, info={"success": False})]),
-        ("log.json", inspect_log(inspect_sample(), inspect_sample(2, "I"))),
-    ],
-)
-def test_check_and_credit_take_what_was_imported(tmp_path: Path, name: str, value: object):
-    log, store = write_json(tmp_path / name, value), tmp_path / "store"
-    ended = run("import", log, store)
-    assert (ended.exit_code, ended.err) == (0, "")
-    checked = run("check", store)
-    assert checked.exit_code == 0
-    assert "0 errors" in checked.out
-    if name != "trajectory.json":  # it has no reward, so no trajectory is complete
-        assert run("credit", store, "-e", "grpo", "-e", "graphgpo").exit_code == 0
-
-
-def test_credit_finds_the_shared_room(tmp_path: Path):
-    log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
-    imported(log, store)
-    assert run("credit", store, "-e", "grpo", "-e", "graphgpo").exit_code == 0
-    query = (
-        "SELECT action, graphgpo_advantage > 0 AS good FROM enriched "
-        "WHERE state = 'kitchen' ORDER BY action"
-    )
-    rows = json.loads(run("sql", store, query, "--format", "json").out)
-    assert rows == [
-        {"action": "I am in the cellar.", "good": False},
-        {"action": "I am in the garden.", "good": True},
-    ]
-
-
 def test_try_shows_and_writes_nothing(tmp_path: Path):
     log, store = write_lines(tmp_path / "w.jsonl", *WALKS), tmp_path / "store"
     ended = run("import", log, "--try", 2)
@@ -252,3 +208,26 @@ def test_a_preview_reports_what_it_shows_and_reads_on_for_evidence(tmp_path: Pat
     assert (report.num_trajectories, report.num_steps, report.num_bad_rows) == (2, 4, 0)
     assert sum(table.num_rows for table in preview.sampled) == 6
     assert preview.is_whole
+
+
+TEXT = (Path(__file__).parents[3] / "docs" / "import.md").read_text(encoding="utf-8")
+
+
+def test_the_session_of_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (log,) = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
+    Path("walks.jsonl").write_text(log, encoding="utf-8")
+    session = "".join(re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL))
+    commands = re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]
+    assert len(commands) == 5
+    for command in commands:
+        line, *printed = command.splitlines()
+        ended = run(*shlex.split(line)[1:])
+        assert ended.exit_code == 0, ended.err
+        is_whole = "…" not in printed
+        lines = ended.out.splitlines()
+        assert (lines if is_whole else lines[: len(printed) - 1]) == [
+            text for text in printed if text != "…"
+        ]
+    (turn,) = re.findall(r"```jsonl\n(.*?)```", TEXT, re.DOTALL)
+    assert Path("turns.jsonl").read_text(encoding="utf-8").startswith(turn)

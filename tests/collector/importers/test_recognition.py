@@ -79,3 +79,14 @@ def test_a_particular_format_loses_to_one_that_reads_more_than_twice_the_answers
 
     walk = [step for n in range(2) for step in (said("user", "on"), called("go", room=n))]
     assert (format_of(*walk[:2]), format_of(*walk)) == ("verl", "messages")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_recognised_a_file_is_kept_of_its_own_records_alone(name: str, tmp_path: Path):
+    """A record that was put together is gone, and the next object may have its `id`."""
+    record, file = ROWS[name]
+    log = log_at(write_lines(tmp_path / "a.jsonl"), ImportOptions())
+    records = [Record(path=Path(file), place=f"{n}", value=record, share=1.0) for n in range(3)]
+    known = recognised(iter(records), log)
+    assert known.read.keys() <= {id(each) for each in records}
+    assert known.read or name != "messages"

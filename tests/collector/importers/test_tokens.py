@@ -22,8 +22,12 @@ from graphcredit.collector.importers.messages.tokens import (
 )
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.preview import preview_log
-from tests.collector.importers.logs import write_lines
+from graphcredit.trainer.config import TrainConfig
+from graphcredit.trainer.training import train
+from tests.cli.in_process import run
+from tests.collector.importers.logs import episode, write_lines
 from tests.collector.importers.read_back import brief, imported
+from tests.trainer.models import save_tiny_model
 
 TOKENS = ("prompt_ids", "response_ids", "response_logprobs")
 FIRST, SECOND = ([1], [2, 3], [-0.5, -0.25]), ([1, 2, 3, 4], [5], [-1.0])
@@ -204,3 +208,23 @@ def test_a_preview_says_why_steps_have_no_tokens(tmp_path: Path):
     report = preview_log(path, ImportOptions(), 3).report
     assert (report.num_with_tokens, report.num_with_logprobs) == (1, 0)
     assert report.without_tokens == {NO_IDS: 2, NO_PROMPT: 1}
+
+
+def test_train_takes_the_tokens_of_verifiers(tmp_path: Path):
+    calls = [{"node": node, "sampling": {"temperature": 0.7}} for node in (2, 4)]
+    lost = {"exit": {"score": 0.0, "weight": 1.0}}
+    rows = episode(calls=calls), episode("trace-2", calls=calls, rewards=lost)
+    log, store = write_lines(tmp_path / "traces.jsonl", *rows), tmp_path / "store"
+    assert imported(log, store).num_with_tokens == 4
+    assert run("credit", store, "-e", "grpo").exit_code == 0
+    config = TrainConfig(
+        store=store,
+        out=tmp_path / "out",
+        model=save_tiny_model(tmp_path / "model"),
+        advantage="grpo",
+        device="cpu",
+        max_tokens=64,
+        mismatch_tolerance=1e9,
+    )
+    result = train(config)
+    assert (result["num_kept"], result["num_masked_tokens"]) == (4, 0)

@@ -117,21 +117,6 @@ def test_a_huge_number_is_a_bad_row_or_a_name(field: str, tmp_path: Path):
     assert report.num_trajectories >= 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_what_cannot_be_read_is_named_and_the_rest_imported(tmp_path: Path):
-    write_lines(tmp_path / "log" / "good.jsonl", *WALKS)
-    secret = write_lines(tmp_path / "log" / "secret.jsonl", *WALKS)
-    closed = write_lines(tmp_path / "log" / "closed" / "w.jsonl", *WALKS).parent
-    secret.chmod(0)
-    closed.chmod(0)
-    try:
-        report = imported(tmp_path / "log", tmp_path / "store")
-    finally:
-        closed.chmod(0o700)
-    assert report.num_trajectories == 3
-    assert {bad.where for bad in report.bad_rows} == {str(closed), str(secret)}
-
-
 def test_a_file_that_fails_to_open_is_named_and_the_rest_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,4 +1,4 @@
-"""What an agent that uses tools has done and learned, by hand, and what never matters."""
+"""What an agent that uses tools has done and learned, by hand, in a log and while it plays."""
 
 import json
 from collections.abc import Sequence
@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from graphcredit.collector.states.calls import Call, Move, Visit, called, visits_of
 from graphcredit.collector.states.content import content_of, is_failure
 from graphcredit.collector.states.table import TOOL_RULES, tool_rule
+from graphcredit.collector.states.tracker import ToolStates
+from graphcredit.store.errors import OptionError
 
 NOTHING = "(nothing yet)"
 ORDER = '{"request_id": "r-1", "order_id": "O7", "items": ["b", "a"], "status": "open"}'
@@ -163,3 +165,24 @@ def test_a_long_past_is_a_number_and_a_digest_in_whatever_order_it_was(rule: str
     one, two = 'put({"at": "f1", "to": "a"})', 'put({"at": "f1", "to": "b"})'
     pair = [states(range(2000), *order)[-1] for order in ((one, two), (two, one))]
     assert (pair[0] == pair[1]) == (rule != "effects:put")  # both are about f1
+
+
+CALLS = [
+    ("get", '{"id": 1}', '{"id": 1, "is": "open"}'),
+    ("close", '{"id": 2}', "Error: no such order"),
+    ("close", '{"id": 1}', "ok"),
+]
+RULES = [f"{row.name}:close" if row.takes == "tools" else row.name for row in TOOL_RULES]
+
+
+@pytest.mark.parametrize("rule", [*RULES, "effects:close+last-tool"])
+def test_states_call_by_call(rule: str):
+    moves = [Move(action=f"{tool}({arguments})", results=(r,)) for tool, arguments, r in CALLS]
+    wanted = tool_rule(rule)(visits_of([*moves, Move(action="stop({})")]))
+    states = ToolStates(rule)
+    assert [states.state, *(states.call(*call) for call in CALLS)] == wanted
+
+
+def test_what_must_be_learned_is_refused():
+    with pytest.raises(OptionError, match="must name its tools"):
+        ToolStates("calls+effects")

@@ -1,10 +1,11 @@
-"""Which decisions mattered, against a slow reference, and the words for them."""
+"""Which decisions mattered, against a slow reference, and their words and picture."""
 
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import polars as pl
 import pyarrow as pa
@@ -19,7 +20,9 @@ from graphcredit.credit.why.decisions import (
     decisions_of_task,
     ranked_in,
 )
+from graphcredit.credit.why.picture import why_picture
 from graphcredit.credit.why.sentences import coded, link, sentence, told_apart, trust
+from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
 from graphcredit.store.sql.catalog import with_views
 from graphcredit.viewer.queries.outcomes import are_graded
@@ -257,3 +260,18 @@ def test_the_sentence_by_hand():
     assert link(EXAMPLE) == (
         "/trajectory?run=games&iteration=3&task=t&trajectory=t%3A3&step=26&estimator=reach"
     )
+
+
+def test_every_rollout_is_a_strip_and_the_losers_words_are_there(tmp_path: Path):
+    walks = [("hall left room open", True)] * 5 + [("hall <b>&right cellar wait", False)] * 3
+    picture = ElementTree.fromstring(why_picture(store_of(tmp_path / "store", walks)))
+    strips = [each.get("stroke") for each in picture.iter() if each.tag.endswith("path")]
+    assert (strips.count("#1f66b0"), strips.count("#c04f15")) == (5, 3)
+    texts = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert {"5 of 5 won", "0 of 3 won", "<b>&right", "left", "open", "3 did"} <= set(texts)
+
+
+def test_nothing_to_compare_is_said(tmp_path: Path):
+    store = store_of(tmp_path / "store", [("hall left", True), ("hall left", True)])
+    with pytest.raises(InputError, match="must have a decision to draw"):
+        why_picture(store)

@@ -296,6 +296,36 @@ def test_one_try_a_task_is_compared_across_tasks(coding: Log):
     assert "harder tasks may be the cause" in finding_sentence(told.findings[0])
 
 
+def test_what_two_policies_do_differently_is_no_cause_across_tasks(tmp_path: Path):
+    """The run that checks is the better one; within a run, opening twice loses."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        random = Random(3)
+        for number, run in product(range(60), ("good", "poor")):
+            twice = random.random() < 0.5
+            won = random.random() < (0.8 if run == "good" else 0.5) - 0.4 * twice
+            actions = ["open", *["open"] * twice, "check" if run == "good" else "look", "stop"]
+            for index, action in enumerate(actions):
+                is_last = index == len(actions) - 1
+                yield {
+                    "run_id": run,
+                    "task": f"{run}{number}",
+                    "episode": f"{run}{number}:0",
+                    "t": index,
+                    "obs": f"page {number} {index}",
+                    "action": f"{action}({{}})",
+                    "reward": float(won and is_last),
+                    "done": is_last,
+                    "success": won if is_last else None,
+                }
+
+    told = findings_of(_log(tmp_path / "store", rows()))
+    assert told.is_across_tasks
+    assert told.findings
+    assert not any("check" in each.words or "look" in each.words for each in told.findings)
+    assert "each run by itself" in finding_sentence(told.findings[0])
+
+
 @pytest.mark.parametrize("won", [True, False])
 def test_where_all_end_alike_the_reason_comes_with_a_remedy(coding: Log, won: bool):
     alike = np.full(coding.num_rollouts, won)

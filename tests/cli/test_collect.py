@@ -117,7 +117,7 @@ def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
     [
         (
             ["--env", "chess", "--policy", "random"],
-            "environments are textworld, search, sokoban, tools, alfworld",
+            "environments are textworld, search, sokoban, alfworld",
         ),
         (["--env", "textworld", "--policy", "best"], "policies are random, oracle:EPSILON"),
         (["--env", "textworld", "--policy", "random", "--games", "go"], "got 'go'"),

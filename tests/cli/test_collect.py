@@ -65,10 +65,10 @@ def test_help_has_an_example_and_needs_no_game_library():
     assert "graphcredit collect STORE --env textworld" in shown.stdout
 
 
-@pytest.mark.play
 def test_the_summary_is_on_stdout_and_the_second_time_nothing_is_played(tmp_path: Path):
     arguments = [
-        *("collect", tmp_path / "store", *GAME, "--workers", "0"),
+        *("collect", tmp_path / "store", "--env", "sokoban", "--games", "5x5b1-s0"),
+        *("--policy", "oracle:0", "--workers", "0"),
         *("--group-size", "3", "--max-steps", "4", "--oracle"),
     ]
     first = run(*arguments, "--json")

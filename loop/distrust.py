@@ -63,4 +63,8 @@ def _unread(report: ImportReport) -> Iterator[str]:
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'rollout')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
-    yield from (note for note in report.notes if "compared as they are" in note)
+    yield from (note for note in report.notes if any(words in note for words in _DOUBTS))
+
+
+_DOUBTS = ("compared as they are", "if these are several policies")
+"""Words of notes that say that what is compared may not be alike."""

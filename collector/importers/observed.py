@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 
 from graphcredit.collector.importers.messages.rollout import NO_WORDS
+from graphcredit.collector.importers.policies import Policies
 from graphcredit.collector.importers.prompts import Prompts, may_name_tasks
 from graphcredit.collector.importers.rules.outcomes import BY_PROMPT, RETURN
 from graphcredit.collector.importers.trajectory import ImportedTrajectory
@@ -29,6 +30,7 @@ class Observed:
     returns: list[float] = field(default_factory=list[float])
     """Of those whose log says something of their reward or success."""
     prompts: Prompts = field(default_factory=Prompts)
+    policies: Policies = field(default_factory=Policies)
     _numbers: Counter[str] = field(default_factory=Counter[str])
     _grouped_by: Counter[str] = field(default_factory=Counter[str])
     _fields: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
@@ -57,6 +59,7 @@ class Observed:
             self._numbers["by_return"] += made.verdict.by == RETURN
         self._grouped_by[made.grouped_by] += 1
         self.prompts.add(made)
+        self.policies.add(made)
         for name, value in made.labels.items():
             values = self._fields.setdefault(name, Counter())
             if len(values) <= _MOST_VALUES:
@@ -113,8 +116,7 @@ class Observed:
     def warnings(self) -> Iterator[str]:
         """Yield what may be wrong with scores and groups."""
         yield from self._of_scores()
-        if (mixed := self.prompts.sentence()) is not None:
-            yield mixed
+        yield from filter(None, (self.prompts.sentence(), self.policies.sentence()))
         if self._are_effects():
             name = self._state_field
             yield (

@@ -119,6 +119,7 @@ def trajectory_of(
         total=sum(rewards) if verdict.is_known else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
+        folder=rollout.place.path.rpartition("/")[0].partition("/")[0],
         begun=_begun(columns, turns, rollout),
         counts={
             _outcome(verdict, is_truncated=rollout.truncated): 1,

@@ -67,6 +67,8 @@ class ImportedTrajectory:
     """The field that names its group, or what else does."""
     labels: Mapping[str, str]
     """Short fields of its record, which might name its group."""
+    folder: str
+    """The first folder of its file below the one that was named; empty if there is none."""
     begun: Begun
     counts: Mapping[str, int]
     """What the report adds up: its outcome, its steps, and steps of some kinds."""

@@ -47,6 +47,9 @@ _TELLING = frozenset(
 )
 """Fields whose numbers and flags readers take; those of others only stand in a message."""
 
+_TIMES = frozenset({"timestamp", "created_at", "created"})
+"""Fields whose texts only stand in a message, too."""
+
 _CALL, _FUNCTION = frozenset({"id", "type", "function"}), frozenset({"name", "arguments"})
 
 LONGEST_NAME = 200
@@ -146,17 +149,18 @@ def _answer(logged: dict[str, Any], content: str, *, is_context: bool) -> Messag
 
 
 def _are_aside(logged: dict[str, Any], known: frozenset[str]) -> bool:
-    """Return whether all fields but the known ones are numbers, flags or empty, and tell nothing.
+    """Return whether all fields but the known ones are times, numbers or empty, and tell nothing.
 
     The content, or the calls, must be there: a message of such fields alone is of another shape.
     """
-    names = logged.keys() - known
-    values = [logged[name] for name in names]
-    return (
-        bool(logged.get("content") or logged.get("tool_calls"))
-        and _TELLING.isdisjoint(names)
-        and all(type(each) in _NUMBERS or each in ([], {}) for each in values)
-    )
+    if not (logged.get("content") or logged.get("tool_calls")):
+        return False
+    for name in logged.keys() - known:
+        value = logged[name]
+        is_silent = type(value) in _NUMBERS or value in ([], {})
+        if name in _TELLING or not (is_silent or (name in _TIMES and _is_name(value))):
+            return False
+    return True
 
 
 _NUMBERS = (bool, int, float)

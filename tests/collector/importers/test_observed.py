@@ -122,3 +122,42 @@ def test_a_later_reward_that_is_no_win_is_compared_by_its_return(tmp_path: Path)
     log = write_lines(tmp_path / "b.jsonl", *rows[1:], row(0.5, "q", "not late"))
     assert imported(log, tmp_path / "t").num_by_return == FIRST
     assert imported(log, tmp_path / "u", state="effects").num_by_return == FIRST
+
+
+def _played(wins: dict[str, int], *, has_own_tasks: bool = False) -> list[dict[str, Any]]:
+    """Return 20 rollouts of each model, of 20 tasks, of which the first so many are won."""
+    return [
+        row(float(n < won), f"do {task}", "a", task_id=task, model=model)
+        for model, won in wins.items()
+        for n in range(20)
+        for task in [f"t{n}{model * has_own_tasks}"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said_of_them"),
+    [
+        (_played({"large": 18, "small": 5}), "with model 'small' won 5 of 20, with model 'large'"),
+        (_played({"large": 11, "small": 9}), None),
+        (_played({"large": 18, "small": 5}, has_own_tasks=True), None),
+    ],
+)
+def test_two_models_of_which_one_wins_the_same_tasks_more_often_are_named(
+    tmp_path: Path, rows: list[dict[str, Any]], said_of_them: str | None
+):
+    notes = notes_of(tmp_path, *rows)
+    assert (said_of_them or "") in notes
+    assert ("several policies" in notes) == (said_of_them is not None)
+
+
+def test_models_are_compared_among_themselves_as_the_note_says(tmp_path: Path):
+    log = write_lines(tmp_path / "log.jsonl", *_played({"large": 18, "small": 5}))
+    told = run("why", log).out
+    option = "--columns run_id=model"
+    assert option in told.partition("What to distrust")[2]
+    assert "several policies" not in run("why", log, *option.split()).out
+    folders = tmp_path / "folders"
+    for each in _played({"large": 18, "small": 5}):
+        name = f"{each.pop('model')}/{each['task_id']}.jsonl"
+        write_lines(folders / name, each)
+    assert "--columns run_id=path:1" in run("why", folders).out

@@ -38,7 +38,7 @@ def test_no_number_or_flag_of_a_message_is_passed_over(
             ],
         }
         for name in sorted(_names())
-        for value in (False, 1, [])
+        for value in (False, 1, [], "2026-11-28 10:00" if name in plain._TIMES else {})
     ]
     assert len(rows) > 1500
     log = log_at(write_lines(tmp_path / "log.jsonl", *rows), ImportOptions())

@@ -52,16 +52,16 @@ def test_states_that_were_chosen_are_compared_with_the_default_everywhere(tmp_pa
     chosen, default = tmp_path / "chosen", tmp_path / "default"
     tried = run("import", ORDERS, "--try", 160, "--state", "facts").out
     why_log = run("why", ORDERS, "--state", "facts", "--keep", chosen).out
-    told = [tried, why_log, run("why", chosen).out, run("evidence", chosen).out]
+    told = [tried, why_log, run("evidence", chosen).out]
     assert [_AGAINST.findall(text) for text in told] == [
         *[[("--state facts", "0.30 ± 0.14", "--state last", "0.41 ± 0.14")]] * 2,
-        *[[("as logged", "0.30 ± 0.14", "--set last", "0.41 ± 0.14")]] * 2,
+        [("as logged", "0.30 ± 0.14", "--set last", "0.41 ± 0.14")],
     ]
     assert "what the agent saw, has 0.41 ± 0.14" in graphcredit.why(chosen).distrust[-1]
-    tried = run("import", ORDERS, "--try", 160).out
-    nothing = [tried, run("why", ORDERS, "--keep", default).out, run("evidence", default).out]
-    assert [_AGAINST.findall(text) for text in nothing] == [[], [], []]
-    assert "--set last" not in nothing[2]
+    assert run("import", ORDERS, default).exit_code == 0
+    nothing = [run("import", ORDERS, "--try", 160).out, run("evidence", default).out]
+    assert [_AGAINST.findall(text) for text in nothing] == [[], []]
+    assert "--set last" not in nothing[1]
 
 
 def test_of_few_groups_nothing_is_said(tmp_path: Path):

@@ -66,14 +66,6 @@ def test_weights_by_hand(batch: list[Token], mode: CorrectionMode, expected: lis
     assert weights.tolist() == pytest.approx(expected)
 
 
-def test_the_gradient_of_a_response_is_weighed_by_its_product():
-    """ρ = 0.8 · 0.8 = 0.64 for both tokens of advantage 3, of the mean 0.8: a quarter more."""
-    for mode, rho in (("sequence-truncate", 0.64), ("geometric-truncate", 0.8)):
-        tokens = tensors([sampled(0.8, advantage=3.0)] * 2)
-        loss = loss_of(tokens, Reinforce(), correction=mode)
-        assert gradient_of(tokens, loss) == pytest.approx([-3.0 * rho] * 2)
-
-
 def test_a_product_of_many_ratios_neither_overflows_nor_vanishes():
     """400 tokens of exp(±1): e^400 is no float64 of any use; cut to e^±20."""
     far = [token(logprob=-1.0, behaviour=-2.0)] * 400

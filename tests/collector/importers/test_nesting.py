@@ -19,7 +19,7 @@ from tests.collector.importers.rows import ROWS
 from tests.examples import nightly
 
 DEPTHS = (1, 100, MAX_DEPTH - 8, MAX_DEPTH, 255, 400, 990, 1010, 2000)
-_FEW = (MAX_DEPTH - 8, MAX_DEPTH, 2000)
+_FEW = (MAX_DEPTH - 8, 2000)
 READERS: dict[str, Callable[[str], Any]] = {
     "value": parse_json,
     "record": parse_json_text,

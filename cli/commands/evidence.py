@@ -87,25 +87,13 @@ def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
         most = "most evidence" if report.best == next(iter(report.knowledge)) else FINER
         yield f"{most}, and beyond chance: {report.best}"
     else:
-        if others := report.others_beyond_chance:
-            yield f"most evidence, but not beyond chance: {next(iter(report.knowledge))}"
-            yield (
-                f"beyond chance, of {len(report.knowledge)} definitions, by luck perhaps: "
-                f"{', '.join(others)}"
-            )
-        else:
-            yield "no definition of a state tells more than chance does"
+        yield f"most evidence, but not beyond chance: {next(iter(report.knowledge))}"
         yield "What this log surely supports is credit for whole outcomes (grpo, rloo,"
         yield "discounted). What helps: more groups, more rollouts of each task,"
         yield "scores of turns (--score)"
     yield from _for_graphs(report)
     if report.groups_needed is not None:
         yield f"about {report.groups_needed:,} groups with different outcomes would show it"
-    if report.chosen is not None:
-        yield (
-            f"beyond chance, chosen on one half of the groups and seen on the other: "
-            f"{_shown(report.chosen)}"
-        )
 
 
 def _for_graphs(report: "EvidenceReport") -> "Iterator[str]":

@@ -98,9 +98,5 @@ TOTALS: dict[str, Sql] = {
         f"SELECT {len(scope.balanced)} * count(*) FROM groups"
     ),
     "advantages of groups": lambda scope: f"SELECT {len(scope.advantages)} * count(*) FROM groups",
-    "episode advantages of rollouts": lambda scope: (
-        f"SELECT {len(scope.balanced_over('trajectories'))} * "
-        "count(DISTINCT (run_id, iteration, trajectory_id)) FROM credited"
-    ),
 }
 """How many there are of what checks count."""

@@ -311,17 +311,6 @@ FAULTS = (
         thresholds={"min_long_steps": 2},
     ),
     Fault(
-        check="uneven_episode_advantages",
-        make=_changed(
-            lambda row: {
-                "rloo_advantage": float(row["step_index"] + (row["trajectory_id"] == "t0-a"))
-            }
-        ),
-        severity=ERROR,
-        counted=(4, 64),
-        detail="rloo_advantage of t0-a goes from +1 to +2",
-    ),
-    Fault(
         check="steps_alone",
         make=_credited(
             [*win("a", "S up M win G"), *win("b", "S in N win G"), *win("c", "S on O win G")]
@@ -647,7 +636,7 @@ def test_credit_of_a_program_that_writes_advantages_only_is_audited(tmp_path: Pa
     assert (report.findings[0].number, report.findings[0].total) == (1, 1)
 
 
-OURS = {"stale_credit", "outdated_credit", "unbalanced_advantages", "uneven_episode_advantages"}
+OURS = {"stale_credit", "outdated_credit", "unbalanced_advantages"}
 
 
 @settings(max_examples=examples(25))

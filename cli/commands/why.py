@@ -81,7 +81,7 @@ def why(
             from graphcredit.credit.why.picture import why_picture
 
             with atomic_path(picture) as drawn:
-                drawn.write_text(why_picture(store), encoding="utf-8")
+                drawn.write_text(why_picture(store, report=told), encoding="utf-8")
         if as_json:
             print_json(
                 in_json(told, shown, doubted.states)

@@ -77,7 +77,7 @@ def _findings(found: Findings, *, markdown: bool) -> Iterator[str]:
         yield f"{number}. {each.kind.capitalize()}: {words(each, markdown=markdown)}"
     yield (
         f"{'Nothing is beyond chance' if not found.findings else 'Each is beyond chance'}: "
-        f"{counted(found.num_rollouts, 'rollout')} of {counted(found.num_tasks, 'task')}, "
+        f"{counted(found.num_rollouts, 'rollout')} of {_tasks(found)}, "
         f"{_ended(found)}; {counted(found.num_patterns, 'pattern')} of what they did compared "
         f"{_where(found)}."
     )
@@ -90,18 +90,28 @@ def _findings(found: Findings, *, markdown: bool) -> Iterator[str]:
 def _ended(found: Findings) -> str:
     if found.is_graded:
         return "compared by their returns"
-    never = f", none in {counted(found.num_never_won, 'task')}" if found.num_never_won else ""
+    never = f", none in {counted(found.num_never_won, _unit(found))}" if found.num_never_won else ""
     return f"{found.num_won} won{never}"
+
+
+def _unit(found: Findings) -> str:
+    return "task" if found.num_tasks == found.num_groups else "group"
+
+
+def _tasks(found: Findings) -> str:
+    tasks = counted(found.num_tasks, "task")
+    if found.num_tasks == found.num_groups:
+        return tasks
+    return f"{tasks}, in {found.num_groups:,} groups (a task in one run and iteration)"
 
 
 def _where(found: Findings) -> str:
     """Return among which rollouts patterns are compared."""
     mixed = f"{found.num_mixed:,} ended both ways ({counted(found.num_in_mixed, 'rollout')})"
     if found.is_across_tasks:
-        return f"over all tasks, of which {mixed}"
-    return (
-        "within tasks" if found.num_mixed == found.num_tasks else f"within tasks, of which {mixed}"
-    )
+        return f"over all {_unit(found)}s, of which {mixed}"
+    within = f"within {_unit(found)}s"
+    return within if found.num_mixed == found.num_groups else f"{within}, of which {mixed}"
 
 
 def _decisions(report: WhyReport, states: UsedStates, *, markdown: bool) -> Iterator[str]:
@@ -115,7 +125,8 @@ def _decisions(report: WhyReport, states: UsedStates, *, markdown: bool) -> Iter
     more = "; `--most N` shows more" if len(ranked.decisions) < ranked.num_compared else ""
     number, total = ranked.num_sure or "none", counted(ranked.num_compared, "single decision")
     are = "are" if ranked.num_sure > 1 else "is"
-    nearest = "" if ranked.num_sure else "; nearest come"
+    first = ", first those of a choice above" * (ranked.decisions[0].choice is not None)
+    nearest = "" if ranked.num_sure else f"; nearest come{first}"
     yield f"{f'{number}'.capitalize()} of {total} {are} beyond chance{more}{nearest}:"
     yield from [""] * markdown
     yield from _numbered(ranked.decisions, markdown=markdown)

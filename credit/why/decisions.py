@@ -2,11 +2,12 @@
 
 A decision is an action that rollouts of a group took in one state. It is compared with what the
 others did there: how rollouts ended that took it, and how those ended that were there and never
-did. First come those that are beyond chance among all decisions; both these and the others by the
-lower end of the difference. A decision counts only where its outcomes say the same as `reach`.
+did. First come those that are beyond chance among all decisions, then those that make a choice that
+is so over all tasks (`pooled.py`), then the others, all by the lower end of the difference. A
+decision counts only where its outcomes say the same as `reach`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -14,6 +15,7 @@ from math import lgamma
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from graphcredit.credit.steps.arrays import Bools, Floats, Ints
 from graphcredit.credit.why.log import IS_GRADED, ShownStep
@@ -65,12 +67,16 @@ _COMPARED = """
         FROM taken JOIN visited USING (run_id, iteration, task_id, state_id)
         GROUP BY run_id, iteration, task_id, state_id, action
     ), sides AS (
-        SELECT *, took - others AS gap, num_took * num_others / visitors AS size,
+        SELECT *, arg_max(action, (num_took, action), 2) OVER (
+                PARTITION BY run_id, iteration, task_id, state_id
+            ) AS most_did,
+            took - others AS gap, num_took * num_others / visitors AS size,
             (num_took * took + 1) / (num_took + 2) AS chance,
             (num_others * others + 1) / (num_others + 2) AS other_chance
         FROM summed
     )
-    SELECT * EXCLUDE (chance, other_chance, visitors, spread, size),
+    SELECT * EXCLUDE (chance, other_chance, visitors, spread, size, most_did),
+        if(action = most_did[1], most_did[2], most_did[1]) AS instead,
         sqrt(if(is_graded,
             (greatest(spread - size * gap * gap, 0) + spread / (visitors - 1))
                 / (visitors - 1) / size,
@@ -88,12 +94,7 @@ ways to deal the outcomes to the rollouts, with the correction for continuity.""
 _SHOWN = """
     SELECT compared.* EXCLUDE (state_id, usual, gap, z, is_last_message), credited.* EXCLUDE (
             run_id, iteration, task_id, state_id, action, gain, is_graded
-        ), (
-            SELECT arg_max(other.action, (other.num_took, other.action)) FROM compared AS other
-            WHERE (other.run_id, other.iteration, other.task_id, other.state_id)
-                = (compared.run_id, compared.iteration, compared.task_id, compared.state_id)
-                AND other.action <> compared.action
-        ) AS instead
+        )
     FROM compared JOIN credited USING (run_id, iteration, task_id, state_id, action)
     {which}
 """
@@ -164,7 +165,9 @@ class ComparedDecision(ShownStep):
     weight: float
     """What decisions are ordered by: the size of the difference less two standard errors."""
     is_chance: bool | None = None
-    """Whether among so many decisions such a difference may be chance; None if it was not asked."""
+    """Whether among all decisions such a difference may be chance; None if it was not asked."""
+    choice: int | None = None
+    """The first of the choices over all tasks by which its sides part; None if none was given."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,11 +198,23 @@ def decisions(
     return with_views(open_store(store), ask, run_id=run_id, iteration=iteration).decisions
 
 
-def ranked_in(connection: Connection, *, trajectory_id: str | None = None, most: int) -> Ranked:
+def ranked_in(
+    connection: Connection,
+    *,
+    trajectory_id: str | None = None,
+    most: int,
+    choices: Sequence[tuple[Set[str], float]] = (),
+) -> Ranked:
     """Return the decisions that mattered most, the most important first, and how many are sure.
 
     They are of all views, each shown by one rollout, what lost and what won by turns; or those of
     one trajectory, each shown by its first step with it.
+
+    Args:
+        connection: Of a store with credit by `reach`.
+        trajectory_id: Only the decisions of this one.
+        most: Most decisions.
+        choices: Choices that are beyond chance over all tasks: their actions, and their effect.
 
     Raises:
         InputError: There is no such trajectory.
@@ -211,21 +226,23 @@ def ranked_in(connection: Connection, *, trajectory_id: str | None = None, most:
         """
         SELECT rowid, dense_rank() OVER (ORDER BY run_id, iteration, task_id) - 1 AS place,
             coalesce(gap, 0) AS gap, coalesce(error, 0) AS error, coalesce(z, 0) AS z, weight,
-            num_took, num_others, is_last_message
+            num_took, num_others, is_last_message, action, instead
         FROM compared WHERE gain * gap > 0
         ORDER BY run_id, iteration, task_id, state_id, action
         """
     ).to_arrow_table()
     asked = [trajectory_id] * (trajectory_id is not None)
     sql = _BY_ONE_ROLLOUT if trajectory_id is None else _BY_ITS_FIRST_STEP
-    columns = {name: numpy_of(table[name]) for name in table.column_names}
+    columns = {name: numpy_of(table[name]) for name in table.column_names[:-2]}
     gap, error, z = columns["gap"], columns["error"], columns["z"]
     rarest = _rarest(columns["num_took"], columns["num_others"])
     p = np.maximum(p_values(z), rarest)
     is_sure = (false_discovery(p) <= LEVEL) & (np.abs(gap) > 2 * error)
     weight = np.round(columns["weight"], 9)  # sums of the same numbers may differ in the last digit
-    order = np.lexsort((-weight, ~is_sure, columns["is_last_message"]))
-    order = np.array(list(_by_turns(order, gap < 0, is_sure)), int)
+    choice = _choice_of(table, gap, choices)
+    order = np.lexsort((-weight, choice, ~is_sure, columns["is_last_message"]))
+    part = np.where(is_sure, 0, np.where(choice < len(choices), 1, 2))
+    order = np.array(list(_by_turns(order, gap < 0, part)), int)
     if asked:
         here = "SELECT action, state_id, run_id, iteration, task_id FROM credited"
         own = connection.execute(
@@ -238,15 +255,34 @@ def ranked_in(connection: Connection, *, trajectory_id: str | None = None, most:
     of_one = most if asked else max(_OF_ONE_GROUP, -(-most // num_groups))
     chosen = list(_not_too_many(order, columns["place"], of_one))[:most]
     rows = [int(row) for row in columns["rowid"][chosen]]
-    sure = {row for row, each in zip(rows, is_sure[chosen], strict=True) if each}
     shown = _rows(connection, sql, [rows, *asked]) if rows else []
     return Ranked(
         decisions=[
-            replace(each, is_chance=row not in sure) for each, row in zip(shown, rows, strict=True)
+            replace(
+                each,
+                is_chance=not is_sure[at],
+                choice=int(choice[at]) if choice[at] < len(choices) else None,
+            )
+            for each, at in zip(shown, chosen, strict=True)
         ],
         num_sure=int(is_sure.sum()),
         num_compared=len(gap),
     )
+
+
+def _choice_of(table: pa.Table, gap: Floats, choices: Sequence[tuple[Set[str], float]]) -> Ints:
+    """Return the first choice that parts each decision's sides as they ended; else how many."""
+    choice = np.full(len(gap), len(choices))
+    if not choices:
+        return choice
+    sides = zip(table["action"].to_pylist(), table["instead"].to_pylist(), strict=True)
+    for at, (action, instead) in enumerate(sides):
+        for number, (actions, effect) in enumerate(choices):
+            part = (action in actions) - (instead in actions)
+            if part * effect * gap[at] > 0:
+                choice[at] = number
+                break
+    return choice
 
 
 def _rarest(took: Ints, others: Ints) -> Floats:
@@ -257,10 +293,11 @@ def _rarest(took: Ints, others: Ints) -> Floats:
     return np.minimum(2 * np.exp(-np.array(deals)), 1)
 
 
-def _by_turns(order: Ints, is_loss: Bools, is_sure: Bools) -> Iterator[int]:
-    """Yield decisions that are sure, then the others: of each, what lost and what won by turns."""
-    for part in (order[is_sure[order]], order[~is_sure[order]]):
-        for turn in zip_longest(part[is_loss[part]], part[~is_loss[part]]):
+def _by_turns(order: Ints, is_loss: Bools, part: Ints) -> Iterator[int]:
+    """Yield decisions, one part after the other: of each, what lost and what won by turns."""
+    for number in np.unique(part):
+        here = order[part[order] == number]
+        for turn in zip_longest(here[is_loss[here]], here[~is_loss[here]]):
             yield from (int(each) for each in turn if each is not None)
 
 

@@ -66,8 +66,8 @@ def _example(finding: Finding) -> str:
     return f"Such as {named(finding.trajectory_id)}, {step}."
 
 
-def pooled_sentence(decision: PooledDecision) -> str:
-    """Return a choice that recurs, with its counts, its effect ± two errors, and an example."""
+def pooled_counts(decision: PooledDecision) -> str:
+    """Return a choice that recurs, with its counts and its effect ± two errors."""
     places = f"{counted(decision.num_states, 'state')} of {counted(decision.num_tasks, 'task')}"
     if decision.is_graded:
         ended = f"earned {decision.took:.3g} on average, and {decision.others:.3g}"
@@ -78,9 +78,7 @@ def pooled_sentence(decision: PooledDecision) -> str:
     return (
         f"In {places}, some rollouts {decision.words} and others did not: those that did "
         f"({counted(decision.num_took, 'time')}) {ended} after something else "
-        f"({counted(decision.num_others, 'time')}); from the same state, {size}. "
-        f"Such as {named(decision.trajectory_id)}, step {decision.step_index}: "
-        f"{coded(decision.action)}."
+        f"({counted(decision.num_others, 'time')}); from the same state, {size}."
     )
 
 
@@ -89,4 +87,7 @@ def words(told: Finding | PooledDecision | ComparedDecision, *, markdown: bool =
     shown = replace(told, trajectory_id=as_code(told.trajectory_id)) if markdown else told
     if isinstance(shown, Finding):
         return finding_sentence(shown)
-    return pooled_sentence(shown) if isinstance(shown, PooledDecision) else sentence(shown)
+    if isinstance(shown, ComparedDecision):
+        return sentence(shown)
+    step = f"{named(shown.trajectory_id)}, step {shown.step_index}: {coded(shown.action)}"
+    return f"{pooled_counts(shown)} Such as {step}."

@@ -91,12 +91,14 @@ class Findings:
     num_rollouts: int
     num_won: int
     num_tasks: int
+    num_groups: int
+    """Tasks, a task of several runs or iterations once for each."""
     num_mixed: int
-    """Tasks whose rollouts ended differently: they alone tell a difference within tasks."""
+    """Groups whose rollouts ended differently: they alone tell a difference within tasks."""
     num_in_mixed: int
-    """Rollouts of those tasks."""
+    """Rollouts of those groups."""
     num_never_won: int
-    """Tasks that no rollout won."""
+    """Groups of which no rollout won."""
     is_graded: bool
     is_across_tasks: bool
     reason: str
@@ -125,22 +127,25 @@ def findings_of(log: Log, *, most: int = 5) -> Findings:
     reason = _reason(log)
     lowest, highest = _ends_of_tasks(log)
     num_mixed = int((lowest < highest).sum())
-    is_across = num_mixed < 2 * LEAST
-    group = _runs_of(log) if is_across else log.group
+    over_all = _runs_of(log)
+    can_cross = over_all.max(initial=0) + 1 < len(lowest)
+    is_across = can_cross and num_mixed < 2 * LEAST
+    group = over_all if is_across else log.group
     compared = None if reason else _Compared(log, group, is_across)
     found = tuple(compared.found(most)) if compared else ()
     num_in_mixed = int((lowest < highest)[log.group].sum())
-    if compared and not (found or is_across) and 2 * num_in_mixed < log.num_rollouts:
-        over_all = _Compared(log, _runs_of(log), True)
-        if found := tuple(over_all.found(most)):
-            compared, is_across = over_all, True
+    if compared and can_cross and not (found or is_across) and 2 * num_in_mixed < log.num_rollouts:
+        other = _Compared(log, over_all, True)
+        if found := tuple(other.found(most)):
+            compared, is_across = other, True
     return Findings(
         findings=found,
         nearest=compared.nearest() if compared and not found else None,
         num_patterns=int(compared.is_tested.sum()) if compared else 0,
         num_rollouts=log.num_rollouts,
         num_won=int(log.won.sum()),
-        num_tasks=len(lowest),
+        num_tasks=log.num_tasks(log.group),
+        num_groups=len(lowest),
         num_mixed=num_mixed,
         num_in_mixed=num_in_mixed,
         num_never_won=0 if log.is_graded else int((highest == 0).sum()),
@@ -267,7 +272,9 @@ class _Compared:
             num_without=int(others.sum()),
             mean_with=float(outcome[does].mean()),
             mean_without=float(outcome[others].mean()),
-            num_tasks=len(np.intersect1d(self.log.group[does], self.log.group[others])),
+            num_tasks=self.log.num_tasks(
+                np.intersect1d(self.log.group[does], self.log.group[others])
+            ),
             effect=-abs(effect),
             error=float(told.error[0]),
             q=q,

@@ -110,6 +110,11 @@ class Log:
         """[num_rollouts]: the row of the last step of each."""
         return np.searchsorted(self.rollout, np.arange(self.num_rollouts), side="right") - 1
 
+    def num_tasks(self, groups: Ints) -> int:
+        """Return how many tasks some groups have: several runs may have the same."""
+        firsts = np.searchsorted(self.group, np.unique(groups))
+        return len(set(self.names["task_id"].take(firsts).to_pylist()))
+
     def shown(self, row: int) -> dict[str, Any]:
         """Return the fields of a `ShownStep`."""
         return {

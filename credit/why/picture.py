@@ -5,27 +5,30 @@ Every rollout that was in the state is a strip of the band, blue if it won. All 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
-from graphcredit.credit.why.decisions import ComparedDecision, decisions
+from graphcredit.credit.why.decisions import ComparedDecision
+from graphcredit.credit.why.finding_words import pooled_counts
+from graphcredit.credit.why.report import WhyReport, why_in
 from graphcredit.credit.why.sentences import doubt, told_apart
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import AnyStore, Store, open_store
 from graphcredit.store.log_text import in_html, named, one_line
 from graphcredit.store.parquet.snapshot import unchanged
-from graphcredit.store.sql.catalog import connect
+from graphcredit.store.sql.catalog import connect, with_views
 
 _BLUE, _ORANGE, _INK, _PALE = "#1f66b0", "#c04f15", "#212529", "#5c636a"
-_WIDTH, _HEIGHT, _MIDDLE = 1120, 520, 215
+_WIDTH, _HEIGHT, _MIDDLE = 1120, 498, 215
 _LEFT, _FORK, _END = 40, 400, 930
 _UP, _DOWN = 130, 345
 _BAND, _MOST_OF_ONE = 84, 14
 """Pixels of the whole band, and the most of one rollout."""
 _WORDS = 60
 """Most characters of what was done."""
-_LOOKED_THROUGH = 50
-"""Decisions of which the first that lost is drawn."""
+_LINE = 140
+"""Most characters of a line below."""
 _STEPS = 4
 """Most steps of the way that are named."""
 
@@ -65,31 +68,41 @@ class _Side:
         return f"{round(self.number * self.mean)} of {self.number} won"
 
 
-def why_picture(store: AnyStore, *, run_id: str | None = None, iteration: int | None = None) -> str:
-    """Return the SVG of the decision that lost most surely, of those that can be compared.
+def why_picture(
+    store: AnyStore,
+    *,
+    run_id: str | None = None,
+    iteration: int | None = None,
+    report: WhyReport | None = None,
+) -> str:
+    """Return the SVG of the first single decision of a report, which is the surest.
 
     Args:
         store: A store with credit by `reach`, or its path.
         run_id: Only this run.
         iteration: Only this iteration.
+        report: What `why_in` returned, if it was asked before.
 
     Raises:
         InputError: No decision can be compared.
         SchemaError: A file cannot be read.
     """
     opened = open_store(store)
-    told = decisions(opened, run_id=run_id, iteration=iteration, most=_LOOKED_THROUGH)
-    if not told:
+    told = report or with_views(opened, partial(why_in, most=1), run_id=run_id, iteration=iteration)
+    if not told.ranked.decisions:
         raise InputError(
             f"{opened.root} must have a decision to draw: none can be compared; `graphcredit why` "
             "says why"
         )
-    shown = next((each for each in told if each.took < (each.others or 0)), told[0])
-    return decision_picture(opened, shown)
+    decision = told.ranked.decisions[0]
+    below = [f"Difference{doubt(decision)}; ± two standard errors"]
+    if decision.choice is not None:
+        below = [*wrap(pooled_counts(told.pooled[decision.choice]), _LINE), *below]
+    return _drawn(opened, decision, below)
 
 
-def decision_picture(store: Store, decision: ComparedDecision) -> str:
-    """Return the SVG of a decision that others can be compared with."""
+def _drawn(store: Store, decision: ComparedDecision, below: list[str]) -> str:
+    """Return the SVG of a decision that others can be compared with, with lines below."""
     assert decision.others is not None, "there are others"
     others, is_loss = decision.others, decision.took < decision.others
     took = _Side(
@@ -108,19 +121,20 @@ def decision_picture(store: Store, decision: ComparedDecision) -> str:
     )
     before, after = _ways(store, decision)
     up, down = (rest, took) if is_loss else (took, rest)
+    height = _HEIGHT + 18 * len(below)
+    is_sure = decision.choice is not None or not decision.is_chance
+    title = "where it was lost" if is_sure else "where it may have been lost, if not by chance"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="DejaVu Sans, Verdana, sans-serif">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="DejaVu Sans, Verdana, sans-serif">',
         f"<title>{in_html(named(decision.task_id))}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
-        _text(_LEFT, 36, f"{one_line(decision.task_id)}: where it was lost", 20, weight="bold"),
+        _text(_LEFT, 36, f"{one_line(decision.task_id)}: {title}", 20, weight="bold"),
         *_strips(up, down, is_graded=decision.is_graded),
         *_labels(decision, up, down, is_loss=is_loss),
         *_listed(f"before, {one_line(decision.trajectory_id)}:", before, _LEFT, _MIDDLE + 80),
         *_listed("and then, the best of them:", after, _FORK + 150, _UP + 52),
-        _text(
-            _LEFT, _HEIGHT - 22, f"Difference{doubt(decision)}; ± two standard errors", 12, _PALE
-        ),
+        *(_text(_LEFT, _HEIGHT + 18 * at, line, 12, _PALE) for at, line in enumerate(below)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"

@@ -5,6 +5,7 @@ each state where some rollouts made it and others of their task did not, how did
 may be in several such states, so its outcome counts as one.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,20 +117,20 @@ class _Visits:
         )
 
 
-def pooled_decisions(log: Log, *, most: int = 3) -> list[PooledDecision]:
-    """Return the choices that are beyond chance, those first that tell most."""
+def pooled_decisions(log: Log, *, most: int = 3) -> dict[PooledDecision, Set[str]]:
+    """Return the choices beyond chance, those first that tell most, each with its actions."""
     if not log.num_rollouts or np.ptp(log.outcome) == 0:
-        return []
+        return {}
     visits = _Visits(log)
     kinds = list(rows_of_kinds(log).items())[:_MOST_KINDS]
     choices = [choice for kind, rows in kinds if (choice := visits.choice(kind, rows))]
     if not choices:
-        return []
+        return {}
     z = np.array([choice.z for choice in choices])
     q = false_discovery(p_values(z))
     sure = np.flatnonzero((q <= LEVEL) & (np.abs(z) > 2))
     if not len(sure):
-        return []
+        return {}
     marks = np.stack([choices[place].exposure for place in sure])
     chosen = distinct(
         marks,
@@ -144,8 +145,14 @@ def pooled_decisions(log: Log, *, most: int = 3) -> list[PooledDecision]:
         correction=0.0 if log.is_graded else 0.5,
         most=most,
     )
-    shown = (_shown(visits, choices[sure[at]], rate) for at, rate in chosen.items())
-    return [each for each in shown if (each.took - each.others) * each.effect > 0]
+    shown = {
+        _shown(visits, choices[sure[at]], q): choices[sure[at]].rows for at, q in chosen.items()
+    }
+    return {
+        each: {log.actions[code] for code in np.unique(log.action[rows])}
+        for each, rows in shown.items()
+        if (each.took - each.others) * each.effect > 0
+    }
 
 
 def _shown(visits: _Visits, choice: _Choice, q: float) -> PooledDecision:
@@ -163,7 +170,7 @@ def _shown(visits: _Visits, choice: _Choice, q: float) -> PooledDecision:
         num_others=int((~did).sum()),
         others=float(ends[~did].mean()),
         num_states=len(np.unique(visits.state[choice.visit])),
-        num_tasks=len(np.unique(log.group[rollout])),
+        num_tasks=log.num_tasks(log.group[rollout]),
         effect=choice.effect,
         error=choice.error,
         q=q,

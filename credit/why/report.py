@@ -35,13 +35,16 @@ def why_in(views: Connection, *, most: int | None = None) -> WhyReport:
         most: Most single decisions; by default those that are beyond chance, up to 10, and at least
             3 others where fewer are.
     """
-    log, single = log_in(views), ranked_in(views, most=most or _SURE)
+    log = log_in(views)
+    pooled = pooled_decisions(log)
+    choices = [(actions, each.effect) for each, actions in pooled.items()]
+    single = ranked_in(views, most=most or _SURE, choices=choices)
     found = findings_of(log)
     if most is None:
         single = single.first(max(single.num_sure, _AT_LEAST))
     return WhyReport(
         findings=found,
-        pooled=tuple(pooled_decisions(log)),
+        pooled=tuple(pooled),
         ranked=single,
         reason=found.reason or _without_decisions(log, single),
     )

@@ -110,10 +110,11 @@ def doubt(decision: ComparedDecision) -> str:
         size = f"{gap:+.3g} ± {2 * decision.error:.2g}"
     else:
         size = f"{100 * gap:+.0f} ± {200 * decision.error:.0f} points"
-    if abs(gap) <= 2 * decision.error:
-        return f" ({size}, so it may be chance)"
-    among = "; among so many decisions, it may be chance" if decision.is_chance else ""
-    return f" ({size}{among})"
+    if not _may_be_chance(decision):
+        return f" ({size})"
+    if decision.choice is not None:
+        return f" ({size}; by itself it may be chance, the choice over all tasks is not)"
+    return f" ({size}, {'so' if abs(gap) <= 2 * decision.error else 'yet'} it may be chance)"
 
 
 def _may_be_chance(decision: ComparedDecision) -> bool:

@@ -36,9 +36,9 @@ def test_from_a_log_to_what_lost_and_the_decisions_that_mattered(kept: tuple[Pat
     assert shown.out.startswith("What failures do that wins do not\n\n1. Did: 8 of 9 failed")
     assert "some rollouts called `read_policy` and others did not: those that did" in shown.out
     assert (
-        "None of 50 single decisions is beyond chance; `--most N` shows more; nearest come:"
-        in shown.out
-    )
+        "None of 50 single decisions is beyond chance; `--most N` shows more; nearest come, "
+        "first those of a choice above:\n1. "
+    ) in shown.out
     assert "the states (--state last) tell how rollouts end" in kept[1].out
     again = run("why", kept[0], "--json", "--most", 3)
     told = json.loads(again.out)

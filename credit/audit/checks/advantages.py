@@ -220,8 +220,8 @@ CHECKS: tuple[Check, ...] = (
         severity=AuditSeverity.WARNING,
         means="give the first half of long rollouts next to nothing: what was decided early is "
         "not learnt",
-        remedy="where agents commit early, use `reach`, `gigpo` or `grpo`; where only the end "
-        "matters, nothing",
+        remedy="where agents commit early, use another one of `reach`, `gigpo` and `grpo`; where "
+        "only the end matters, nothing",
         of="advantages of groups",
         places=_late,
         needs="credit",

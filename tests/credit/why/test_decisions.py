@@ -21,6 +21,7 @@ from graphcredit.credit.why.decisions import (
     ranked_in,
 )
 from graphcredit.credit.why.picture import why_picture
+from graphcredit.credit.why.report import why_in
 from graphcredit.credit.why.sentences import coded, link, sentence, told_apart, trust
 from graphcredit.store.errors import InputError
 from graphcredit.store.layout import Store
@@ -37,7 +38,7 @@ WALKS: tuple[tuple[str, bool], ...] = (
 """States and actions of a rollout by turns, and whether it won."""
 
 
-def store_of(folder: Path, walks: Any = WALKS, scores: Any = None) -> Store:
+def store_of(folder: Path, walks: Any = WALKS, scores: Any = None, tasks: Any = None) -> Store:
     rows: list[dict[str, Any]] = []
     for number, (walk, won) in enumerate(walks):
         words = walk.split()
@@ -46,7 +47,12 @@ def store_of(folder: Path, walks: Any = WALKS, scores: Any = None) -> Store:
             is_last = step == num_steps - 1
             reward = float(won) if scores is None else scores[number]
             rows.append(
-                {"task": "t", "episode": f"e{number}", "t": step, "obs": words[2 * step]}
+                {
+                    "task": tasks[number] if tasks else "t",
+                    "episode": f"e{number}",
+                    "t": step,
+                    "obs": words[2 * step],
+                }
                 | {"action": words[2 * step + 1], "reward": reward * is_last, "done": is_last}
                 | {"success": won if is_last else None}
             )
@@ -181,7 +187,7 @@ def test_scores_are_compared_as_means(tmp_path: Path):
     said = sentence(first)
     assert "earned 0.7 on average; 3 did something else, most often `right`, and earned 0.2" in said
     # Σ within .04, in all .04 + .375 = .415: (.04 + .083) / 5 = .0246, · (1/3 + 1/3): √.0164 = .128
-    assert said.endswith("(+0.5 ± 0.26; among so many decisions, it may be chance).")
+    assert said.endswith("(+0.5 ± 0.26, yet it may be chance).")
 
 
 EXAMPLE = ComparedDecision(
@@ -248,7 +254,7 @@ def test_the_sentence_by_hand():
         "This rollout failed all the same, ending at step 41."
     )
     unsure = replace(EXAMPLE, is_chance=True)
-    assert "(+62 ± 30 points; among so many decisions, it may be chance)" in sentence(unsure)
+    assert "(+62 ± 30 points, yet it may be chance)" in sentence(unsure)
     assert (trust(EXAMPLE), trust(unsure), trust(replace(EXAMPLE, error=0.4))) == (
         "✓ beyond chance",
         "⚠ may be chance",
@@ -267,8 +273,32 @@ def test_every_rollout_is_a_strip_and_the_losers_words_are_there(tmp_path: Path)
     picture = ElementTree.fromstring(why_picture(store_of(tmp_path / "store", walks)))
     strips = [each.get("stroke") for each in picture.iter() if each.tag.endswith("path")]
     assert (strips.count("#1f66b0"), strips.count("#c04f15")) == (5, 3)
-    texts = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    texts = _texts(picture)
     assert {"5 of 5 won", "0 of 3 won", "<b>&right", "left", "open", "3 did"} <= set(texts)
+
+
+def _texts(picture: ElementTree.Element) -> list[str]:
+    return [each.text or "" for each in picture.iter() if each.tag.endswith("text")]
+
+
+def test_the_picture_is_of_a_choice_that_is_sure_over_tasks_and_else_doubts_itself(tmp_path: Path):
+    """In one task, a step by which three and three part as they end comes before the choice."""
+    first = [("yard walk lawn sit", True)] * 3 + [("yard run road sit", False)] * 3
+    alone = _texts(ElementTree.fromstring(why_picture(store_of(tmp_path / "one", first))))
+    assert alone[0] == "t: where it may have been lost, if not by chance"
+    assert {"run", "3 of 3 won"} <= set(alone)
+
+    walks = [*first, *[("hall main", True), ("hall main", True), ("hall old", False)] * 8]
+    tasks = ["t0"] * 6 + [f"t{number // 3 + 1}" for number in range(24)]
+    store = store_of(tmp_path / "many", walks, tasks=tasks)
+    report = with_views(store, why_in)
+    shown = report.ranked.decisions[0]
+    assert (shown.action, shown.choice, shown.is_chance) == ("old", 0, True)
+    assert "by itself it may be chance, the choice over all tasks is not)" in sentence(shown)
+    texts = _texts(ElementTree.fromstring(why_picture(store, report=report)))
+    assert texts[0] == f"{shown.task_id}: where it was lost"
+    assert {"old", "0 of 1 won", "2 of 2 won"} <= set(texts)
+    assert any("8 states of 8 tasks" in text for text in texts)
 
 
 def test_nothing_to_compare_is_said(tmp_path: Path):

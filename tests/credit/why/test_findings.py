@@ -296,6 +296,29 @@ def test_one_try_a_task_is_compared_across_tasks(coding: Log):
     assert "harder tasks may be the cause" in finding_sentence(told.findings[0])
 
 
+def test_tries_of_one_task_are_compared_within_it_and_tasks_are_counted_once(coding: Log):
+    ids = coding.names["task_id"].to_pylist()
+    is_one = np.flatnonzero([each == ids[0] for each in ids])
+    alone = replace(
+        coding,
+        names=coding.names.take(is_one),
+        group=coding.group[is_one],
+        won=coding.won[is_one],
+        outcome=coding.outcome[is_one],
+        truncated=coding.truncated[is_one],
+        **{
+            name: getattr(coding, name)[np.isin(coding.rollout, is_one)]
+            for name in ("rollout", "index", "action", "state", "told")
+        },
+    )
+    assert (alone.group.max(), findings_of(alone).is_across_tasks) == (0, False)
+
+    halves = coding.group * 2 + np.arange(coding.num_rollouts) // 3 % 2  # a task in two runs
+    told = findings_of(replace(coding, group=halves))
+    assert (told.num_tasks, told.num_groups) == (20, 40)
+    assert all(0 < each.num_tasks <= 20 for each in told.findings)
+
+
 def test_what_two_policies_do_differently_is_no_cause_across_tasks(tmp_path: Path):
     """The run that checks is the better one; within a run, opening twice loses."""
 

@@ -12,7 +12,6 @@ from graphcredit.store.log_text import in_html, named
 from graphcredit.store.near_names import did_you_mean
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import graph_html
-from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.matters import readable_part
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
@@ -110,9 +109,9 @@ def _graph(store: Store, run: str, iteration: int, task_id: str, estimator: str 
     html = graph_html(
         draw_part(shown, graph, shading, title=title),
         shown,
-        with_shown(steps_of_task, f"{estimator}_advantage", None),
+        steps_of_task,
         path=[],
-        ranked_by=shading.advantage,
+        column=f"{estimator}_advantage",
         title=title,
     )
     return Page(html=html, title=title, needs_scripts=True)
@@ -126,7 +125,7 @@ def graph_of_task(
     graph = read_task_graph(store, run_id=run, iteration=iteration, task_id=task_id, column=column)
     steps_of_task = task_steps(store, run_id=run, iteration=iteration, task_id=task_id)
     shading = Shading(advantage=f"{estimator} advantage")
-    return graph, readable_part(graph, shading, steps_of_task), steps_of_task, shading
+    return graph, readable_part(graph, steps_of_task), steps_of_task, shading
 
 
 def _trajectory(

@@ -30,7 +30,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Keep": {
         "check": "Check every rule of the store's format, and the digest of every file.",
-        "states": "Show which texts of a task became one state, and which states are nearly alike.",
+        "states": "Show which texts of a task became one state.",
         "estimators": "List the estimators, or show one: its formula, its options, its columns and "
         "its paper.",
         "er-graph": "Draw the entities and relations that `sapo` needs from the texts of a store.",

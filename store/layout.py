@@ -141,8 +141,8 @@ class Store:
         return self.root / "spool"
 
     def spools(self) -> list[Path]:
-        """Return the spools that are being written or left over, of older versions too."""
-        return sorted(p for p in self.spool_dir.glob("*") if p.suffix in (".jsonl", ".arrows"))
+        """Return the spools that are being written or left over."""
+        return sorted(self.spool_dir.glob("*.jsonl"))
 
     @property
     def quarantine_dir(self) -> Path:

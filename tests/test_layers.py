@@ -38,7 +38,6 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "igraph": ("credit", "viewer"),
     "ray": ("store",),
     "tensorboard": ("trainer",),
-    "networkx": ("credit",),
     "sentence_transformers": ("credit",),
     "torch": ("trainer", "collector/policies"),
     "transformers": ("trainer", "collector/policies", "api/integrations", "store/confined"),

@@ -108,9 +108,6 @@ class DataOptions(TrainOptions):
 
     advantage: str = "reach"
     """An estimator, or a whole column such as graphgpo_step_advantage."""
-    truncated: Literal["keep", "mask", "drop"] = "keep"
-    """Answers that a limit cut. Keep: what was said is trained on, and no end, since none was
-    sampled. Mask: they are left out of the loss. Drop: so are all steps of their rollouts."""
     max_staleness: Count = 4
     """Leave out steps that are more than this many versions older than the newest in the log."""
     filter: str | None = None

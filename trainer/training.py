@@ -1,7 +1,7 @@
 """Train a policy on the steps of an iteration, weighted by their credit."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,8 @@ from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.card import refuse_small_card
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.data.cut_answers import cut_steps
 from graphcredit.trainer.data.held_out import hold_out
 from graphcredit.trainer.data.parts import RunIteration, chosen_parts, unmet
-from graphcredit.trainer.data.ragged import Bools
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from graphcredit.trainer.data.token_source import TokenSource
@@ -130,13 +128,8 @@ def plan_training(
     source = _tokens(parts, config, on_progress, kept)
     if not source.has_logprobs:
         config = _without_sampler(config)
-    filters = replace(
-        _filters(config),
-        cut=_of_parts(
-            parts, lambda part: cut_steps([each.path for each in part.shards()], config.truncated)
-        ),
-        unmet=_of_parts(parts, lambda part: unmet(part, config.filter)),
-    )
+    left_out = {path: rows for part in parts for path, rows in unmet(part, config.filter).items()}
+    filters = replace(_filters(config), unmet=left_out)
     index, report = read_index(parts, column=config.column, filters=filters, source=source)
     if config.one_sequence is None:
         config = config.changed(one_sequence=source.appends and not index.has_images)
@@ -172,12 +165,6 @@ def _tokens(
         keep_in=kept,
         writes=is_first_rank(),
     )
-
-
-def _of_parts(
-    parts: Sequence[RunIteration], left_out: Callable[[RunIteration], Mapping[Path, Bools]]
-) -> dict[Path, Bools]:
-    return {path: rows for part in parts for path, rows in left_out(part).items()}
 
 
 def _plan(index: StepIndex, config: TrainConfig, **changes: Any) -> TrainingPlan:

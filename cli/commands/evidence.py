@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from graphcredit.credit.evidence.knowledge import Estimate
     from graphcredit.credit.evidence.report import EvidenceReport
-    from graphcredit.credit.evidence.signal import Signal
 
 
 FINER = "as good as the most evidence, with more states"
@@ -26,13 +25,11 @@ def evidence(
     Information: at a shared state, do the rollouts that visited it too, and are still under way,
     tell the outcome? Guidance: does a step to another state tell that things got better? Both are
     correlations; ± are two standard errors. Evidence is information and twice the guidance; it
-    ranks the definitions. Where there is credit, a second table says how much of it is about steps:
-    what is over the mean of the rollout.
+    ranks the definitions.
 
     Example: graphcredit evidence STORE --run games
     """
     from graphcredit.credit.evidence.judge import evidence as judge
-    from graphcredit.credit.evidence.signal import signals
     from graphcredit.loop.evidence_states import against_default, definitions_of
     from graphcredit.loop.used_states import used_of
 
@@ -40,13 +37,11 @@ def evidence(
     definitions = definitions_of(opened, run)
     with interruptible("this changes nothing"), progress("evidence") as show:
         report = judge(opened, definitions, run_id=run, iteration=iteration, on_progress=show)
-        signal = signals(opened, run_id=run, iteration=iteration)
     if as_json:
-        print_json({**report.as_json(), "signal": [each.as_json() for each in signal]})
+        print_json(report.as_json())
         return
     used = used_of(opened, definitions).name
     _show(report, against_default(report, used, definitions[0].name))
-    _show_signal(signal)
 
 
 def _show(report: "EvidenceReport", against: "Iterator[str]") -> None:
@@ -87,46 +82,18 @@ def recommended(report: "EvidenceReport") -> "Iterator[str]":
     yield from _for_graphs(report)
 
 
-def _show_signal(signal: "list[Signal]") -> None:
-    if not signal:
-        return
-    names = [each.estimator for each in signal]
-    width = max(map(len, names))
-    say()
-    say(f"{'credit':{width}}  steps told apart  step part of |A|  agrees with")
-    for each in signal:
-        others = each.agreement.items()
-        agree = ", ".join(f"{name} {value:.2f}" for name, value in others if value is not None)
-        say(
-            f"{each.estimator:{width}}  {each.told_share:16.0%}  {each.step_share:16.0%}  "
-            f"{agree or '-'}"
-        )
-
-
 def _conclusion(report: "EvidenceReport") -> "Iterator[str]":
     if report.best is not None:
         most = "most evidence" if report.best == next(iter(report.knowledge)) else FINER
         yield f"{most}, and beyond chance: {report.best}"
     else:
-        if others := report.others_beyond_chance:
-            yield f"most evidence, but not beyond chance: {next(iter(report.knowledge))}"
-            yield (
-                f"beyond chance, of {len(report.knowledge)} definitions, by luck perhaps: "
-                f"{', '.join(others)}"
-            )
-        else:
-            yield "no definition of a state tells more than chance does"
+        yield f"most evidence, but not beyond chance: {next(iter(report.knowledge))}"
         yield "What this log surely supports is credit for whole outcomes (grpo, rloo,"
         yield "discounted). What helps: more groups, more rollouts of each task,"
         yield "scores of turns (--score)"
     yield from _for_graphs(report)
     if report.groups_needed is not None:
         yield f"about {report.groups_needed:,} groups with different outcomes would show it"
-    if report.chosen is not None:
-        yield (
-            f"beyond chance, chosen on one half of the groups and seen on the other: "
-            f"{_shown(report.chosen)}"
-        )
 
 
 def _for_graphs(report: "EvidenceReport") -> "Iterator[str]":

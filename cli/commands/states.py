@@ -20,9 +20,7 @@ def states(
     iteration: Annotated[
         int | None, Option(help="The iteration; needed if there are several.")
     ] = None,
-    most: Annotated[
-        int, Option(min=0, help="Most states, texts of a state, and pairs to show.")
-    ] = 5,
+    most: Annotated[int, Option(min=0, help="Most states, and texts of a state, to show.")] = 5,
     set_: Annotated[
         list[str] | None,
         Option(
@@ -35,10 +33,9 @@ def states(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which texts of a task became one state, and which states are nearly alike.
+    """Show which texts of a task became one state.
 
-    What differs between two texts stands word by word below them: where a merge united them, it
-    took that for noise; where it did not, that keeps them apart.
+    What differs between two texts stands word by word below them: the merge took that for noise.
 
     Example: graphcredit states STORE --task t0 --run games --iteration 3
 
@@ -61,7 +58,7 @@ def states(
     if task is None:
         raise OptionError("--task must name the task to show")
     with interruptible("this changes nothing"):
-        shown = states_of_task(opened, task, run_id=run_id, iteration=number, num_near=most)
+        shown = states_of_task(opened, task, run_id=run_id, iteration=number)
     if as_json:
         print_json(shown.as_json())
     else:
@@ -103,14 +100,6 @@ def _show(task: StatesOfTask, most: int) -> None:
         _show_state(state, most)
     if len(task.merged) > most:
         _print(f"\nand {counted(len(task.merged) - most, 'state')} more with several texts")
-    if task.near:
-        _print("\nmost alike, and kept apart:")
-    for pair in task.near:
-        why = "; their admissible actions differ" if pair.has_other_actions else ""
-        _print(f"\nstates {pair.first} and {pair.second}: {pair.ratio:.0%} of the words alike{why}")
-        _indented(pair.lines or "  (white space)")
-    if task.num_compared < len(task.states):
-        _print(f"\nonly pairs of the {task.num_compared:,} most visited states were compared")
 
 
 def _show_state(state: TextsOfState, most: int) -> None:

@@ -39,14 +39,11 @@ from graphcredit.collector.recording.shards import find_shard, remove_unfinished
 from graphcredit.collector.recording.spool_format import read_spool
 from graphcredit.collector.recording.worker_lock import acquire_lock, release_lock
 from graphcredit.collector.task_locks import recovering
-from graphcredit.store.errors import InputError, RecorderError, SchemaError
+from graphcredit.store.errors import InputError, SchemaError
 from graphcredit.store.files.atomic import atomic_path, sync_directory
 from graphcredit.store.files.lock import held
 from graphcredit.store.files.regular import is_plain_file
 from graphcredit.store.layout import Store, check_name, is_name
-
-_ARROW = b"\xff\xff\xff\xff"
-"""First bytes of a spool of the version before lines of JSON."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,13 +95,13 @@ def recover_spools(
 
     Args:
         store: The store.
-        on_held: Called for each worker whose lock another process holds, or is a link, or whose
-            spool is of an older version, with a sentence that says so. Its spool stays as it is.
+        on_held: Called for each worker whose lock another process holds, or is a link, with a
+            sentence that says so. Its spool stays as it is.
 
     Returns:
         One record for each left-over spool.
     """
-    suffixes = (".lock", ".tmp", ".jsonl", ".closing", ".arrows")
+    suffixes = (".lock", ".tmp", ".jsonl", ".closing")
     # Whatever has another name, or is no file, is not a recorder's; `check` names it.
     workers = {
         path.stem
@@ -127,26 +124,14 @@ def recover_spools(
                 continue
             try:
                 recovered += recover_worker(store, worker)
-            except RecorderError as error:
-                on_held(worker, str(error))
             finally:
                 release_lock(path, lock)
     return recovered
 
 
 def recover_worker(store: Store, worker_id: str) -> list[Recovered]:
-    """Recover the spools of one worker, whose lock the caller holds; see `recover_spools`.
-
-    Raises:
-        RecorderError: A spool is of an older version; it stays as it is.
-    """
+    """Recover the spools of one worker, whose lock the caller holds; see `recover_spools`."""
     paths = spool_paths(store, worker_id)
-    for path in (paths.live.with_name(f"{worker_id}.arrows"), paths.closing):
-        if is_plain_file(path) and path.read_bytes().startswith(_ARROW):
-            raise RecorderError(
-                f"{path} has steps of an older version, in no shard: recover them with the version "
-                "of graphcredit that wrote it"
-            )
     paths.temporary.unlink(missing_ok=True)
     recovered: list[Recovered] = []
     if paths.closing.exists():

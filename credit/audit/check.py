@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 from graphcredit.credit.audit.scope import Scope
 from graphcredit.credit.audit.thresholds import AuditThresholds
 
-Need: TypeAlias = Literal["steps", "credit", "distance"]
-"""What a check reads: steps alone, credit columns, or distances to the goal (credit's or true)."""
+Need: TypeAlias = Literal["steps", "credit"]
+"""What a check reads: steps alone, or credit too."""
 
 Sql: TypeAlias = str | Callable[[Scope], str]
 """SQL over the tables of `scope.py`, or how to make it."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from graphcredit.credit.audit.check import Need, Sql
-from graphcredit.credit.audit.checks.progress import judged
 from graphcredit.credit.audit.scope import GROUP, Scope
 from graphcredit.store.sql.views import identifier, quoted
 
@@ -35,15 +34,6 @@ def _mean_advantages(scope: Scope) -> str:
         )
     ]
     return _columns(*pairs, source="FROM credited") if pairs else "SELECT '', 0 WHERE false"
-
-
-def _progress(scope: Scope) -> str:
-    name = "true distance" if scope.has_truth else "observed distance"
-    return _columns(
-        (f"steps of failures nearer by {name}", "avg((progress > 0)::INT) FILTER (NOT won)"),
-        (f"steps of successes idle by {name}", "avg((progress <= 0)::INT) FILTER (won)"),
-        source=f"FROM ({judged(scope)})",
-    )
 
 
 NUMBERS: tuple[Numbers, ...] = (
@@ -88,7 +78,6 @@ NUMBERS: tuple[Numbers, ...] = (
         needs="credit",
     ),
     Numbers(name="advantages", rows=_mean_advantages, needs="credit"),
-    Numbers(name="progress", rows=_progress, needs="distance"),
 )
 
 
@@ -109,13 +98,5 @@ TOTALS: dict[str, Sql] = {
         f"SELECT {len(scope.balanced)} * count(*) FROM groups"
     ),
     "advantages of groups": lambda scope: f"SELECT {len(scope.advantages)} * count(*) FROM groups",
-    "episode advantages of rollouts": lambda scope: (
-        f"SELECT {len(scope.balanced_over('trajectories'))} * "
-        "count(DISTINCT (run_id, iteration, trajectory_id)) FROM credited"
-    ),
-    "judged steps of failures": lambda scope: (
-        f"SELECT count(*) FROM ({judged(scope)}) WHERE NOT won"
-    ),
-    "judged steps of successes": lambda scope: f"SELECT count(*) FROM ({judged(scope)}) WHERE won",
 }
 """How many there are of what checks count."""

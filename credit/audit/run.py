@@ -16,7 +16,7 @@ from graphcredit.credit.audit.check import (
     Need,
     Sql,
 )
-from graphcredit.credit.audit.checks import advantages, copies, grouping, outcomes, progress, states
+from graphcredit.credit.audit.checks import advantages, copies, grouping, outcomes, states
 from graphcredit.credit.audit.numbers import NUMBERS, TOTALS
 from graphcredit.credit.audit.scope import Scope, prepare
 from graphcredit.credit.audit.thresholds import AuditThresholds
@@ -32,7 +32,6 @@ CHECKS: tuple[Check, ...] = (
     *outcomes.CHECKS,
     *advantages.CHECKS,
     *states.CHECKS,
-    *progress.CHECKS,
 )
 """All checks, in the order in which findings of one severity are reported."""
 

@@ -128,12 +128,7 @@ class Scope:
 
     def has(self, need: str) -> bool:
         """Return whether there is what a check needs."""
-        available = {
-            "steps": True,
-            "credit": self.has_credit,
-            "distance": self.has_credit or self.has_truth,
-        }
-        return available[need]
+        return need == "steps" or self.has_credit
 
     def any(self, rows: str) -> bool:
         """Return whether a FROM clause has any row."""

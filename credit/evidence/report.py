@@ -68,29 +68,6 @@ class EvidenceReport(Report):
         return best_of(self.knowledge)
 
     @property
-    def others_beyond_chance(self) -> list[str]:
-        """Definitions that are beyond chance where `best` is None; of many, one may be by luck."""
-        if self.best is not None:
-            return []
-        return [n for n, each in self.knowledge.items() if each.beyond_chance().is_positive]
-
-    @property
-    def chosen(self) -> Estimate | None:
-        """Evidence beyond chance of the best on one half of the groups, seen on the other half.
-
-        It is the mean of both ways. None with fewer than four mixed groups.
-        """
-        if self.num_mixed < 4:
-            return None
-        even = np.arange(self.num_mixed) % 2 == 0
-        seen = [self._chosen_on(half).beyond_chance(~half) for half in (even, ~even)]
-        error = sum(each.error**2 for each in seen) ** 0.5 / 2
-        return Estimate(value=sum(each.value for each in seen) / 2, error=error)
-
-    def _chosen_on(self, groups: Groups) -> Knowledge:
-        return self.knowledge[recommended(self.knowledge, groups)]
-
-    @property
     def groups_needed(self) -> int | None:
         """About how many mixed groups would show evidence; None if more of them would not."""
         if self.best or not self.knowledge or self.num_mixed < 2:
@@ -133,8 +110,6 @@ class EvidenceReport(Report):
             "is_whole": self.is_whole,
             "best": self.best,
             "default": self.default,
-            "others_beyond_chance": self.others_beyond_chance,
-            "chosen": _as_json(self.chosen),
             "groups_needed": self.groups_needed,
             "definitions": {
                 name: {
@@ -151,8 +126,6 @@ class EvidenceReport(Report):
         }
 
 
-def _as_json(estimate: Estimate | None) -> dict[str, float | None] | None:
-    if estimate is None:
-        return None
+def _as_json(estimate: Estimate) -> dict[str, float | None]:
     error = estimate.error if np.isfinite(estimate.error) else None
     return {"value": estimate.value, "error": error}

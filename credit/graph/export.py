@@ -1,14 +1,13 @@
-"""State graphs as networkx and igraph objects, with everything the graph tables know.
+"""State graphs as igraph objects, with everything the graph tables know.
 
-Nodes are named by `state_id` and carry the columns of `nodes.parquet`; edges carry those of
-`edges.parquet`, one edge for each action between two states.
+Vertices carry the columns of `nodes.parquet`; edges carry those of `edges.parquet`, one edge for
+each action between two states.
 """
 
 from pathlib import Path
 from typing import Any
 
 import igraph
-import networkx as nx
 import pyarrow.parquet as pq
 
 from graphcredit.store.errors import InputError
@@ -17,14 +16,15 @@ from graphcredit.store.parquet.shards import open_parquet
 from graphcredit.store.parquet.snapshot import unchanged
 
 
-def to_networkx(
+def to_igraph(
     store: AnyStore, *, task_id: str, run_id: str | None = None, iteration: int | None = None
-) -> "nx.MultiDiGraph[int]":
-    """Return one task's state graph as a networkx multigraph.
+) -> igraph.Graph:
+    """Return one task's state graph as a directed igraph graph; vertex i is state i.
 
     Example:
-        graph = to_networkx("store", task_id="kitchen-12", run_id="r0", iteration=0)
-        nx.shortest_path(graph, 0, goal, weight="cost")
+        graph = to_igraph("store", task_id="kitchen-12", run_id="r0", iteration=0)
+        graph.distances(target=graph.vs["is_goal"].index(True), weights="cost")
+        graph.to_networkx()  # a MultiDiGraph where two actions lead from a state to another one
 
     Args:
         store: A store, or its path.
@@ -38,30 +38,11 @@ def to_networkx(
     store = open_store(store)
     run_id, iteration = store.one_iteration(run_id, iteration)
     nodes, edges = _read(store, run_id, iteration, task_id)
-    graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(
-        run_id=run_id, iteration=iteration, task_id=task_id
-    )
-    graph.add_nodes_from((node.pop("state_id"), node) for node in nodes)
-    for edge in edges:
-        source, target = edge.pop("state_id"), edge.pop("next_state_id")
-        graph.add_edge(source, target, key=edge["action"], **edge)
-    return graph
-
-
-def to_igraph(
-    store: AnyStore, *, task_id: str, run_id: str | None = None, iteration: int | None = None
-) -> igraph.Graph:
-    """Return one task's state graph as a directed igraph graph; vertex i is state i.
-
-    For the arguments see `to_networkx`.
-
-    Raises:
-        InputError: The iteration has no graph tables, or they have no such task.
-    """
-    store = open_store(store)
-    nodes, edges = _read(store, *store.one_iteration(run_id, iteration), task_id)
     graph = igraph.Graph(
-        len(nodes), [(edge["state_id"], edge["next_state_id"]) for edge in edges], directed=True
+        len(nodes),
+        [(edge["state_id"], edge["next_state_id"]) for edge in edges],
+        directed=True,
+        graph_attrs={"run_id": run_id, "iteration": iteration, "task_id": task_id},
     )
     for name in nodes[0]:
         graph.vs[name] = [node[name] for node in nodes]

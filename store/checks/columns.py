@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile
+from graphcredit.store.checks.rows import unreadable
 from graphcredit.store.checks.violations import SHOWN_ROWS, Violation
 from graphcredit.store.errors import DamagedFileError, NewerSchemaError, SchemaError
 from graphcredit.store.parquet.chunks import column_chunks
-from graphcredit.store.parquet.shards import conform, open_parquet, read_table
+from graphcredit.store.parquet.shards import conform, is_verified, open_parquet, read_table
 from graphcredit.store.provenance.configuration import history_configuration, stated_configuration
 from graphcredit.store.schema import CONFIGURATION_KEY, CREDIT_KEY_COLUMNS, Column
 from graphcredit.store.sql.views import BASE_VIEWS
@@ -28,12 +29,20 @@ _VIEWS = {view.name: view for view in BASE_VIEWS}
 
 
 def check_columns(file: TableFile) -> list[Violation]:
-    """Return the violations that a file's footer and column types show."""
+    """Return the violations that a file's bytes, footer and column types show.
+
+    A digest vouches for the bytes; a file without one is read as a whole.
+    """
     try:
         with open_parquet(file.path) as parquet:
-            _read_empty_columns(parquet, file.path)
+            if not is_verified(file.path):
+                _read_empty_columns(parquet, file.path)
             schema = parquet.schema_arrow  # made anew each time
-            return [*_column_violations(file, parquet, schema), *_metadata_violations(file, schema)]
+            found = _column_violations(file, parquet, schema) + _metadata_violations(file, schema)
+        if not is_verified(file.path) and not any(v.is_error for v in found):
+            reason = unreadable(file)
+            found += [] if reason is None else [damage(file.path, file.relative, reason)]
+        return found
     except (SchemaError, pa.ArrowException, OSError) as error:
         return [unreadable_file(file.path, file.relative, error)]
 

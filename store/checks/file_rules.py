@@ -132,11 +132,6 @@ FILE_RULES: dict[str, FileRule] = {
             "STORE --recover` makes a shard of it",
         ),
         _notice(
-            "old_spool",
-            "no spool of an older version is left over",
-            "its steps are in no shard: recover them with the version of graphcredit that wrote it",
-        ),
-        _notice(
             "left_over_temporary",
             "no temporary file is left over",
             "if nothing is writing to the store, its writer was killed: the next writer removes "

@@ -47,12 +47,11 @@ _TABLES: tuple[tuple[str, str, tuple[Column, ...]], ...] = (
 """Kind, path, columns."""
 
 _OTHERS: tuple[tuple[str, str | None], ...] = (
-    (r"store\.json|states\.toml|store\.duckdb(\.wal)?|quarantine/.*|spool/\.lock", None),
+    (r"store\.json|states\.toml|quarantine/.*|spool/\.lock", None),
     (rf"credit/{_ITERATION}/\.lock|embeddings/[^/]*/[^/]*\.parquet", None),
     (r"images/.*|imports/[0-9a-f]+\.json", None),
     (rf"spool/{NAME}\.lock", None),
     (rf"spool/{NAME}\.(jsonl|closing)", "left_over_spool"),
-    (rf"spool/{NAME}\.arrows", "old_spool"),
     (r".*\.tmp", "left_over_temporary"),
     (rf"({'|'.join(ITERATION_TABLES)}|history)/.*\.parquet", "path_name"),
     (r".*", "unknown_file"),

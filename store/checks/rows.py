@@ -23,9 +23,6 @@ from graphcredit.store.sql.views import BASE_VIEWS, base_view_sql, identifier, l
 _MEMORY = "2GiB"
 _FOUND_LENGTH = 200
 _CREDIT_VIEW = next(view for view in BASE_VIEWS if view.name == "credit")
-_READ_ALL = "bit_xor(hash(COLUMNS(*)))"
-"""Reads every value, also in columns without a rule, since any may be damaged. A mere count would
-be answered from the file's statistics."""
 _PLACE = (
     Column(name="checked_file", type=pa.string(), meaning="path of the file"),
     Column(name="file_row_number", type=pa.int64(), meaning="row in the file"),
@@ -71,7 +68,7 @@ def check_rows(database: duckdb.DuckDBPyConnection, files: Sequence[TableFile]) 
         files: The files of one run and iteration.
 
     Raises:
-        duckdb.Error: A file cannot be read after all; `unreadable` tells which.
+        duckdb.Error: A file cannot be read after all.
     """
     with database.cursor() as connection:
         connection.execute("SET TimeZone='UTC'")
@@ -101,11 +98,15 @@ def check_rows(database: duckdb.DuckDBPyConnection, files: Sequence[TableFile]) 
 
 
 def unreadable(file: TableFile) -> str | None:
-    """Return why DuckDB cannot read all of a file, or None."""
+    """Return why DuckDB cannot read all of a file, or None.
+
+    Every value is read, also in columns without a rule. A mere count would be answered from the
+    file's statistics.
+    """
     with duckdb.connect(":memory:") as connection:
         try:
             _create_table_view(connection, file.kind, [file])
-            connection.execute(f"SELECT {_READ_ALL} FROM {file.kind}_table")
+            connection.execute(f"SELECT bit_xor(hash(COLUMNS(*))) FROM {file.kind}_table")
         except duckdb.OutOfMemoryException:
             raise
         except duckdb.Error as error:
@@ -159,9 +160,9 @@ def _broken(
     if not relation.rules:
         return
     kept = [f"coalesce({rule.condition}, true)" for rule in relation.rules]
-    counts = ", ".join([*(f"count_if(NOT {condition})" for condition in kept), _READ_ALL])
+    counts = ", ".join(f"count_if(NOT {condition})" for condition in kept)
     numbers = connection.execute(f"SELECT {counts} FROM {relation.name}").fetchone() or ()
-    for rule, condition, number in zip(relation.rules, kept, numbers, strict=False):
+    for rule, condition, number in zip(relation.rules, kept, numbers, strict=True):
         if number:
             yield from _broken_rule(connection, relation, rule, condition, names)
 

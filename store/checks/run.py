@@ -9,14 +9,13 @@ import duckdb
 from graphcredit.store.checks.columns import (
     check_columns,
     check_credit_rows,
-    damage,
     unreadable_file,
     violation,
 )
 from graphcredit.store.checks.file_rules import FILE_RULES
 from graphcredit.store.checks.find_files import TableFile, find_files
 from graphcredit.store.checks.made_of import check_age
-from graphcredit.store.checks.rows import RowCheck, check_rows, open_database, unreadable
+from graphcredit.store.checks.rows import RowCheck, check_rows, open_database
 from graphcredit.store.checks.violations import CheckReport, Violation
 from graphcredit.store.errors import InputError, NewerSchemaError, SchemaError
 from graphcredit.store.files.scratch import ScratchFolder
@@ -125,20 +124,17 @@ def _check_partition(
     violations = list(_check_pairs(files))
     sound: list[TableFile] = []
     for file in files:
-        broken_columns = check_columns(file)
-        violations += broken_columns
+        found = check_columns(file)
+        violations += found
         # The rows of an old history may break rules that are newer than it.
-        if not any(v.is_error or v.rule.name == "old_history" for v in broken_columns):
+        if not any(v.is_error or v.rule.name == "old_history" for v in found):
             sound.append(file)
-    rows, damaged = _check_sound(database, sound)
-    violations += damaged
-    broken = {v.file for v in damaged}
-    readable = [file for file in sound if file.relative not in broken]
-    violations += _check_credit(readable)
-    steps = [file for file in readable if file.kind == "steps"]
-    unreadable_files = {file.relative for file in files} - {file.relative for file in readable}
-    violations += check_age(store, sources, steps, unreadable_files)
-    return [*violations, *rows.violations], [file.path for file in readable], rows
+    rows = check_rows(database, sound)
+    violations += [*rows.violations, *_check_credit(sound)]
+    steps = [file for file in sound if file.kind == "steps"]
+    damaged = {file.relative for file in files} - {file.relative for file in sound}
+    violations += check_age(store, sources, steps, damaged)
+    return violations, [file.path for file in sound], rows
 
 
 def _check_pairs(files: list[TableFile]) -> Iterable[Violation]:
@@ -154,27 +150,6 @@ def _shared_path(file: TableFile) -> str:
     if file.kind in ("steps", "credit"):
         return file.relative.partition("/")[2]
     return file.path.parent.name
-
-
-def _check_sound(
-    database: duckdb.DuckDBPyConnection, files: list[TableFile]
-) -> tuple[RowCheck, list[Violation]]:
-    """Check rows; if a file turns out to be unreadable, find it and check the other files."""
-    try:
-        return check_rows(database, files), []
-    except duckdb.OutOfMemoryException:
-        raise
-    except duckdb.Error:
-        reasons = {file.relative: unreadable(file) for file in files}
-        damaged = [
-            damage(file.path, file.relative, reason)
-            for file in files
-            if (reason := reasons[file.relative]) is not None
-        ]
-        if not damaged:
-            raise
-        readable = [file for file in files if reasons[file.relative] is None]
-        return check_rows(database, readable), damaged
 
 
 def _check_credit(files: list[TableFile]) -> Iterable[Violation]:

@@ -142,6 +142,7 @@ STEP_RELATIONS: tuple[RowRelation, ...] = (
             "'success without an end in ' || trajectory_id",
             "set it: until then the rollout counts as incomplete and gets no credit",
         ),
+        is_stored=True,
     ),
     # The first step of each trajectory.
     relation(

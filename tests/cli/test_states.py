@@ -9,9 +9,9 @@ from tests.worlds import trajectory, write_store
 
 def _store(root: Path) -> str:
     rows = [
-        *trajectory("x", ["the Hall", "go", "won"], success=True),
-        *trajectory("y", ["The hall", "go", "won"], success=True),
-        *trajectory("z", ["The hall", "fall", "evil\x1b[2J hall"]),
+        *trajectory("x", ["the Hall\x1b[2J", "go", "won"], success=True),
+        *trajectory("y", ["The hall\x1b[2J", "go", "won"], success=True),
+        *trajectory("z", ["The hall\x1b[2J", "fall", "a pit"]),
     ]
     store = str(write_store(root, rows).root)
     given = ("-e", "grpo", "--set", "merge.normalise=casefold")
@@ -19,7 +19,7 @@ def _store(root: Path) -> str:
     return store
 
 
-def test_it_shows_texts_differences_and_what_is_nearly_alike(tmp_path: Path):
+def test_it_shows_texts_and_their_differences(tmp_path: Path):
     result = graphcredit("states", _store(tmp_path / "s"), "--task", "t0")
     assert result.returncode == 0
     lines = result.stdout.splitlines()
@@ -28,9 +28,12 @@ def test_it_shows_texts_differences_and_what_is_nearly_alike(tmp_path: Path):
         == "t0 (r0, iteration 0): 3 texts, 2 states but the goal, 1 of them with several texts"
     )
     assert lines[2].endswith(": 3 visits, 2 texts. The most frequent one:")
-    assert lines[3:7] == ["    The hall", "  in another one:", "    - The hall", "    + the Hall"]
-    assert "most alike, and kept apart:" in lines
-    assert "evil\\x1b[2J" in result.stdout
+    assert lines[3:7] == [
+        "    The hall\\x1b[2J",
+        "  in another one:",
+        "    - The hall\\x1b[2J",
+        "    + the Hall\\x1b[2J",
+    ]
 
 
 def test_all_of_it_as_json(tmp_path: Path):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +25,7 @@ from graphcredit.collector.recording.spool_format import (
 )
 from graphcredit.collector.recording.validation import check_step
 from graphcredit.store import Store, create_store, read_steps
-from graphcredit.store.errors import RecorderError, SchemaError
+from graphcredit.store.errors import SchemaError
 from graphcredit.store.schema import LARGEST_NUMBER
 from tests.examples import examples
 
@@ -162,21 +161,6 @@ def test_a_spool_of_another_version_is_refused(tmp_path: Path):
     path.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
     with pytest.raises(SchemaError, match="its version is not 2"):
         read_spool(path)
-
-
-@pytest.mark.parametrize("name", ["w7.arrows", "w7.closing"])
-def test_steps_of_an_older_version_stay_where_they_are_and_are_named(tmp_path: Path, name: str):
-    store = create_store(tmp_path / "store")
-    store.spool_dir.mkdir()
-    old = store.spool_dir / name
-    with pa.OSFile(str(old), "wb") as file, pa.ipc.new_stream(file, pa.schema([])):
-        pass
-    before, held = old.read_bytes(), dict[str, str]()
-    assert recover_spools(store, on_held=held.__setitem__) == []
-    assert f"{name} has steps of an older version, in no shard" in held["w7"]
-    with pytest.raises(RecorderError, match="recover them with the version of graphcredit that"):
-        StepRecorder(store, run_id="r0", iteration=3, worker_id="w7")
-    assert old.read_bytes() == before
 
 
 def test_an_end_marks_the_last_step_of_its_trajectory(tmp_path: Path):

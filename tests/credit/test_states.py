@@ -7,7 +7,7 @@ import pytest
 
 from graphcredit.credit.audit.states import StatesOfTask, states_of_task
 from graphcredit.credit.estimators.table import configure
-from graphcredit.credit.graph.export import to_igraph, to_networkx
+from graphcredit.credit.graph.export import to_igraph
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.stage import assign_credit
@@ -16,12 +16,12 @@ from graphcredit.store.errors import InputError
 from tests.worlds import trajectory, worked_example, write_store
 
 
-def _states(root: Path, *rows: list[dict[str, object]], num_near: int = 5) -> StatesOfTask:
+def _states(root: Path, *rows: list[dict[str, object]]) -> StatesOfTask:
     store = write_store(root, [step for steps in rows for step in steps])
     merge = MergeSettings(normalise=("casefold",))
     settings = CreditSettings(estimators=configure(["grpo"]), merge=merge)
     assign_credit(store, settings, run_id="r0", iteration=0)
-    return states_of_task(store, "t0", run_id="r0", iteration=0, num_near=num_near)
+    return states_of_task(store, "t0", run_id="r0", iteration=0)
 
 
 def _won(name: str, path: list[str], **columns: object) -> list[dict[str, object]]:
@@ -49,28 +49,6 @@ def test_where_an_episode_ends_is_a_state(tmp_path: Path):
     assert sorted(state.texts[0].text for state in found.states) == ["a pit", "hall"]
 
 
-def test_the_pairs_most_alike_come_first_with_what_keeps_them_apart(tmp_path: Path):
-    found = _states(
-        tmp_path / "s",
-        _won("x", ["a red door here", "go", "a blue door here", "go", "won"]),
-        _won("y", ["a red door here", "go", "nothing at all to see", "go", "won"]),
-        num_near=1,
-    )
-    (pair,) = found.near
-    # Three of four words of each are the same.
-    assert pair.ratio == 0.75
-    assert pair.lines.splitlines() == ["  a ", "- red ", "+ blue ", "  door here"]
-    assert not pair.has_other_actions
-
-
-def test_other_admissible_actions_are_said(tmp_path: Path):
-    first = _won("x", ["a room", "go", "A ROOM", "go", "won"])
-    for step, actions in zip(first, (["go", "eat"], ["go"]), strict=True):
-        step["admissible_actions"] = actions
-    (pair,) = _states(tmp_path / "s", first).near
-    assert pair.has_other_actions
-
-
 def test_a_task_without_credit_is_refused_by_name(tmp_path: Path):
     store = write_store(tmp_path / "s", trajectory("x", "A a B"))
     with pytest.raises(InputError, match=r"a task must have credit.*found none of 't9'"):
@@ -80,7 +58,7 @@ def test_a_task_without_credit_is_refused_by_name(tmp_path: Path):
 def test_everything_can_be_json(tmp_path: Path):
     found = _states(tmp_path / "s", _won("x", ["hall", "go", "won"])).as_json()
     assert found["states"][0]["texts"] == ({"text": "hall", "visits": 1},)
-    assert (found["task_id"], found["num_compared"]) == ("t0", 1)
+    assert found["task_id"] == "t0"
 
 
 @pytest.fixture
@@ -91,14 +69,14 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_networkx_finds_the_distances_that_the_tables_say(store: Store):
-    graph = to_networkx(store, run_id="r0", iteration=0, task_id="t0")
+    graph = to_igraph(store, run_id="r0", iteration=0, task_id="t0").to_networkx()
     goal = next(node for node, data in graph.nodes(data=True) if data["is_goal"])
     found = nx.single_source_dijkstra_path_length(graph.reverse(), goal, weight="cost")
     said = {node: data["goal_distance"] for node, data in graph.nodes(data=True)}
     assert {node: said[node] for node in found} == found
     assert said[3] is None
-    assert graph.edges[0, 1, "a"]["visits"] == 2
-    assert graph.edges[2, 4, "d"]["graphgpo_advantage"] == pytest.approx(1.8618, abs=5e-5)
+    assert graph.edges[0, 1]["visits"] == 2
+    assert graph.edges[2, 4]["graphgpo_advantage"] == pytest.approx(1.8618, abs=5e-5)
 
 
 def test_igraph_has_the_same_vertices_and_edges(store: Store):
@@ -111,7 +89,7 @@ def test_igraph_has_the_same_vertices_and_edges(store: Store):
 
 def test_a_task_that_is_not_there_is_named(store: Store):
     with pytest.raises(InputError, match="has no task 'nope'"):
-        to_networkx(store, run_id="r0", iteration=0, task_id="nope")
+        to_igraph(store, run_id="r0", iteration=0, task_id="nope")
     with pytest.raises(
         InputError, match="does not exist: run `graphcredit credit STORE -e graphgpo`"
     ):

@@ -175,7 +175,6 @@ NOTICES: list[Planted] = [
     ("unknown_column", STEPS, change_table(STEPS, _append("mood", "glad"))),
     ("unknown_column", CREDIT, change_table(CREDIT, _append("magic", "much"))),
     ("left_over_spool", "spool/w3.jsonl", add_file("spool/w3.jsonl")),
-    ("old_spool", "spool/w3.arrows", add_file("spool/w3.arrows")),
     ("left_over_temporary", f"{STEPS}.0a1b2c3d.tmp", add_file(f"{STEPS}.0a1b2c3d.tmp")),
     ("unknown_file", "notes.txt", add_file("notes.txt")),
     ("ended_with_outcome", STEPS, _end_without_credit),

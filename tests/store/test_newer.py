@@ -8,7 +8,7 @@ import pytest
 
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.credit.audit.run import audit
-from graphcredit.credit.graph.export import to_networkx
+from graphcredit.credit.graph.export import to_igraph
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, read_steps
 from graphcredit.store.checks.run import check_store
@@ -44,7 +44,7 @@ def _export(store: Store) -> object:
 
 
 def _graph(store: Store) -> object:
-    return to_networkx(store, run_id="r0", iteration=0, task_id="t0")
+    return to_igraph(store, run_id="r0", iteration=0, task_id="t0")
 
 
 def _allocation(store: Store) -> object:

@@ -15,7 +15,7 @@ import graphcredit.credit.iteration.writer as writer
 import graphcredit.store.parquet.snapshot as snapshot
 from graphcredit.credit.audit.run import audit
 from graphcredit.credit.estimators.table import configure
-from graphcredit.credit.graph.export import to_networkx
+from graphcredit.credit.graph.export import to_igraph
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store
@@ -73,9 +73,9 @@ def _doubted(store: Store) -> Any:
 
 def _drawn(store: Store) -> Any:
     graphs = [
-        to_networkx(store, run_id="r0", iteration=0, task_id=f"t{number}") for number in (1, 2, 3)
+        to_igraph(store, run_id="r0", iteration=0, task_id=f"t{number}") for number in (1, 2, 3)
     ]
-    values = [max(data["grpo_advantage"] for *_, data in g.edges(data=True)) for g in graphs]
+    values = [max(g.es["grpo_advantage"]) for g in graphs]
     return sorted({bool(value > 2) for value in values})
 
 

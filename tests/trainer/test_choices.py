@@ -49,10 +49,17 @@ def test_turns_that_continue_each_other_go_through_the_model_once(chats: Path, t
     assert together["last"]["loss"] == pytest.approx(apart["last"]["loss"], abs=1e-6)
 
 
-@pytest.mark.parametrize(("rule", "left_out"), [("keep", 0), ("mask", 1), ("drop", 2)])
-def test_answers_that_were_cut(chats: Path, tmp_path: Path, rule: str, left_out: int):
-    result = trained(chats, tmp_path / "out", "--truncated", rule)
-    assert result["dropped"].get("truncated", 0) == left_out
+@pytest.mark.parametrize(
+    ("condition", "left_out"),
+    [
+        ("true", 0),
+        ("(extra->>'cut') IS DISTINCT FROM 'true'", 1),
+        ("bool_or(extra->>'cut' = 'true') OVER (PARTITION BY trajectory_id) IS NOT TRUE", 2),
+    ],
+)
+def test_answers_that_were_cut(chats: Path, tmp_path: Path, condition: str, left_out: int):
+    result = trained(chats, tmp_path / "out", "--filter", condition)
+    assert result["dropped"].get("filtered", 0) == left_out
     assert any("1 answers were cut by a limit" in notice for notice in result["notices"])
     assert (result["tokens"], result["logprobs"]) == ("messages", "start")
     # Bytes of the answers, with an end; the last one has none.

@@ -111,7 +111,6 @@ def test_each_step_that_is_left_out_is_counted_under_its_first_reason(tmp_path: 
     assert index.row.tolist() == [0]
     assert report.dropped == {
         "no_tokens": 1,
-        "truncated": 0,
         "filtered": 0,
         "no_credit": 2,
         "empty_response": 1,

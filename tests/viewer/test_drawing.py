@@ -105,18 +105,6 @@ def test_a_way_is_dotted_and_has_its_length(graph: TaskGraph):
     assert "through 2 states that are not drawn" in str(data["tip"])
 
 
-def test_a_comparison_colours_the_difference_and_marks_changed_signs(graph: TaskGraph):
-    won = next(edge for edge in graph.edges if edge.ends == (2, 4))
-    assert won.advantage is not None
-    assert won.advantage > 0
-    drawn = _of(_draw(graph, others={(2, 4): -won.advantage, (0, 2): None}).edges)
-    assert drawn["e2-4"]["flipped"]
-    # The only difference there is: twice the advantage, which is the end of the scale.
-    assert drawn["e2-4"]["colour"] == diverging(1, 1)
-    assert drawn["e0-2"]["colour"] == diverging(0, 1)
-    assert [key for key, data in drawn.items() if "flipped" in data] == ["e2-4"]
-
-
 @given(state=IDS, source=IDS, target=IDS)
 def test_names_in_a_drawing_lead_back_to_states_and_transitions(
     state: int, source: int, target: int

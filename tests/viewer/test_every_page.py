@@ -31,9 +31,9 @@ def test_without_credit_the_command_is_named(tmp_path: Path, page: str):
     [
         ("runs", {}),
         ("tasks", {}),
-        ("graph", {"other": "gigpo"}),
-        ("graph", {"other": "gigpo", "at": "n0"}),
-        ("graph", {"other": "gigpo", "at": "e0-2"}),
+        ("graph", {}),
+        ("graph", {"at": "n0"}),
+        ("graph", {"at": "e0-2"}),
         ("trajectory", {"trajectory": "y" + HOSTILE}),
     ],
 )

@@ -9,7 +9,6 @@ import pytest
 from graphcredit.viewer.graph import matters, visible_part
 from graphcredit.viewer.graph.layout import layers_of, layout_of
 from graphcredit.viewer.graph.matters import what_matters
-from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph
 from graphcredit.viewer.graph.visible_part import around, most_visited, thinned
 from graphcredit.viewer.graph.words import what_is_shown
@@ -94,12 +93,12 @@ def test_what_is_left_out_is_named_with_its_credit(monkeypatch: pytest.MonkeyPat
     values = {(0, 1): 1.0, (1, 2): 0.5, (2, 9): 0.5, (0, 3): -1.5, (1, 4): 0.5}
     edges = tuple(replace(edge, advantage=values[edge.ends]) for edge in graph.edges)
     graph = replace(graph, edges=edges)
-    said = what_is_shown(graph, what_matters(graph, [], []), Shading(advantage="a"))
+    said = what_is_shown(graph, what_matters(graph, [], []))
     assert said == (
         "2 of 6 states. Dotted lines are ways through 2 more states. Left out: 2 transitions, from "
         "-1.50 to +0.50, 50% of all credit and blame"
     )
-    assert what_is_shown(graph, graph, Shading(advantage="a")) == "6 of 6 states"
+    assert what_is_shown(graph, graph) == "6 of 6 states"
 
 
 def test_of_a_goal_that_no_way_leads_to_and_a_start_of_their_own():

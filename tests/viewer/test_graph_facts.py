@@ -21,7 +21,6 @@ from graphcredit.viewer.graph.facts import (
     trajectories,
 )
 from graphcredit.viewer.graph.importance import disputed, forks, important, remarkable
-from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import TaskGraph, read_task_graph
 from graphcredit.viewer.queries.graphs import graph_tasks, state_texts, task_steps
 from tests.viewer.stores import Shared, credited, two_tasks
@@ -113,7 +112,7 @@ def test_the_most_credited_and_the_most_blamed_transitions_that_tell_are_remarka
     told = telling_ends(steps)
     # x alone did a step from B.
     assert told == {edge.ends for edge in graph.edges} - {(1, 0)}
-    ranked = remarkable(graph, Shading(advantage="a"), told, most=20)
+    ranked = remarkable(graph, told, most=20)
     values = [edge.advantage for edge in ranked if edge.advantage is not None]
     credited, blamed = ([v for v in values if (v > 0) == sign] for sign in (True, False))
     assert values == credited + blamed
@@ -121,18 +120,6 @@ def test_the_most_credited_and_the_most_blamed_transitions_that_tell_are_remarka
     told_of = [edge.advantage or 0.0 for edge in ranked if edge.ends in told]
     assert [v for v in told_of if v > 0] == sorted((v for v in told_of if v > 0), reverse=True)
     assert [v for v in told_of if v < 0] == sorted(v for v in told_of if v < 0)
-
-
-def test_changed_signs_come_first_however_small(store: Store):
-    graph = _graph(store)
-    others = {edge.ends: (edge.advantage or 0.0) + 100 for edge in graph.edges}
-    flipped = next(edge for edge in graph.edges if edge.ends == (2, 4))
-    others[2, 4] = -0.001
-    assert flipped.advantage is not None
-    assert flipped.advantage > 0
-    blamed = {e.ends for e in graph.edges if e.advantage is not None and e.advantage < 0}
-    ranked = remarkable(graph, Shading(advantage="a", others=others), set(), most=20)
-    assert {edge.ends for edge in ranked[: len(blamed) + 1]} == {*blamed, (2, 4)}
 
 
 def test_failed_rollouts_leave_the_way_of_those_that_won_for_good(store: Store):
@@ -164,9 +151,8 @@ def test_estimators_dispute_what_one_credits_and_another_blames(store: Store):
 
 def test_reasons_to_look_take_turns(store: Store):
     graph, steps = _graph(store), task_steps(store, **HERE, task_id="t0")
-    shading = Shading(advantage="a")
-    ends = [edge.ends for edge in important(graph, shading, steps)]
-    ranked = remarkable(graph, shading, telling_ends(steps), most=12)
+    ends = [edge.ends for edge in important(graph, steps)]
+    ranked = remarkable(graph, telling_ends(steps), most=12)
     worst = next(edge.ends for edge in ranked if (edge.advantage or 0.0) < 0)
     assert ends[:3] == [*[*forks(steps)][:1], worst, ranked[0].ends]
     assert disputed(steps)[0] in ends

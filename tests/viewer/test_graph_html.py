@@ -9,7 +9,6 @@ from graphcredit.store.sql.catalog import run_trusted_query
 from graphcredit.viewer.graph.assets import asset
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import graph_html
-from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import read_task_graph
 from graphcredit.viewer.queries.graphs import task_steps
@@ -23,8 +22,8 @@ def _page(store: Store, task_id: str = "t0") -> str:
     here = {"run_id": "r0", "iteration": 0, "task_id": task_id}
     graph = read_task_graph(store, **here, column=COLUMN)
     drawing = draw_part(graph, graph, Shading(advantage=COLUMN))
-    steps = with_shown(task_steps(store, **here), COLUMN, None)
-    return graph_html(drawing, graph, steps, path=["n0"], ranked_by=COLUMN, title=task_id)
+    steps = task_steps(store, **here)
+    return graph_html(drawing, graph, steps, path=["n0"], column=COLUMN, title=task_id)
 
 
 def _data(page: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ import pytest
 
 from graphcredit.store import Store
 from graphcredit.viewer.graph.drawing import draw_part
-from graphcredit.viewer.graph.facts import SHOWN, own_steps, with_shown
+from graphcredit.viewer.graph.facts import own_steps
 from graphcredit.viewer.graph.shading import OwnStep, Shading
 from graphcredit.viewer.graph.task_graph import Edge, TaskGraph, read_task_graph
 from graphcredit.viewer.queries.graphs import task_steps
@@ -32,8 +32,8 @@ def _graph(store: Store) -> TaskGraph:
 
 def test_a_trajectory_is_drawn_in_its_own_credit_and_numbered(store: Store):
     graph = _graph(store)
-    steps = with_shown(task_steps(store, **HERE, task_id="t0"), "grpo_advantage", None)
-    own = own_steps(steps, "xw")
+    steps = task_steps(store, **HERE, task_id="t0")
+    own = own_steps(steps, "xw", "grpo_advantage")
     (credit,) = {step.value for several in own.values() for step in several}
     assert {ends: [(s.index, s.action) for s in several] for ends, several in own.items()} == {
         (0, 1): [(0, "a")],
@@ -44,8 +44,8 @@ def test_a_trajectory_is_drawn_in_its_own_credit_and_numbered(store: Store):
     shading = Shading(advantage="grpo", own=own)
     by_ends = {edge.ends: edge for edge in graph.edges}
     # x went this way, too, so the mean of the edge is another one.
-    assert shading.drawn_value(by_ends[0, 2]) == credit != shading.value(by_ends[0, 2])
-    assert shading.drawn_value(by_ends[2, 4]) == shading.value(by_ends[2, 4])
+    assert shading.drawn_value(by_ends[0, 2]) == credit != by_ends[0, 2].advantage
+    assert shading.drawn_value(by_ends[2, 4]) == by_ends[2, 4].advantage
     drawing = draw_part(graph, graph, shading)
     labels = {edge["data"]["id"]: edge["data"]["label"] for edge in drawing.edges}
     assert (labels["e0-1"], labels["e2-3"], labels["e2-4"]) == ("0: a", "3: e", "d")
@@ -58,11 +58,3 @@ def test_a_transition_taken_twice_shows_both_numbers_and_the_mean():
         source=0, target=1, actions=("go",), visits=9, cost=1.0, advantage=3.0, is_pruned=False
     )
     assert shading.drawn_value(edge) == pytest.approx(-0.2)
-    assert shading.value(edge) == 3.0
-
-
-def test_what_is_shown_of_a_step_is_its_difference_in_a_comparison(store: Store):
-    steps = task_steps(store, **HERE, task_id="t0")
-    own, other = (steps[f"{name}_advantage"].to_pylist() for name in ("graphgpo", "grpo"))
-    shown = with_shown(steps, "graphgpo_advantage", "grpo_advantage")[SHOWN].to_pylist()
-    assert shown == pytest.approx([a - b for a, b in zip(own, other, strict=True)])

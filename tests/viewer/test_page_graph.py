@@ -114,22 +114,6 @@ def test_the_steps_of_a_lost_trajectory_are_ranked_by_their_own_advantage(store:
     assert app.query_params["at"].startswith("e0-")
 
 
-def test_two_estimators_are_compared_with_changed_signs_first(store: Store):
-    app = open_page(store, "graph", task="t0", estimator="graphgpo", other="gigpo")
-    sql = """
-        SELECT state_id, next_state_id, avg(graphgpo_advantage) AS a, avg(gigpo_advantage) AS b
-        FROM enriched WHERE task_id = 't0' GROUP BY ALL
-    """
-    rows = run_trusted_query(store, sql).table.to_pylist()
-    flips = {f"e{r['state_id']}-{r['next_state_id']}" for r in rows if r["a"] * r["b"] < 0}
-    edges = [edge["data"] for edge in component(app, "graph")["edges"]]
-    assert {edge["id"] for edge in edges if "flipped" in edge} == flips
-    assert f"{len(flips)} of {len(rows)} compared transitions change sign" in app.caption[0].value
-    marked = ["⇄" in text for text in _buttons(app)]
-    assert marked == sorted(marked, reverse=True)
-    assert sum(marked) == len(flips)
-
-
 def test_a_large_graph_starts_with_what_matters_and_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -19,7 +19,7 @@ from graphcredit.viewer.queries.graphs import task_steps
 from graphcredit.viewer.queries.outcomes import are_graded, outcome
 from graphcredit.viewer.steps.charts import course, distances
 from graphcredit.viewer.steps.html_export import trajectory_page
-from tests.viewer.browser import click_row, component, markdown_of, open_page, opened
+from tests.viewer.browser import component, markdown_of, open_page
 from tests.viewer.stores import Shared, credited, two_tasks
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
@@ -101,7 +101,7 @@ def test_no_last_message_and_no_step_alone_heads_a_trajectory(tmp_path: Path):
     assert told == [("lone", 0), ("lost", 0), ("won", 0), ("won", 1)]
 
 
-def test_buttons_bars_and_rows_lead_to_steps(shared: Shared):
+def test_buttons_and_bars_lead_to_steps(shared: Shared):
     app = open_page(shared(two_tasks), "trajectory", trajectory="x", step=0)
     buttons = {button.label: button for button in app.button}
     assert [buttons[name].proto.shortcut.lower() for name in ("Previous", "Next")] == ["k", "j"]
@@ -112,10 +112,6 @@ def test_buttons_bars_and_rows_lead_to_steps(shared: Shared):
     assert app.button(key="go_Next").disabled
     app.button(key="go_Previous").click().run()
     assert (app.query_params["step"], acted(app)) == ("2", "c")
-    click_row(opened(app, "all_steps"), "all_steps_x_2", 2)
-    assert not app.exception, "it is the step that is shown"
-    click_row(app, "all_steps_x_2", 1)
-    assert (app.query_params["step"], acted(app)) == ("1", "b")
 
 
 def test_the_bars_are_the_numbers_of_the_store(shared: Shared):
@@ -247,16 +243,6 @@ def test_the_scores_of_states_are_shown_where_somebody_judged(tmp_path: Path):
     assert not any("score" in caption.value for caption in app.caption)
     table = queries.steps(store, run_id="r0", iteration=0, trajectory_id="x")
     assert "<p>Reward 0, cost 1, score 0.25.</p>" in trajectory_page(table, title="r0")
-
-
-def test_true_distances_are_listed(tmp_path: Path):
-    rows = two_tasks()
-    for row, (before, after) in zip(rows, ((2, 3), (3, 2), (2, 1), (1, 0)), strict=False):
-        row |= {"oracle_distance": float(before), "next_oracle_distance": float(after)}
-    store = credited(tmp_path / "s", rows)
-    app = open_page(store, "trajectory", trajectory="x", step=0)
-    table = opened(app, "all_steps").dataframe[-1].value
-    assert table["true distance"].to_list() == ["2 → 3", "3 → 2", "2 → 1", "1 → 0"]
 
 
 @pytest.mark.parametrize(

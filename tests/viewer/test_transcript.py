@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcredit.viewer.chat.logged import kind_of, parts_of_message
-from graphcredit.viewer.chat.texts import Code, Part, calls_of, parts_of, pretty_json
+from graphcredit.viewer.chat.texts import Part, calls_of, parts_of, pretty_json
 from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import chat_data
 from tests.worlds import step_table, trajectory
@@ -80,6 +80,8 @@ def test_what_stands_between_fences_or_in_columns_is_code():
     assert [p.is_code for p in parts_of(table)] == [True]
     assert [p.is_code for p in parts_of("#####\n#P_G#\n#####")] == [True]
     assert [p.is_code for p in parts_of("~~~\nnever closed")] == [True]
+    assert [p.is_code for p in parts_of("@@ -1 +1 @@\n-a\n+b")] == [True]
+    assert parts_of("\x1b[1;31mred\x1b[0m \x1b[2J") == (Part(text="red \x1b[2J", is_code=True),)
 
 
 @given(st.text(alphabet="ab \n`~*#\r\u2028"))
@@ -92,15 +94,7 @@ def test_no_line_of_a_text_is_lost(text: str):
 def test_the_calls_of_an_action_are_listed_and_other_text_is_none():
     action = 'python({"code": "a = 1\\nb = 2", "n": 3})\nstop({})'
     assert calls_of(action) == [
-        Part(
-            text="code: \na = 1\nb = 2\nn: 3",
-            title="Calls python",
-            is_code=True,
-            code=(
-                Code(start=6, end=18, language="python"),
-                Code(start=22, end=23, language="json"),
-            ),
-        ),
+        Part(text="code: \na = 1\nb = 2\nn: 3", title="Calls python", is_code=True),
         Part(text="", title="Calls stop", is_code=True),
     ]
     assert calls_of("say(hello)") == calls_of("go east") == calls_of("f([1])") == []

@@ -26,7 +26,6 @@ from graphcredit.trainer.data.validation import RECORD, is_truncated, refuse_fau
 
 REASONS = (
     "no_tokens",
-    "truncated",
     "filtered",
     "no_credit",
     "zero_advantage",
@@ -66,8 +65,6 @@ class Filters:
     is_corrected: bool = True
     """The loss takes ratios to the sampler, as a correction or in the objective. Without them steps
     more than one version old are refused; with them those sampled with top-p or top-k."""
-    cut: Mapping[Path, Bools] = field(default_factory=dict[Path, Bools])
-    """Shard to whether each row is left out because of an answer that was cut."""
     unmet: Mapping[Path, Bools] = field(default_factory=dict[Path, Bools])
     """Shard to whether each row is left out because it does not meet the user's condition."""
     drop_zero_advantage: bool = False
@@ -88,7 +85,6 @@ class Filters:
         response = columns.tokens.response.lengths
         conditions = [
             columns.is_without_tokens,
-            _rows_of(columns, self.cut),
             _rows_of(columns, self.unmet),
             np.isnan(advantage),
             (advantage == 0) & self.drop_zero_advantage,

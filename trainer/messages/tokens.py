@@ -148,7 +148,7 @@ def tokens_of_messages(
     if num_cut:
         notices.append(
             f"{num_cut:,} answers were cut by a limit: no end is learnt from them, since none was "
-            "sampled. --truncated keeps them, masks them, or drops their whole rollouts"
+            "sampled. --filter \"(extra->>'cut') IS DISTINCT FROM 'true'\" leaves them out"
         )
     return replace(made, notices=tuple(notices))
 

@@ -29,7 +29,6 @@ from graphcredit.viewer.bundle.html import (
 )
 from graphcredit.viewer.graph.drawing import draw_part
 from graphcredit.viewer.graph.export import Site, graph_html
-from graphcredit.viewer.graph.facts import with_shown
 from graphcredit.viewer.graph.matters import readable_part
 from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import read_task_graph
@@ -124,15 +123,15 @@ def _task_page(
     column = f"{estimator}_advantage"
     graph = read_task_graph(store, **here, column=column)
     shading = Shading(advantage=f"{estimator} advantage")
-    shown = readable_part(graph, shading, steps)
+    shown = readable_part(graph, steps)
     if len(shown.nodes) < len(graph.nodes):
-        below = f"<p>{in_html(what_is_shown(graph, shown, shading))}</p>{below}"
+        below = f"<p>{in_html(what_is_shown(graph, shown))}</p>{below}"
     return graph_html(
         draw_part(shown, graph, shading, title=title, steps=steps),
         shown,
-        with_shown(steps.select([*_LISTED, column]), column, None),
+        steps.select([*_LISTED, column]),
         path=[],
-        ranked_by=shading.advantage,
+        column=column,
         title=title,
         most_steps=_STEPS_OF_A_TRANSITION,
         site=Site(

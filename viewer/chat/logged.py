@@ -62,7 +62,7 @@ def _parts(message: Any) -> tuple[Part, ...]:
     text = _text_of(message)
     calls = _calls_of(message)
     if text is None and not calls:
-        return (code_part(as_json(message), _NOT_UNDERSTOOD, language="json"),)
+        return (code_part(as_json(message), _NOT_UNDERSTOOD),)
     spoken = parts_of(text or "")
     return (*spoken, *calls)
 
@@ -99,5 +99,5 @@ def _call(call: Any) -> Part:
         except ValueError:
             return code_part(str(arguments), f"Calls {name}")
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
-        return code_part(as_json(call), "Calls a tool", language="json")
+        return code_part(as_json(call), "Calls a tool")
     return call_part(name, arguments)

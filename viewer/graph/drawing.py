@@ -178,12 +178,7 @@ def _kind(node: Node, start: int) -> str:
 
 def _transition(edge: Edge, shading: Shading, scales: Scales) -> dict[str, Any]:
     value = shading.drawn_value(edge) or 0.0
-    flags = {
-        "pruned": edge.is_pruned,
-        "way": bool(edge.between),
-        "blamed": value < 0,
-        "flipped": shading.is_flipped(edge),
-    }
+    flags = {"pruned": edge.is_pruned, "way": bool(edge.between), "blamed": value < 0}
     return {
         "id": edge_key(edge.ends),
         "source": node_key(edge.source),

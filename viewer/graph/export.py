@@ -12,7 +12,7 @@ from graphcredit.store.log_text import in_html, isolated, named, one_line, visib
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.assets import asset, page_script, page_style
 from graphcredit.viewer.graph.drawing import Drawing
-from graphcredit.viewer.graph.facts import SHOWN, choices, edge_steps
+from graphcredit.viewer.graph.facts import choices, edge_steps
 from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.task_graph import TaskGraph, edge_key, node_key
 from graphcredit.viewer.queries.outcomes import succeeded
@@ -40,7 +40,7 @@ def graph_html(
     steps: pa.Table,
     *,
     path: Sequence[str],
-    ranked_by: str,
+    column: str,
     title: str,
     most_steps: int = _MOST_STEPS,
     site: Site | None = None,
@@ -50,9 +50,9 @@ def graph_html(
     Args:
         drawing: The drawing.
         graph: The part of the task's graph in the drawing.
-        steps: From `queries.graphs.task_steps`, with what is `SHOWN`.
+        steps: From `queries.graphs.task_steps`.
         path: Keys of the states and transitions of an overlaid trajectory.
-        ranked_by: Name of what is shown, by which actions are ranked.
+        column: The advantage that colours the edges, by which actions are ranked.
         title: The heading.
         most_steps: Most steps of a transition to list.
         site: Where the page belongs; by default it is a file of its own.
@@ -60,7 +60,7 @@ def graph_html(
     data = drawing.as_json() | {
         "signature": "",
         "path": list(path),
-        "details": dict(_details(graph, drawing.names, steps, ranked_by, most_steps)),
+        "details": dict(_details(graph, drawing.names, steps, column, most_steps)),
     }
     parts = {
         "KIND": "alone" if site is None else "site",
@@ -94,7 +94,7 @@ def _beside(site: Site) -> dict[str, str]:
 
 
 def _details(
-    graph: TaskGraph, names: Mapping[int, str], steps: pa.Table, ranked_by: str, most_steps: int
+    graph: TaskGraph, names: Mapping[int, str], steps: pa.Table, column: str, most_steps: int
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield, for each state and transition, its key, its title and its texts."""
     for node in graph.nodes:
@@ -102,9 +102,9 @@ def _details(
             f"{signed(choice.advantage)}  {isolated(visible(choice.action))} → "
             f"{names[choice.target]}  ({counted(choice.num_trajectories, 'rollout')} in "
             f"{counted(choice.visits, 'step')}{succeeded(choice.num_succeeded)})"
-            for choice in choices(steps, node.state_id, SHOWN)
+            for choice in choices(steps, node.state_id, column)
         )
-        text = "\n".join([f"Actions by {ranked_by}:", *actions])
+        text = "\n".join([f"Actions by {column}:", *actions])
         yield node_key(node.state_id), [names[node.state_id], visible(node.state), text]
     for edge in graph.edges:
         title = f"{names[edge.source]} → {names[edge.target]}"

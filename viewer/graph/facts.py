@@ -30,21 +30,11 @@ class Choice:
     """Mean advantage of its steps."""
 
 
-SHOWN = "shown"
-"""Column of what the colours stand for: the advantage of a step, or its difference to another."""
-
-
-def with_shown(steps: pa.Table, column: str, other: str | None) -> pa.Table:
-    """Return the steps with a column `SHOWN`."""
-    shown = steps[column] if other is None else pc.subtract(steps[column], steps[other])
-    return steps.append_column(SHOWN, shown)
-
-
-def own_steps(steps: pa.Table, trajectory_id: str) -> dict[Ends, list[OwnStep]]:
-    """Return the steps of a trajectory by their transitions, in time, with what is `SHOWN`."""
+def own_steps(steps: pa.Table, trajectory_id: str, column: str) -> dict[Ends, list[OwnStep]]:
+    """Return the steps of a trajectory by their transitions, in time, with an advantage."""
     of_transition: dict[Ends, list[OwnStep]] = {}
     for row in steps.filter(pc.field("trajectory_id") == trajectory_id).to_pylist():
-        step = OwnStep(index=row["step_index"], action=row["action"], value=row[SHOWN])
+        step = OwnStep(index=row["step_index"], action=row["action"], value=row[column])
         of_transition.setdefault((row["state_id"], row["next_state_id"]), []).append(step)
     return of_transition
 
@@ -77,7 +67,7 @@ def edge_steps(steps: pa.Table, ends: Ends) -> pa.Table:
     source, target = ends
     taken = steps.filter((pc.field("state_id") == source) & (pc.field("next_state_id") == target))
     empty = [name for name in taken.column_names if taken[name].null_count == len(taken)]
-    unwanted = {"state_id", "next_state_id", "is_telling", SHOWN, *empty} & {*taken.column_names}
+    unwanted = {"state_id", "next_state_id", "is_telling", *empty} & {*taken.column_names}
     return taken.drop_columns(sorted(unwanted))
 
 

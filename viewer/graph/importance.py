@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from graphcredit.store.schema import split_estimator_column
 from graphcredit.viewer.graph.facts import telling_ends
-from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import Edge, Ends, TaskGraph
 from graphcredit.viewer.queries.outcomes import well_ended
 
@@ -21,17 +20,15 @@ _OF_EACH = 6
 _PAIR = ["state_id", "next_state_id"]
 
 
-def important(graph: TaskGraph, shading: Shading, steps: pa.Table) -> list[Edge]:
+def important(graph: TaskGraph, steps: pa.Table) -> list[Edge]:
     """Return the transitions that matter, by turns for each reason, the most important first.
 
     The reasons: that rollouts left the way of those that ended well, much blame, much credit, and
-    that estimators disagree. In a comparison, only where the two sides differ most.
+    that estimators disagree.
     """
-    marked = remarkable(graph, shading, telling_ends(steps), most=2 * _OF_EACH)
-    if shading.others is not None:
-        return marked
+    marked = remarkable(graph, telling_ends(steps), most=2 * _OF_EACH)
     of_ends = {edge.ends: edge for edge in graph.edges}
-    blamed = [edge.ends for edge in marked if _value(edge, shading) < 0]
+    blamed = [edge.ends for edge in marked if _value(edge) < 0]
     reasons = [
         [*forks(steps)][:_OF_EACH],
         blamed,
@@ -42,20 +39,14 @@ def important(graph: TaskGraph, shading: Shading, steps: pa.Table) -> list[Edge]
     return [of_ends[ends] for ends in dict.fromkeys(turns)]
 
 
-def remarkable(
-    graph: TaskGraph, shading: Shading, telling: Container[Ends], *, most: int
-) -> list[Edge]:
+def remarkable(graph: TaskGraph, telling: Container[Ends], *, most: int) -> list[Edge]:
     """Return the most credited transitions and the most blamed ones, half of each.
 
-    In a comparison: those with opposite signs, then those with the greatest differences. Those that
-    are not `telling` come last: there is nothing to compare them with.
+    Those that are not `telling` come last: there is nothing to compare them with.
     """
-    valued = [edge for edge in graph.edges if shading.value(edge) is not None]
-    valued.sort(key=lambda edge: (edge.ends not in telling, -abs(_value(edge, shading))))
-    if shading.others is not None:
-        return sorted(valued, key=lambda edge: not shading.is_flipped(edge))[:most]
-    credited = [edge for edge in valued if _value(edge, shading) > 0][: most // 2]
-    blamed = [edge for edge in valued if _value(edge, shading) < 0][: most - most // 2]
+    valued = sorted(graph.edges, key=lambda edge: (edge.ends not in telling, -abs(_value(edge))))
+    credited = [edge for edge in valued if _value(edge) > 0][: most // 2]
+    blamed = [edge for edge in valued if _value(edge) < 0][: most - most // 2]
     return [*credited, *blamed]
 
 
@@ -102,5 +93,5 @@ def _is_advantage(name: str) -> bool:
     return parts is not None and parts[1] == "advantage"
 
 
-def _value(edge: Edge, shading: Shading) -> float:
-    return shading.value(edge) or 0.0
+def _value(edge: Edge) -> float:
+    return edge.advantage or 0.0

@@ -13,16 +13,15 @@ import pyarrow as pa
 from graphcredit.store.plural import counted
 from graphcredit.viewer.graph.importance import important
 from graphcredit.viewer.graph.layout import drawn
-from graphcredit.viewer.graph.shading import Shading
 from graphcredit.viewer.graph.task_graph import Edge, Ends, TaskGraph
 from graphcredit.viewer.graph.visible_part import READABLE
 
 
-def readable_part(graph: TaskGraph, shading: Shading, steps: pa.Table) -> TaskGraph:
+def readable_part(graph: TaskGraph, steps: pa.Table) -> TaskGraph:
     """Return a graph that can be read as a whole, else what matters of it."""
     if len(graph.nodes) <= READABLE:
         return graph
-    return what_matters(graph, [], important(graph, shading, steps))
+    return what_matters(graph, [], important(graph, steps))
 
 
 def what_matters(graph: TaskGraph, kept: Iterable[int], wanted: Iterable[Edge]) -> TaskGraph:

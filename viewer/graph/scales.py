@@ -24,7 +24,7 @@ class Scales:
     def of(cls, graph: TaskGraph, shading: Shading) -> "Scales":
         """Return scales that fit a graph."""
         values = [
-            *map(shading.value, graph.edges),
+            *(edge.advantage for edge in graph.edges),
             *(step.value for own in shading.own.values() for step in own),
         ]
         distances = [d for node in graph.nodes if (d := node.goal_distance) is not None]

@@ -14,7 +14,7 @@ class OwnStep:
     """Index within the trajectory."""
     action: str
     value: float | None
-    """Its own value; in a comparison, the difference."""
+    """Its own advantage."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,29 +23,15 @@ class Shading:
 
     advantage: str
     """Name of the edges' colour scale, for the legend."""
-    others: Mapping[Ends, float | None] | None = None
-    """The advantages to subtract, for a comparison; None without one."""
     own: Mapping[Ends, Sequence[OwnStep]] = field(default_factory=dict[Ends, Sequence[OwnStep]])
     """The steps of a trajectory that is laid over the graph, by their transitions."""
 
-    def value(self, edge: Edge) -> float | None:
-        """Return the mean over a transition: its advantage, or the difference to the other one."""
-        if self.others is None or edge.advantage is None:
-            return edge.advantage
-        other = self.others.get(edge.ends)
-        return None if other is None else edge.advantage - other
-
     def drawn_value(self, edge: Edge) -> float | None:
-        """Return the value of a transition's colour: the trajectory's own where it went."""
+        """Return the advantage of a transition's colour: the trajectory's own where it went."""
         values = [step.value for step in self.own.get(edge.ends, ()) if step.value is not None]
         if edge.ends in self.own:
             return sum(values) / len(values) if values else None
-        return self.value(edge)
-
-    def is_flipped(self, edge: Edge) -> bool:
-        """Return whether the two compared advantages have opposite signs."""
-        other = self.others.get(edge.ends) if self.others else None
-        return edge.advantage is not None and other is not None and edge.advantage * other < 0
+        return edge.advantage
 
 
 def signed(value: float | None) -> str:

@@ -46,7 +46,6 @@ def legend_notes(graph: TaskGraph, shading: Shading, *, are_boxes: bool) -> list
         "dashed: pruned": any(edge.is_pruned for edge in edges),
         "dotted: a way through states not drawn": any(edge.between for edge in edges),
         "colours go by the square root": True,
-        "⇄ yellow: the signs differ": shading.others is not None,
     }
     notes = [words for words, is_there in marks.items() if is_there]
     if shading.own:
@@ -63,15 +62,14 @@ def node_tip(node: Node, name: StateName, shading: Shading) -> str:
 
 
 def edge_label(edge: Edge, shading: Shading, *, has_room: bool) -> str:
-    """Return the marks of a transition, the trajectory's step numbers, and its action."""
+    """Return the numbers of the trajectory's steps on a transition, and its action."""
     own_steps = shading.own.get(edge.ends, ())
-    flip = "⇄" if shading.is_flipped(edge) else ""
     if not has_room and not own_steps:
-        return flip
+        return ""
     actions = list(dict.fromkeys(step.action for step in own_steps)) or edge.actions
     first, *others = (action_words(action) for action in actions)
     more = f" +{len(others)}" if others else ""
-    return " ".join(filter(None, [flip, _numbers(own_steps), first + more]))
+    return " ".join(filter(None, [_numbers(own_steps), first + more]))
 
 
 def _numbers(own: Sequence[OwnStep]) -> str:
@@ -85,10 +83,10 @@ def edge_tip(edge: Edge, shading: Shading) -> str:
         return (
             f"A way of {edge.actions[0]} through {counted(len(edge.between), 'state')} that "
             f"{'is' if len(edge.between) == 1 else 'are'} not drawn\n{shading.advantage} "
-            f"{signed(shading.value(edge))} on average. A click shows the state in its middle."
+            f"{signed(edge.advantage)} on average. A click shows the state in its middle."
         )
     notes = [
-        f"{shading.advantage} {signed(shading.value(edge))}",
+        f"{shading.advantage} {signed(edge.advantage)}",
         counted(edge.visits, "step"),
         *(["pruned"] if edge.is_pruned else []),
     ]
@@ -109,7 +107,7 @@ WHAT_MATTERS = (
 )
 
 
-def what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading, *, part: str = "") -> str:
+def what_is_shown(graph: TaskGraph, shown: TaskGraph, *, part: str = "") -> str:
     """Return a sentence of what is drawn of a graph, and one of what is left out."""
     words = f"{len(shown.nodes):,} of {len(graph.nodes):,} states"
     ways = [edge for edge in shown.edges if edge.between]
@@ -122,16 +120,16 @@ def what_is_shown(graph: TaskGraph, shown: TaskGraph, shading: Shading, *, part:
         for way in ways:
             drawn |= {*pairwise([way.source, *way.between, way.target])}
     left = [edge for edge in graph.edges if edge.ends not in drawn]
-    return f"{words}{_left_out(graph, left, shading)}"
+    return f"{words}{_left_out(graph, left)}"
 
 
-def _left_out(graph: TaskGraph, left: Sequence[Edge], shading: Shading) -> str:
+def _left_out(graph: TaskGraph, left: Sequence[Edge]) -> str:
     """Return how many transitions are left out, and with which credit; empty without any."""
     if not left:
         return ""
-    values = [shading.value(edge) or 0.0 for edge in left]
+    values = [edge.advantage or 0.0 for edge in left]
     weight = sum(abs(value) * edge.visits for value, edge in zip(values, left, strict=True))
-    total = sum(abs(shading.value(edge) or 0.0) * edge.visits for edge in graph.edges)
+    total = sum(abs(edge.advantage or 0.0) * edge.visits for edge in graph.edges)
     share = f", {weight / total:.0%} of all credit and blame" if total else ""
     return (
         f". Left out: {counted(len(left), 'transition')}, from {signed(min(values))} to "

@@ -25,7 +25,6 @@ from graphcredit.viewer.pages.parts.graph_place import (
     GraphPlace,
     choose_place,
     choose_trajectory,
-    other_side,
     read_graph,
 )
 from graphcredit.viewer.queries.graphs import task_steps
@@ -73,8 +72,8 @@ def show() -> None:
     missing.doubtful_credit(place.run_id, place.iteration)
     missing.doubtful_group(steps)
     selected = _selected(chosen.graph, steps)
-    steps, shading = _shaded(place, chosen, steps)
-    shown = _part(chosen, steps, selected, shading)
+    shading = _shading(place, chosen, steps)
+    shown = _part(chosen, steps, selected)
     picture, panel = st.columns([7, 3])
     with picture:
         _fork(chosen, steps)
@@ -83,12 +82,11 @@ def show() -> None:
         run_id=place.run_id,
         iteration=place.iteration,
         task_id=place.task_id,
-        column=f"{place.estimator}_advantage",
+        column=place.column,
         graph=chosen.graph,
         names=names,
         shown=chosen.graph.part(frozenset(node.state_id for node in shown.nodes)),
         steps=steps,
-        shading=shading,
         trajectory=chosen.trajectory,
     )
     with panel:
@@ -98,7 +96,7 @@ def show() -> None:
 def _choose(place: GraphPlace, steps: pa.Table) -> _Choices:
     """Show the boxes of what of the graph is shown, and how."""
     trajectory = choose_trajectory(steps)
-    graph = read_graph(place, f"{place.estimator}_advantage")
+    graph = read_graph(place)
     return _Choices(
         trajectory=trajectory,
         graph=graph,
@@ -106,15 +104,11 @@ def _choose(place: GraphPlace, steps: pa.Table) -> _Choices:
     )
 
 
-def _shaded(place: GraphPlace, chosen: _Choices, steps: pa.Table) -> tuple[pa.Table, Shading]:
-    """Return the steps with what is `SHOWN`, and the meaning of the colours."""
-    other = other_side(place)
-    steps = facts.with_shown(steps, f"{place.estimator}_advantage", other.values)
-    return steps, Shading(
-        advantage=f"{place.estimator} advantage{other.name}",
-        others=other.of_edges,
-        own={} if chosen.trajectory is None else facts.own_steps(steps, chosen.trajectory),
-    )
+def _shading(place: GraphPlace, chosen: _Choices, steps: pa.Table) -> Shading:
+    """Return the meaning of the colours."""
+    laid = chosen.trajectory
+    own = {} if laid is None else facts.own_steps(steps, laid, place.column)
+    return Shading(advantage=f"{place.estimator} advantage", own=own)
 
 
 def _fork(chosen: _Choices, steps: pa.Table) -> None:
@@ -155,7 +149,7 @@ def _picture(
         on_click=lambda key: _pick(drawn, key),
         on_find=controls.search,
     )
-    _say_what_is_shown(chosen, drawn, shading)
+    _say_what_is_shown(chosen, drawn)
     offer_export(place, chosen.graph, drawn, steps, shading, drawing, path)
     return drawing.names
 
@@ -187,16 +181,14 @@ def _selected(graph: TaskGraph, steps: pa.Table) -> int | Ends | None:
     return facts.step_ends(steps, chosen.trajectory, chosen.step)
 
 
-def _part(
-    chosen: _Choices, steps: pa.Table, selected: int | Ends | None, shading: Shading
-) -> TaskGraph:
+def _part(chosen: _Choices, steps: pa.Table, selected: int | Ends | None) -> TaskGraph:
     """Return what to show of the graph."""
     graph, trajectory = chosen.graph, chosen.trajectory
     visited = [] if trajectory is None else facts.states_on(steps, trajectory)
     at = selected if isinstance(selected, tuple) else () if selected is None else (selected,)
     if chosen.view == "matters":
         sought = facts.states_with(graph, controls.words())[:_ROOM_FOR_FOUND]
-        return what_matters(graph, [*at, *visited, *sought], important(graph, shading, steps))
+        return what_matters(graph, [*at, *visited, *sought], important(graph, steps))
     states = frozenset(node.state_id for node in graph.nodes)
     if chosen.view == "trajectory":
         states = frozenset(visited)
@@ -206,14 +198,10 @@ def _part(
     return graph.part(visible_part.most_visited(graph, states))
 
 
-def _say_what_is_shown(chosen: _Choices, shown: TaskGraph, shading: Shading) -> None:
+def _say_what_is_shown(chosen: _Choices, shown: TaskGraph) -> None:
     graph = chosen.graph
     part = WHAT_MATTERS if chosen.view == "matters" else ""
-    words = what_is_shown(graph, shown, shading, part=part)
+    words = what_is_shown(graph, shown, part=part)
     if graph.goal is None:
         words += "; nobody is known to have won, so there is no goal"
-    if shading.others is not None:
-        compared = [edge for edge in shown.edges if shading.others.get(edge.ends) is not None]
-        flips = sum(map(shading.is_flipped, compared))
-        words += f"; {flips} of {len(compared)} compared transitions change sign"
     st.caption(f"{words}. Click a state or a transition, or choose it on the right.")

@@ -8,7 +8,6 @@ from graphcredit.store.log_text import visible
 from graphcredit.store.plural import counted
 from graphcredit.viewer.chat.component import show_chat
 from graphcredit.viewer.chat.transcript import conversation
-from graphcredit.viewer.pages.parts.all_steps import show_all_steps
 from graphcredit.viewer.pages.parts.others import show_others
 from graphcredit.viewer.pages.parts.pictures import show_seen
 from graphcredit.viewer.queries.estimators import explanation
@@ -50,7 +49,6 @@ def show() -> None:
         _numbers(shown)
     if shown.estimator is not None:
         show_others(shown)
-    show_all_steps(shown, go_to=_go_to)
 
 
 def _headline(shown: Shown) -> None:

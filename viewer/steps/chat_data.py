@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from graphcredit.store.log_text import one_line, visible
-from graphcredit.viewer.chat.runs import runs_of
 from graphcredit.viewer.chat.texts import Part
 from graphcredit.viewer.chat.transcript import ShownMessage
 from graphcredit.viewer.steps.facts import largest, value_of
@@ -61,18 +60,12 @@ def drawn_messages(
 def _part(part: Part, most: int | None) -> dict[str, Any]:
     num_left = 0 if most is None else max(len(part.text) - most, 0)
     text = part.text[: len(part.text) - num_left]
-    drawn: dict[str, Any] = {
+    return {
         "title": visible(part.title),
         "text": visible(text),
         "isCode": part.is_code,
         "numLeft": num_left,
     }
-    runs = () if num_left else runs_of(text, part.code)
-    if any(colour for _, colour in runs):
-        # The text goes to the browser once; it counts in UTF-16.
-        drawn["text"] = "".join(shown for shown, _ in runs)
-        drawn["runs"] = [[len(shown.encode("utf-16-le")) // 2, colour] for shown, colour in runs]
-    return drawn
 
 
 def _credit(table: pa.Table, step: int, estimator: str | None, limit: float) -> dict[str, Any]:

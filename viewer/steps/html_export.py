@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from graphcredit.store.log_text import in_html, named, one_line
+from graphcredit.store.log_text import in_html, named, one_line, visible
 from graphcredit.store.plural import counted
-from graphcredit.viewer.chat.runs import Run, runs_of
 from graphcredit.viewer.chat.transcript import ShownMessage, transcript
 from graphcredit.viewer.steps import facts
 from graphcredit.viewer.steps.why_of_task import Why
@@ -33,14 +32,6 @@ td:nth-child(2) { width: 18rem; position: relative; padding: 0; border: solid #7
 td:nth-child(2) i { position: absolute; top: 15%; bottom: 15%;
   left: calc(50% + min(0, var(--v)) * .5%); width: calc(max(var(--v), 0 - var(--v)) * .5%) }
 td:nth-child(n+4) { opacity: .8 }
-pre b { font-weight: inherit; color: color-mix(in srgb, var(--hue) 55%, CanvasText) }
-.comment, .black, .white { --hue: #7f8792 }
-.keyword, .magenta { --hue: #a626c4 }
-.string, .green, .inserted { --hue: #1f8f3a }
-.number, .yellow { --hue: #b07400 }
-.name, .blue { --hue: #1b6fd0 }
-.deleted, .red { --hue: #d0302a }
-.cyan { --hue: #0b8a99 }
 i { background: #1b5ea8 }
 i.n { background: #c04f15 }
 @media (prefers-color-scheme: dark) { i { background: #7db4ea } i.n { background: #e58a55 } }
@@ -169,14 +160,9 @@ def _parts(message: ShownMessage, action: str | None = None) -> Iterator[str]:
     """Yield the parts of a message; an action that is whole in the heading is left out."""
     for part in message.parts:
         if part.text != action or one_line(action, _LONGEST_HEADING) != action:
-            runs = runs_of(part.text, part.code)
             title = f"{part.title or message.speaker}{', an error' if message.is_error else ''}"
-            yield f"<h3>{in_html(title)}</h3><pre>{''.join(map(_run, runs))}</pre>" if runs else ""
-
-
-def _run(run: Run) -> str:
-    text, colour = run
-    return f'<b class="{colour}">{in_html(text)}</b>' if colour else in_html(text)
+            text = in_html(visible(part.text))
+            yield f"<h3>{in_html(title)}</h3><pre>{text}</pre>" if text else ""
 
 
 def _rows(bars: list[facts.Bar], limit: float) -> Iterator[str]:

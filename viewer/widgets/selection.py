@@ -36,8 +36,6 @@ class Selection:
     step: int | None = None
     """Index within the trajectory."""
     estimator: str | None = None
-    other: str | None = None
-    """The estimator that is compared with it."""
 
 
 _NUMBERS = frozenset({"iteration", "step"})

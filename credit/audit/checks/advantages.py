@@ -14,12 +14,8 @@ def _per_trajectory(scope: Scope) -> str:
         return ""
     return _unpivoted(
         f"{GROUP}, trajectory_id, count(*) AS num_steps",
-        {
-            name: (f"avg({column}::DOUBLE)", f"min({column})", f"max({column})")
-            for name in names
-            for column in [identifier(name)]
-        },
-        ("mean", "low", "high"),
+        {name: (f"avg({identifier(name)}::DOUBLE)",) for name in names},
+        ("mean",),
     )
 
 
@@ -111,19 +107,6 @@ def _unbalanced_steps(means: str) -> str:
         FROM ({means})
         WHERE off(mean, largest) <> 0
         GROUP BY {GROUP}, "column"
-    """
-
-
-def _uneven(scope: Scope) -> str:
-    trajectories = _per_trajectory(scope)
-    if not trajectories:
-        return NOTHING
-    return f"""
-        SELECT {GROUP}, count(*) AS number, max(high - low) AS badness,
-            format('{{}} of {{}} goes from {{:+.4g}} to {{:+.4g}}', "column",
-                arg_min(trajectory_id, rank), arg_min(low, rank), arg_min(high, rank)) AS detail
-        FROM (SELECT *, row(low - high, trajectory_id) AS rank FROM ({trajectories}))
-        WHERE low < high GROUP BY {GROUP}, "column"
     """
 
 
@@ -241,16 +224,6 @@ CHECKS: tuple[Check, ...] = (
         "matters, nothing",
         of="advantages of groups",
         places=_late,
-        needs="credit",
-    ),
-    Check(
-        name="uneven_episode_advantages",
-        severity=AuditSeverity.ERROR,
-        means="have an episode advantage that differs from step to step",
-        remedy="run the estimator again; if another program wrote the column, give all steps of a "
-        "rollout its one value",
-        of="episode advantages of rollouts",
-        places=_uneven,
         needs="credit",
     ),
 )

@@ -47,7 +47,7 @@ def test_a_tour_of_all_pages(page: Page, watch: Watch):
 
     One tab for all of them: the first page costs seconds, each of the others much less.
     """
-    open_page(page, "runs", run="hostile", estimator="gigpo", other="graphgpo")
+    open_page(page, "runs", run="hostile", estimator="gigpo")
     for name, title in PAGES.items():
         page.get_by_role("link", name=title, exact=True).click()
         expect(main(page).get_by_role("heading", name=title, exact=True)).to_be_visible()

@@ -105,16 +105,11 @@ function styles(root) {
     { selector: "edge[?blamed]", style: { "target-arrow-shape": "triangle-tee", "arrow-scale": 1.3 } },
     { selector: "edge[?pruned]", style: { "line-style": "dashed" } },
     { selector: "edge[?way]", style: { "line-style": "dotted" } },
-    {
-      selector: "edge[?flipped]",
-      style: { "underlay-color": "#c9a400", "underlay-opacity": 0.45, "underlay-padding": 4 },
-    },
     { selector: "edge.faded", style: { opacity: 0.22 } },
     {
       selector: "node.faded",
       style: { "background-opacity": 0.25, "border-opacity": 0.3, color: ink, "text-opacity": 0.7 },
     },
-    { selector: "edge.faded[?flipped]", style: { "underlay-opacity": 0.1 } },
     { selector: "edge.path", style: { "z-index": 2 } },
     { selector: "node.path", style: { "border-color": ink, "border-opacity": 1, "border-width": 3 } },
     {

@@ -36,7 +36,7 @@ def offer_export(
         st.download_button(
             "Export as HTML",
             data=lambda: graph_html(
-                drawing, shown, steps, path=path, ranked_by=shading.advantage, title=title_of(place)
+                drawing, shown, steps, path=path, column=place.column, title=title_of(place)
             ),
             file_name="graph.html",
             mime="text/html",

@@ -10,7 +10,6 @@ import streamlit as st
 from graphcredit.store.plural import counted
 from graphcredit.store.text_diff import compare
 from graphcredit.viewer.graph.facts import (
-    SHOWN,
     Choice,
     choices,
     edge_steps,
@@ -19,7 +18,7 @@ from graphcredit.viewer.graph.facts import (
     trajectories,
 )
 from graphcredit.viewer.graph.importance import remarkable
-from graphcredit.viewer.graph.shading import Shading, signed
+from graphcredit.viewer.graph.shading import signed
 from graphcredit.viewer.graph.state_names import action_words
 from graphcredit.viewer.graph.task_graph import Edge, Ends, Node, TaskGraph, edge_key, node_key
 from graphcredit.viewer.graph.words import distance_words
@@ -53,9 +52,7 @@ class Panel:
     names: Mapping[int, str]
     """Number and name of each state."""
     steps: pa.Table
-    """Steps of the task, from `queries.graphs.task_steps`, with what is `SHOWN`."""
-    shading: Shading
-    """The meaning of the colours."""
+    """Steps of the task, from `queries.graphs.task_steps`."""
     trajectory: str | None
     """The trajectory that is laid over the graph."""
 
@@ -85,28 +82,22 @@ class Panel:
         )
 
     def _trajectory(self, trajectory_id: str) -> None:
-        compared = self.shading.others is not None
-        _title(
-            "Its steps, the greatest difference first"
-            if compared
-            else "Its steps, the most credited first"
-        )
+        _title("Its steps, the most credited first")
         selection.link("trajectory", "Step by step", trajectory=trajectory_id)
         with st.container(gap=None, height=_LIST_HEIGHT):
-            for step in ranked_steps(self.steps, trajectory_id, SHOWN):
+            for step in ranked_steps(self.steps, trajectory_id, self.column):
                 ends = step["state_id"], step["next_state_id"]
                 self._button(
                     f"step {step['step_index']}: {action_words(step['action'], 90)}  "
                     f"({ends[0]} → {self._target(ends[1])})",
                     edge_key(ends),
                     f"step{step['step_index']}",
-                    credit=tinted(step[SHOWN]),
+                    credit=tinted(step[self.column]),
                 )
 
     def _overview(self) -> None:
-        compared = self.shading.others is not None
-        _title("Where they differ most" if compared else "Most credited, most blamed")
-        edges = remarkable(self.shown, self.shading, telling_ends(self.steps), most=_MOST_EDGES)
+        _title("Most credited, most blamed")
+        edges = remarkable(self.shown, telling_ends(self.steps), most=_MOST_EDGES)
         if not edges:
             st.caption("All shown transitions have the advantage 0.")
         with st.container(gap=None):
@@ -123,11 +114,8 @@ class Panel:
         show_box(node.state, key="state")
         if node.num_merged > 1:
             self._merged_texts(state_id, node.state)
-        if self.shading.others is None:
-            _title("Actions, the most advantageous first")
-        else:
-            _title(f"Actions by {label(self.shading.advantage)}")
-        taken = choices(self.steps, state_id, SHOWN)
+        _title("Actions, the most advantageous first")
+        taken = choices(self.steps, state_id, self.column)
         with st.container(gap=None):
             for number, choice in enumerate(taken[:_MOST_ACTIONS]):
                 self._action_button(state_id, choice, number)
@@ -181,22 +169,18 @@ class Panel:
 
     def _edge_facts(self, edge: Edge) -> str:
         facts = [counted(edge.visits, "step"), f"{self.column} {signed(edge.advantage)}"]
-        if self.shading.others is not None:
-            facts.append(f"the other {signed(self.shading.others.get(edge.ends))}")
-            facts.append(f"difference {signed(self.shading.value(edge))}")
         if edge.is_pruned:
             facts.append("pruned: it leads back, or every step was invalid")
         return " · ".join(facts)
 
     def _edge_button(self, edge: Edge) -> None:
-        flip = "⇄ " if self.shading.is_flipped(edge) else ""
         action, *others = (action_words(action, 90) for action in edge.actions)
         more = f" and {len(others)} more" if others else ""
         self._button(
             f"{action}{more}  ({edge.source} → {self._target(edge.target)})",
             edge_key(edge.ends),
             "edge",
-            credit=flip + tinted(self.shading.value(edge)),
+            credit=tinted(edge.advantage),
         )
 
     def _action_button(self, state_id: int, choice: Choice, number: int) -> None:

@@ -6,8 +6,7 @@ const HITS = "graphcredit-hits";
 
 /** Streamlit calls this on the first run, on new data and on a change of theme.
  *  data: {messages: [{kind, speaker, row, parts, step?, advantage?, colour?}], row,
- *  wanted, signature}; `wanted` are words that are marked at first; `row` is the step that is shown; a message that is a step has its index. Of a part,
- *  `runs` are the lengths and colours of its text. */
+ *  wanted, signature}; `wanted` are words that are marked at first; `row` is the step that is shown; a message that is a step has its index. */
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".chat");
   const shown = (root[SHOWN] ??= {});
@@ -66,22 +65,13 @@ function partOf(part, isFolded) {
   if (part.title) whole.append(element("div", "title", part.title));
   const text = element("pre", "text");
   if (isFolded) text.classList.add("fold");
-  if (part.runs) text.append(...coloured(part));
-  else text.textContent = part.text;
+  text.textContent = part.text;
   whole.append(text);
   if (part.numLeft) {
     const rest = `${part.numLeft.toLocaleString("en")} more characters: go to this step to read them.`;
     whole.append(element("div", "title cut", rest));
   }
   return whole;
-}
-
-function coloured(part) {
-  let end = 0;
-  return part.runs.map(([length, colour]) => {
-    const text = part.text.slice(end, (end += length));
-    return colour ? element("span", `c-${colour}`, text) : document.createTextNode(text);
-  });
 }
 
 /** All steps with their credit, a click away. */

@@ -66,5 +66,5 @@ def _unread(report: ImportReport) -> Iterator[str]:
     yield from (note for note in report.notes if any(words in note for words in _DOUBTS))
 
 
-_DOUBTS = ("compared as they are", "if these are several policies")
-"""Words of notes that say that what is compared may not be alike."""
+_DOUBTS = ("compared as they are", "if these are several policies", "beside the log, which may")
+"""Words of notes that say that what is compared may not be alike, or not judged by all there is."""

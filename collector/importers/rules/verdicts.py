@@ -221,7 +221,8 @@ class _Table:
                     f"{where} is another verdict without a name: each of several must have a "
                     f"field that says what it is of ({', '.join(IDS)})"
                     if _ALONE in ids
-                    else f"{where}: {text} must have one verdict: it has two"
+                    else f"{where}: {text} must have one verdict: it has two. Fields that name the "
+                    "try, the model or the file tell them apart"
                 )
                 self.num_ids -= len(self.by_field.pop(name))
         self.num_ids = sum(map(len, self.by_field.values()))

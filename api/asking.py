@@ -121,7 +121,7 @@ def why(
         findings=report.findings.findings,
         pooled=report.pooled,
         reason=report.reason,
-        distrust=doubted.doubts,
+        distrust=(*doubted.first, *doubted.doubts),
     )
 
 

@@ -194,7 +194,6 @@ def _job(store: Store, tasks: Sequence[Task], policy: Policy, options: CollectOp
             seed=options.seed,
             max_steps=options.max_steps,
             oracle=options.oracle,
-            record_admissible=None if options.record_admissible else False,
             tree_size=options.group_size if is_tree else None,
             **policy.settings,
         ),

@@ -46,8 +46,6 @@ class PlayOptions(CollectorOptions):
     By default each rollout is played for itself."""
     oracle: bool = False
     """Record the true remaining plan length, at half the speed."""
-    record_admissible: bool = True
-    """Record the admissible actions. If not, the log has no lists, though the policy saw them."""
     games_dir: PathOption | None = None
     """Directory of games: TextWorld's are generated in it, ALFWorld's are read from it. By
     default the user's cache, and $ALFWORLD_DATA."""

@@ -69,8 +69,8 @@ def _refuse_nothing(source: Path, report: ImportReport) -> None:
         why = next(iter([*bad, *different, *left]), "it is empty")
         raise InputError(f"{source} must have rollouts that can be read: {why}")
     if not report.num_success + report.num_failed + report.num_truncated + report.num_by_return:
-        notes = (note for note in report.notes if "without a verdict" in note)
-        raise InputError(f"{source} must say how its rollouts ended: {next(notes)}")
+        notes = [n for n in report.notes if "without a verdict" in n or n.startswith("not used")]
+        raise InputError(f"{source} must say how its rollouts ended: {'. '.join(notes[::-1])}")
 
 
 def _credit(store: Store, on_progress: OnProgress) -> None:

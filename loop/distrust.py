@@ -21,8 +21,10 @@ class Distrust:
     """Doubts about a log, its states and its credit."""
 
     states: UsedStates
+    first: tuple[str, ...]
+    """What must be read before the answer: that policies are compared as one."""
     doubts: tuple[str, ...]
-    """Each a sentence; the last one says how far to trust the states."""
+    """The others, each a sentence; the last one says how far to trust the states."""
     numbers: dict[str, Any]
     """What the audit counted."""
 
@@ -46,11 +48,18 @@ def with_distrust(
         ),
     )
     states = used_states(found.store, rule=None if found.imported is None else rule)
-    unread = [] if found.imported is None else _unread(found.imported)
+    unread = [] if found.imported is None else [*_unread(found.imported)]
+    first = tuple(each for each in unread if _SEVERAL in each)
     warned = (each.message for each in report.worth_a_warning)
     return answer, Distrust(
         states=states,
-        doubts=(*states.doubts, *unread, *warned, states.told),
+        first=first,
+        doubts=(
+            *states.doubts,
+            *(each for each in unread if each not in first),
+            *warned,
+            states.told,
+        ),
         numbers=report.numbers,
     )
 
@@ -59,12 +68,15 @@ def _unread(report: ImportReport) -> Iterator[str]:
     """Yield what of a log has no part in the credit, or is a guess; `import` says more of it."""
     if report.num_bad_rows:
         bad = report.bad_rows[0]
-        yield f"{counted(report.num_bad_rows, 'bad row')}, such as {bad.where}: {bad.reason}"
+        rows = counted(report.num_bad_rows, "bad row")
+        more = "; `graphcredit import` names all" * (report.num_bad_rows > 1)
+        yield f"{rows}, such as {bad.where}: {bad.reason}{more}"
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'rollout')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
     yield from (note for note in report.notes if any(words in note for words in _DOUBTS))
 
 
-_DOUBTS = ("compared as they are", "if these are several policies")
-"""Words of notes that say that what is compared may not be alike."""
+_SEVERAL = "if these are several policies"
+_DOUBTS = ("compared as they are", _SEVERAL, "beside the log, which may")
+"""Words of notes that say that what is compared may not be alike, or not judged by all there is."""

@@ -85,9 +85,12 @@ def why(
         if as_json:
             print_json(
                 in_json(told, shown, doubted.states)
-                | {"numbers": doubted.numbers, "distrust": doubted.doubts}
+                | {"numbers": doubted.numbers, "distrust": (*doubted.first, *doubted.doubts)}
             )
             return
+        for line in doubted.first:
+            say(f"{line[0].upper()}{line[1:]}.")
+            say()
         for line in said:
             say(line)
         for line in heading("What to distrust", markdown=markdown):

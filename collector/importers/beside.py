@@ -10,14 +10,11 @@ from pathlib import Path
 from graphcredit.collector.importers.logs.files import kind_of, stem_of
 from graphcredit.collector.importers.logs.records import read_records
 from graphcredit.collector.importers.recognition import recognised
-from graphcredit.collector.importers.rules.verdicts import SUFFIXES, TEXTS, verdicts_of
+from graphcredit.collector.importers.rules.verdicts import SUFFIXES, TEXTS, WORDS, verdicts_of
 from graphcredit.collector.importers.sources import LogFile, LogSource, placed
 from graphcredit.store.errors import InputError
 
-_NAMES = re.compile(
-    r"(?i)(eval|result|report|verdict|reward|score|grade|outcome|resolved|success|passed|judge|"
-    r"summary|status)[a-z]*([-_. ].*)?"
-)
+_NAMES = re.compile(rf"(?i)(.+[-_.])?({WORDS})[a-z]*([-_. ].*)?")
 """Names of files that may have verdicts, without their suffix."""
 
 _FOLDERS = re.compile(r"(?i)(eval[a-z]*|verifier|verdicts?|rewards?|scores?|reports?|results?)")

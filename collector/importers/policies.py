@@ -17,7 +17,7 @@ _SHARED, _TASKS = 5, 2_000
 _SURE = 3.0
 """z from which two win rates differ."""
 
-_FOLDER = "path:1"
+_PART = "path:1"
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Policies:
         if made.verdict.success is None:
             return
         named = [(n, v) for n, v in made.labels.items() if any(w in n.lower() for w in _WORDS)]
-        for name, value in (*named, *([(_FOLDER, made.folder)] if made.folder else [])):
+        for name, value in (*named, *([(_PART, made.part)] if made.part else [])):
             its = self._named.setdefault((made.run_id, name), _Named())
             its.add(value, made.task_id, made.verdict.success)
 
@@ -65,7 +65,7 @@ class Policies:
             ends = sorted(its.ends.items(), key=lambda item: sum(item[1]) / len(item[1]))
             if its.are_policies() and (z := _z(ends[0][1], ends[-1][1])) > surest:
                 (low, lost), (high, won) = ends[0], ends[-1]
-                by = "in the folder" if name == _FOLDER else f"with {name}"
+                by = "in" if name == _PART else f"with {name}"
                 surest, said = (
                     z,
                     (

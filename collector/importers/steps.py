@@ -80,9 +80,9 @@ def trajectory_of(
         for value in values:
             if value is not None and not abs(value) <= LARGEST_NUMBER:
                 check_value(name, value)
-    is_reward_of_success = not any(rewards) and rollout.reward is None and bool(verdict.success)
-    if is_reward_of_success:
-        rewards[-1] = 1.0
+    has_no_reward = not any(rewards) and rollout.reward is None and verdict.success is not None
+    if has_no_reward:
+        rewards[-1] = float(bool(verdict.success))
     is_claim = rollout.is_claim and verdict.by == "the log"
     iteration = options.iteration if options.iteration is not None else rollout.iteration or 0
     if not 0 <= iteration < 1 << 31:
@@ -119,11 +119,11 @@ def trajectory_of(
         total=sum(rewards) if verdict.is_known else rollout.reward,
         grouped_by=rules.grouped_by(rollout, task_id),
         labels=labels_of(rollout.record),
-        folder=rollout.place.path.rpartition("/")[0].partition("/")[0],
+        part=rollout.place.path.partition("/")[0] if rollout.place.is_one_of_several else "",
         begun=_begun(columns, turns, rollout),
         counts={
             _outcome(verdict, is_truncated=rollout.truncated): 1,
-            "reward_of_success": is_reward_of_success,
+            "reward_of_success": has_no_reward,
             "images": len(images),
             "missed": states.num_missed,
             **_counts(rollout, turns, columns),

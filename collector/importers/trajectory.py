@@ -67,8 +67,8 @@ class ImportedTrajectory:
     """The field that names its group, or what else does."""
     labels: Mapping[str, str]
     """Short fields of its record, which might name its group."""
-    folder: str
-    """The first folder of its file below the one that was named; empty if there is none."""
+    part: str
+    """The first part of its file's path below the folder that was named; empty of one file."""
     begun: Begun
     counts: Mapping[str, int]
     """What the report adds up: its outcome, its steps, and steps of some kinds."""

@@ -67,7 +67,6 @@ def step_columns(
     """Return the columns of a step that come from the policy and the environment."""
     later = done.observation
     with_oracle = job.settings.oracle
-    with_lists = job.settings.record_admissible is not False
     tokens = decision.tokens
     return {
         "state": before.state,
@@ -75,7 +74,7 @@ def step_columns(
         "observation": None if before.text == before.state else before.text,
         "thought": decision.thought,
         "action": decision.action,
-        "admissible_actions": before.admissible_actions if with_lists else None,
+        "admissible_actions": before.admissible_actions,
         "is_action_valid": done.is_action_valid,
         "reward": done.reward,
         "cost": done.cost,

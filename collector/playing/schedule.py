@@ -22,8 +22,6 @@ class Settings:
     """Steps after which a trajectory is truncated."""
     oracle: bool
     """Whether distances to the goal are recorded."""
-    record_admissible: bool | None = None
-    """False if the admissible actions are not recorded; None if they are."""
     tree_size: int | None = None
     """Most trajectories of a tree; None if trajectories are independent."""
     template: str | None = None

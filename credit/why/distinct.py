@@ -32,7 +32,8 @@ def distinct(
     """Return marks, the one first that tells most, then always the one that tells most given those.
 
     The first is beyond chance by itself; others are so, or given those before them: two causes
-    hide each other. Of marks of the same rollouts that tell as much, the simplest one is taken.
+    hide each other. Of marks of the same rollouts that tell as much, the simplest one is taken, and
+    of those the one with the largest effect.
 
     Args:
         marks: [num_marks, num_rollouts], centred.
@@ -52,6 +53,7 @@ def distinct(
         those before it.
     """
     size = np.sqrt((marks**2).sum(1))
+    effect = np.abs(marks @ outcome) / np.maximum(size**2, 1e-12)
     chosen: dict[int, float] = {}
     for part in rounds:
         while len(chosen) < most:
@@ -66,6 +68,7 @@ def distinct(
                 break
             alike = np.abs(marks @ marks[best]) / np.maximum(size * size[best], 1e-12)
             twins = np.flatnonzero((alike >= TWINS) & (told >= _AS_MUCH * told[best]))
-            place = int(min(twins, key=lambda at: (detail[at], -told[at])))
+            order = np.lexsort((-effect[twins], -told[twins].round(1), detail[twins]))
+            place = int(twins[order[0]])
             chosen[place] = float(rate[place])
     return chosen

@@ -10,14 +10,13 @@ import pytest
 
 from graphcredit.cli.main import main
 from graphcredit.collector import StepRecorder
-from graphcredit.credit.iteration.in_memory import compute
 from graphcredit.store import Store, create_store
 from graphcredit.store.errors import DiskError, PathError, missing_extras, system_errors
 from graphcredit.store.extras import how_to_install
 from tests.cli.in_process import Ended, run
 from tests.store.full_disk import full_disk
 from tests.store.whole_store import CREDIT
-from tests.worlds import step_table, worked_example, write_store
+from tests.worlds import worked_example, write_store
 
 ORDERS = str(Path("examples/orders.jsonl").resolve())
 
@@ -167,11 +166,6 @@ def test_a_full_disk_is_no_wrong_use(tmp_path: Path, make: Callable[[Path], obje
     with full_disk(), pytest.raises(DiskError, match=r"w0\.jsonl: |store\.json: ") as e:
         make(path)
     assert isinstance(e.value, OSError)
-
-
-def test_credit_in_memory_writes_no_file():
-    with full_disk():
-        assert compute(step_table(worked_example()), estimators=["grpo"]).num_rows == 8
 
 
 def test_a_full_standard_output_is_a_line(store: Store):

@@ -3,18 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from graphcredit.collector import StepRecorder
-from graphcredit.collector.collection import collect
 from graphcredit.collector.environments.base import Task
-from graphcredit.collector.options import CollectOptions
 from graphcredit.collector.playing.episode import drive, episode
 from graphcredit.collector.playing.job import Job, Outcome, trajectory_rng
 from graphcredit.collector.playing.schedule import Rollout, Settings
 from graphcredit.collector.policies.registry import parse_policy
-from graphcredit.store import create_store, open_store, read_steps
-from graphcredit.store.errors import OptionError
+from graphcredit.store import create_store, read_steps
 from tests.collector.corridor import Corridor
 
 TASK = Task(environment="corridor", spec="4")
@@ -69,23 +64,6 @@ def test_a_won_trajectory_is_recorded_step_by_step(tmp_path: Path):
     assert _column(steps, "policy_version") == ["oracle:0.0"] * 3
     assert set(_column(steps, "trajectory_id")) == {"corridor-4:0"}
     assert _column(steps, "extra")[1:] == [None, None]
-
-
-def test_a_policy_may_see_lists_of_actions_that_are_not_recorded(tmp_path: Path):
-    tasks = [Task(environment="search", spec="2hop-s1")]
-    found: dict[bool, list[dict[str, Any]]] = {}
-    for record in (True, False):
-        root = tmp_path / str(record)
-        options = CollectOptions(policy="random", group_size=2, record_admissible=record, workers=0)
-        collect(root, tasks, options)
-        found[record] = [row for t in read_steps(open_store(root)) for row in t.to_pylist()]
-    recorded, unrecorded = found.values()
-    assert _column(unrecorded, "admissible_actions") == [None] * len(recorded)
-    assert all(_column(recorded, "admissible_actions"))
-    for name in ("state", "action", "is_action_valid", "reward"):
-        assert _column(unrecorded, name) == _column(recorded, name)
-    with pytest.raises(OptionError, match=r"same settings: .*record_admissible"):
-        collect(tmp_path / "True", tasks, options.changed(group_size=3))
 
 
 def test_the_limit_truncates_a_trajectory_that_goes_on(tmp_path: Path):

@@ -1,6 +1,5 @@
 """What is logged is what a reader finds, and wrong input is refused where it is logged."""
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -329,26 +328,6 @@ def test_threads_hold_trajectories_open_at_the_same_time(tmp_path: Path):
     rows = _rows(tmp_path)
     assert len({(row["trajectory_id"], row["step_index"]) for row in rows}) == len(rows) == 400
     assert sum(row["success"] is True and row["step_index"] == 49 for row in rows) == 8
-
-
-def test_asyncio_tasks_hold_trajectories_open_at_the_same_time(tmp_path: Path):
-    async def play(recorder: StepRecorder) -> None:
-        with recorder.trajectory(task_id="t") as trajectory:
-            for index in range(5):
-                await asyncio.sleep(0)
-                trajectory.log(
-                    state=str(index), action="a", next_state=str(index + 1), reward=index
-                )
-            trajectory.end(success=False)
-
-    async def play_all() -> None:
-        with _recorder(tmp_path, max_rows=4) as recorder:
-            await asyncio.gather(*(play(recorder) for _ in range(6)))
-
-    asyncio.run(play_all())
-    rows = _rows(tmp_path)
-    assert len(rows) == 30
-    assert sum(row["terminated"] for row in rows) == 6
 
 
 def test_logged_at_does_not_decrease_when_the_clock_goes_back(

@@ -60,3 +60,16 @@ def test_a_step_is_worth_its_way_its_milestones_and_its_branch():
     half = (to_m - to_t) / 2
     assert found["step_advantage"] == pytest.approx([half, 0, -half, 0, 0])
     np.testing.assert_allclose(found["advantage"], [half + 0.5, 0.5, -half - 0.5, -0.5, -0.5])
+
+
+def test_a_branch_is_compared_with_the_mean_of_the_others():
+    """A wins 1 of 2, B all, C none; q counts once, though it takes its branch twice."""
+    rows = [
+        *trajectory("p", "S a A a won", success=True),
+        *trajectory("q", "S a A b S a A b X"),
+        *trajectory("r", "S b B a won", success=True),
+        *trajectory("s", "S c C a X"),
+    ]
+    only = {"distance_discount": 1e-9, "shaping": 0.0, "success_reward": 1.0, "branch_weight": 1.0}
+    found = np.array(parts(rows, **only)["step_reward"])
+    assert found[[0, 2, 4, 6, 8]] == pytest.approx([0, 0, 0, 0.75, -0.75], abs=1e-8)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from graphcredit.collector.importers.logs.files import stem_of
@@ -47,6 +48,15 @@ class Place:
         """Names and numbers of the tries that the path has."""
         parts = self.path.split("/")
         return [text for part in parts if (found := _TRY.search(part)) for text in (part, found[1])]
+
+    @property
+    def numbered(self) -> list[str]:
+        """Names of a part or two of the path with the number of the try: `mug/0` of `mug/try_0`."""
+        parts = self.path.split("/")
+        numbers = [found[1] for part in parts if (found := _TRY.search(part))][-1:]
+        others = [part for part in parts if not _TRY.search(part)]
+        pairs = [f"{one}/{other}" for one, other in pairwise(others)]
+        return [f"{name}/{number}" for number in numbers for name in (*pairs, *others)]
 
 
 NOWHERE = Place()

@@ -130,7 +130,7 @@ class Rules:
 def labels_of(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the short fields of a record, and of what it nests, that may name things."""
     parts = [("", record)]
-    parts += [(f"{name}.", fields_of(record.get(name))) for name in NESTED]
+    parts += [(f"{name}.", fields_of(record.get(name))) for name in (*NESTED, "config")]
     fields = ((before + name, value) for before, part in parts for name, value in part.items())
     return {
         name: _label(value)

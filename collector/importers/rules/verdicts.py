@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -61,6 +62,14 @@ ROWS = ("row", "index", "idx", "row_index", "row_number", "line", "line_number")
 KEYS = "the keys of an object"
 """Stands for the field of the ids, where an object has ids as keys."""
 
+WORDS = (
+    "eval|result|report|verdict|reward|score|grade|outcome|resolved|success|passed|judge|summary"
+    "|status"
+)
+"""Words in names of files that may have verdicts."""
+
+_WITHIN = "the keys of objects in an object"
+
 TEXTS = (".txt", "")
 """Kinds of files that hold one number or word."""
 
@@ -81,6 +90,9 @@ _FILES = ID_NAMES["file"]
 """Names before it are of one trajectory; those behind may be of a task."""
 
 _TASKS = ("task", "task_id", "instance_id", "instance", "problem_id", "name")
+_PLAYERS = ("model", "model_name", "agent", "policy", "config", "system", "run", "run_id")
+"""Fields that may say who played, where several played the same tasks."""
+
 _NESTED = ("info", "metadata", "meta", "instance", "extra_info")
 _REPORTS = ("report", "test_result")
 _FAILED = ("unresolved_ids", "unresolved", "empty_patch_ids", "no_generation")
@@ -159,6 +171,7 @@ def _names(rollout: LoggedRollout) -> Iterator[str]:
         yield rollout.trajectory_id
     found: dict[int, list[str]] = {}
     tries: list[str] = []
+    players: list[str] = []
     for part in (rollout.record, *(fields_of(rollout.record.get(name)) for name in _NESTED)):
         for name, value in part.items():
             if isinstance(value, str | int) and not isinstance(value, bool):
@@ -166,12 +179,15 @@ def _names(rollout: LoggedRollout) -> Iterator[str]:
                 if short_name in ID_NAMES:
                     found.setdefault(ID_NAMES[short_name], []).append(str(value))
                 tries += [str(value)] * (short_name in TRIES)
+                players += [str(value)] * (short_name in _PLAYERS)
     ranks = sorted(found)
     yield from (name for rank in ranks if rank < _FILES for name in found[rank])
     tasks = [name for name in (rollout.task, rollout.group, rollout.place.task) if name]
     tasks += [name for rank in ranks if rank > _FILES for name in found[rank]]
     tries += rollout.place.tries
-    yield from (f"{task}:{number}" for task in tasks for number in tries)
+    of_tries = [f"{task}/{number}" for task in tasks for number in tries]
+    yield from (f"{player}/{name}" for player in players for name in (*of_tries, *tasks))
+    yield from (*of_tries, *rollout.place.numbered)
     yield from names_of_path(rollout.place.absolute)
     yield from (name for rank in ranks if rank >= _FILES for name in found[rank])
     yield from filter(None, (rollout.label, *tasks))
@@ -205,7 +221,8 @@ class _Table:
                     f"{where} is another verdict without a name: each of several must have a "
                     f"field that says what it is of ({', '.join(IDS)})"
                     if _ALONE in ids
-                    else f"{where}: {text} must have one verdict: it has two"
+                    else f"{where}: {text} must have one verdict: it has two. Fields that name the "
+                    "try, the model or the file tell them apart"
                 )
                 self.num_ids -= len(self.by_field.pop(name))
         self.num_ids = sum(map(len, self.by_field.values()))
@@ -309,6 +326,9 @@ def _json_records(path: Path) -> Iterator[Record]:
 _ALONE = "the folder"
 """Stands for the field of the ids, where a file has one verdict alone: it is of its folder."""
 
+_OF_LOG = re.compile(rf"(?i)(?!{WORDS})(.+?)[-_.](?:{WORDS})[a-z]*")
+"""How a file is named whose verdict is of the log beside it: `0.result`, `try1_reward`."""
+
 _Found = tuple[Mapping[str, str], str, Verdict]
 """Ids by field, the field of the verdict, and the verdict."""
 
@@ -323,16 +343,23 @@ def _of_value(value: object, path: Path, root: Path) -> Iterator[_Found]:
     score, verdict = _score_of(row) if row else ("", _verdict(value))
     if verdict is None:
         return
-    place = path.parent.relative_to(root) / stem_of(path)
-    ids = {_ALONE: path.parent.absolute().as_posix(), "the file": place.as_posix()}
-    folder = place.parent.as_posix()
-    ids |= {"the folder's name": folder} if folder != "." else {}
+    number = next((name for name in row if snake_case(name) in TRIES), None)
+    if number is not None:
+        yield {f"{_ALONE}+{number}": f"{path.parent.absolute()}/{row[number]}"}, score, verdict
+        return
+    of_log = _OF_LOG.fullmatch(stem_of(path))
+    place = path.parent.relative_to(root) / (of_log[1] if of_log else stem_of(path))
+    ids = {"the file": place.as_posix()}
+    if of_log is None:
+        ids |= {_ALONE: path.parent.absolute().as_posix()}
+        folder = place.parent.as_posix()
+        ids |= {"the folder's name": folder} if folder != "." else {}
     numbers = {name: str(number) for name, number in row.items() if snake_case(name) in ROWS}
     yield ids | numbers, score, verdict
 
 
-def _named(value: object) -> Iterator[_Found]:
-    """Yield the verdicts of a value that names what they are about."""
+def _named(value: object, outer: str = "") -> Iterator[_Found]:
+    """Yield the verdicts of a value that names what they are about, below outer names."""
     row = fields_of(value)
     if isinstance(row.get("resolved_ids", row.get("resolved")), list):
         yield from (({KEYS: name}, "", verdict) for name, verdict in _of_report(row))
@@ -347,13 +374,18 @@ def _named(value: object) -> Iterator[_Found]:
     if isinstance(value, list):
         yield from (found for item in items_of(value) for found in _named(item))
         return
-    parts = [p for p in row.values() if isinstance(p, Mapping | list) and _inner(p) is None]
-    if inner := [each for part in parts for each in _named(part)]:
+    parts = [
+        _named(part, f"{outer}{name}/")
+        for name, part in row.items()
+        if isinstance(part, Mapping | list) and _inner(part) is None
+    ]
+    if inner := [each for part in parts for each in part]:
         yield from inner  # of an object around them
     elif not any(snake_case(name) in _SCORES for name in row):
         for name, part in row.items():
             if (verdict := _verdict(part)) is not None:
-                yield {KEYS: name}, "", verdict
+                within = {_WITHIN: f"{outer}{name}"} if outer else {}
+                yield {KEYS: name, **within}, "", verdict
 
 
 def _ids_of(row: Mapping[str, Any]) -> dict[str, str]:
@@ -368,10 +400,14 @@ def _ids_of(row: Mapping[str, Any]) -> dict[str, str]:
         for name, text in texts.items()
         if snake_case(name) in ID_NAMES
     }
-    task = next((name for name in ids if snake_case(name) in _TASKS), None)
-    number = next((name for name in texts if snake_case(name) in TRIES), None)
-    if task is not None and number is not None and number != task:
-        ids[f"{task}+{number}"] = f"{ids[task]}:{texts[number]}"
+    parts = (_PLAYERS, _TASKS, TRIES)
+    player, task, number = (
+        next((n for n in texts if snake_case(n) in some), None) for some in parts
+    )
+    for names in ((player, task, number), (task, player, number), (task, number)):
+        known = dict.fromkeys(name for name in names if name is not None)
+        if task in known and len(known) > 1:
+            ids["+".join(known)] = "/".join(texts[name] for name in known)
     return ids
 
 

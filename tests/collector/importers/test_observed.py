@@ -154,10 +154,17 @@ def test_models_are_compared_among_themselves_as_the_note_says(tmp_path: Path):
     log = write_lines(tmp_path / "log.jsonl", *_played({"large": 18, "small": 5}))
     told = run("why", log).out
     option = "--columns run_id=model"
-    assert option in told.partition("What to distrust")[2]
+    assert option in told.partition("What failures do")[0]
     assert "several policies" not in run("why", log, *option.split()).out
     folders = tmp_path / "folders"
     for each in _played({"large": 18, "small": 5}):
         name = f"{each.pop('model')}/{each['task_id']}.jsonl"
         write_lines(folders / name, each)
     assert "--columns run_id=path:1" in run("why", folders).out
+    rows = _played({"large": 18, "small": 5})
+    nested = [{**each, "config": {"model": each["model"]}, "model": None} for each in rows]
+    assert "with config.model 'small'" in run("why", write_lines(tmp_path / "n.jsonl", *nested)).out
+    for model in ("large", "small"):
+        its = [{**each, "model": None} for each in rows if each["model"] == model]
+        write_lines(tmp_path / "files" / f"{model}.jsonl", *its)
+    assert "in 'small' won 5 of 20" in run("why", tmp_path / "files").out

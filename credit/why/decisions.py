@@ -273,15 +273,12 @@ def ranked_in(
 def _choice_of(table: pa.Table, gap: Floats, choices: Sequence[tuple[Set[str], float]]) -> Ints:
     """Return the first choice that parts each decision's sides as they ended; else how many."""
     choice = np.full(len(gap), len(choices))
-    if not choices:
-        return choice
-    sides = zip(table["action"].to_pylist(), table["instead"].to_pylist(), strict=True)
-    for at, (action, instead) in enumerate(sides):
-        for number, (actions, effect) in enumerate(choices):
-            part = (action in actions) - (instead in actions)
-            if part * effect * gap[at] > 0:
-                choice[at] = number
-                break
+    for number, (actions, effect) in reversed(list(enumerate(choices))):
+        did, others = (
+            np.array([each in actions for each in table[side].to_pylist()], int)
+            for side in ("action", "instead")
+        )
+        choice[(did - others) * effect * gap > 0] = number
     return choice
 
 

@@ -107,7 +107,7 @@ def test_what_mattered_stands_first_on_tasks_and_on_its_step(shared: Shared):
     app = open_page(store, "tasks")
     assert sentence(first) in [text.value for text in app.text]
     (offered,) = app.get("download_button")
-    assert offered.proto.label == "Picture of where it was lost"
+    assert offered.proto.label == "Picture of one decision"
     place = {"task": first.task_id, "trajectory": first.trajectory_id, "step": first.step_index}
     app = open_page(store, "trajectory", **place, estimator="reach")
     assert sentence(first) in [text.value for text in app.text]

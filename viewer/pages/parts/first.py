@@ -55,12 +55,12 @@ def show_first(run: str, iteration: int, facts: pa.Table, *, has_reach: bool) ->
 def _offer_picture(store: Store, here: Mapping[str, Any]) -> None:
     """Offer one decision as a file; it is drawn when it is asked for."""
     st.download_button(
-        "Picture of where it was lost",
+        "Picture of one decision",
         data=lambda: why_picture(store, **here),
         file_name="why.svg",
         mime="image/svg+xml",
         on_click="ignore",
-        help="One decision as an SVG file: a strip for each rollout, the winners' way, and the "
+        help="The surest one as an SVG file: a strip for each rollout, the winners' way, and the "
         "losers who left it.",
     )
 

@@ -2,8 +2,8 @@
 
 A decision is an action that rollouts of a group took in one state. It is compared with what the
 others did there: how rollouts ended that took it, and how those ended that were there and never
-did. First come those that are beyond chance among all decisions, then those that make a choice that
-is so over all tasks (`pooled.py`), then the others, all by the lower end of the difference. A
+did. First come those that are beyond chance among all decisions, then those of choices that
+recur and are so together (`pooled.py`), then the others, all by the lower end of the difference. A
 decision counts only where its outcomes say the same as `reach`.
 """
 
@@ -167,7 +167,7 @@ class ComparedDecision(ShownStep):
     is_chance: bool | None = None
     """Whether among all decisions such a difference may be chance; None if it was not asked."""
     choice: int | None = None
-    """The first of the choices over all tasks by which its sides part; None if none was given."""
+    """The first of the choices that recur (`pooled.py`) by which its sides part; None: by none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,7 +214,7 @@ def ranked_in(
         connection: Of a store with credit by `reach`.
         trajectory_id: Only the decisions of this one.
         most: Most decisions.
-        choices: Choices that are beyond chance over all tasks: their actions, and their effect.
+        choices: Choices that recur and are beyond chance: their actions, and their effect.
 
     Raises:
         InputError: There is no such trajectory.

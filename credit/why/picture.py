@@ -123,7 +123,7 @@ def _drawn(store: Store, decision: ComparedDecision, below: list[str]) -> str:
     up, down = (rest, took) if is_loss else (took, rest)
     height = _HEIGHT + 18 * len(below)
     is_sure = decision.choice is not None or not decision.is_chance
-    title = "where it was lost" if is_sure else "where it may have been lost, if not by chance"
+    title = f"where losers left winners{'' if is_sure else ', which may be chance'}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="DejaVu Sans, Verdana, sans-serif">',

@@ -113,7 +113,7 @@ def doubt(decision: ComparedDecision) -> str:
     if not _may_be_chance(decision):
         return f" ({size})"
     if decision.choice is not None:
-        return f" ({size}; by itself it may be chance, the choice over all tasks is not)"
+        return f" ({size}; by itself it may be chance, such choices together are not)"
     return f" ({size}, {'so' if abs(gap) <= 2 * decision.error else 'yet'} it may be chance)"
 
 

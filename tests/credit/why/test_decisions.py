@@ -285,7 +285,7 @@ def test_the_picture_is_of_a_choice_that_is_sure_over_tasks_and_else_doubts_itse
     """In one task, a step by which three and three part as they end comes before the choice."""
     first = [("yard walk lawn sit", True)] * 3 + [("yard run road sit", False)] * 3
     alone = _texts(ElementTree.fromstring(why_picture(store_of(tmp_path / "one", first))))
-    assert alone[0] == "t: where it may have been lost, if not by chance"
+    assert alone[0] == "t: where losers left winners, which may be chance"
     assert {"run", "3 of 3 won"} <= set(alone)
 
     walks = [*first, *[("hall main", True), ("hall main", True), ("hall old", False)] * 8]
@@ -294,9 +294,9 @@ def test_the_picture_is_of_a_choice_that_is_sure_over_tasks_and_else_doubts_itse
     report = with_views(store, why_in)
     shown = report.ranked.decisions[0]
     assert (shown.action, shown.choice, shown.is_chance) == ("old", 0, True)
-    assert "by itself it may be chance, the choice over all tasks is not)" in sentence(shown)
+    assert "by itself it may be chance, such choices together are not)" in sentence(shown)
     texts = _texts(ElementTree.fromstring(why_picture(store, report=report)))
-    assert texts[0] == f"{shown.task_id}: where it was lost"
+    assert texts[0] == f"{shown.task_id}: where losers left winners"
     assert {"old", "0 of 1 won", "2 of 2 won"} <= set(texts)
     assert any("8 states of 8 tasks" in text for text in texts)
 

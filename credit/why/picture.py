@@ -97,7 +97,8 @@ def why_picture(
     decision = told.ranked.decisions[0]
     below = [f"Difference{doubt(decision)}; ± two standard errors"]
     if decision.choice is not None:
-        below = [*wrap(pooled_counts(told.pooled[decision.choice]), _LINE), *below]
+        pooled = pooled_counts(told.pooled[decision.choice]).replace("`", "")
+        below = [*wrap(pooled, _LINE), *below]
     return _drawn(opened, decision, below)
 
 

@@ -113,7 +113,7 @@ class Log:
     def num_tasks(self, groups: Ints) -> int:
         """Return how many tasks some groups have: several runs may have the same."""
         firsts = np.searchsorted(self.group, np.unique(groups))
-        return len(set(self.names["task_id"].take(firsts).to_pylist()))
+        return len({self.names["task_id"][first].as_py() for first in firsts.tolist()})
 
     def shown(self, row: int) -> dict[str, Any]:
         """Return the fields of a `ShownStep`."""

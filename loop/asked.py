@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphcredit.collector.importers.notes import NOT_USED
 from graphcredit.collector.importers.options import ImportOptions
 from graphcredit.collector.importers.report import ImportReport
 from graphcredit.collector.importers.run import import_log
@@ -69,7 +70,7 @@ def _refuse_nothing(source: Path, report: ImportReport) -> None:
         why = next(iter([*bad, *different, *left]), "it is empty")
         raise InputError(f"{source} must have rollouts that can be read: {why}")
     if not report.num_success + report.num_failed + report.num_truncated + report.num_by_return:
-        notes = [n for n in report.notes if "without a verdict" in n or n.startswith("not used")]
+        notes = [n for n in report.notes if "without a verdict" in n or n.startswith(NOT_USED)]
         raise InputError(f"{source} must say how its rollouts ended: {'. '.join(notes[::-1])}")
 
 

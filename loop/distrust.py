@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from graphcredit.collector.importers.notes import NOT_USED
+from graphcredit.collector.importers.policies import IF_SEVERAL
 from graphcredit.collector.importers.report import ImportReport
 from graphcredit.credit.audit.run import audit_in
 from graphcredit.credit.audit.thresholds import AuditThresholds
@@ -48,18 +50,13 @@ def with_distrust(
         ),
     )
     states = used_states(found.store, rule=None if found.imported is None else rule)
-    unread = [] if found.imported is None else [*_unread(found.imported)]
-    first = tuple(each for each in unread if _SEVERAL in each)
+    notes = [] if found.imported is None else found.imported.notes
+    unread = [] if found.imported is None else _unread(found.imported)
     warned = (each.message for each in report.worth_a_warning)
     return answer, Distrust(
         states=states,
-        first=first,
-        doubts=(
-            *states.doubts,
-            *(each for each in unread if each not in first),
-            *warned,
-            states.told,
-        ),
+        first=tuple(note for note in notes if IF_SEVERAL in note),
+        doubts=(*states.doubts, *unread, *warned, states.told),
         numbers=report.numbers,
     )
 
@@ -74,9 +71,4 @@ def _unread(report: ImportReport) -> Iterator[str]:
     if report.num_unjudged:
         yield f"{counted(report.num_unjudged, 'rollout')} without a verdict, so without credit"
     yield from (f"left out: {number:,} × {reason}" for reason, number in report.left_out.items())
-    yield from (note for note in report.notes if any(words in note for words in _DOUBTS))
-
-
-_SEVERAL = "if these are several policies"
-_DOUBTS = ("compared as they are", _SEVERAL, "beside the log, which may")
-"""Words of notes that say that what is compared may not be alike, or not judged by all there is."""
+    yield from (note for note in report.notes if note.startswith(NOT_USED))

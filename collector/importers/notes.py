@@ -14,6 +14,9 @@ from graphcredit.store.plural import counted
 _SHOWN_CANDIDATES = 12
 """Numbers of records without a verdict that a note names."""
 
+NOT_USED = "not used"
+"""How the note begins of files with verdicts that judge nothing."""
+
 _SHOWN_FIELDS = 5
 """Fields that nobody read that a note names."""
 
@@ -96,7 +99,7 @@ def _warnings(tally: Tally) -> list[str]:
     if unused := [name for name in tally.beside if name not in tally.used]:
         more = f" and {len(unused) - _SHOWN_FIELDS:,} more" * (len(unused) > _SHOWN_FIELDS)
         notes.append(
-            f"not used: {', '.join(unused[:_SHOWN_FIELDS])}{more} beside the log, which may "
+            f"{NOT_USED}: {', '.join(unused[:_SHOWN_FIELDS])}{more} beside the log, which may "
             "have verdicts. The log or another file has them, or these name none of its "
             "rollouts, cannot be read or have more than 64 MiB; --verdicts FILE takes them"
         )

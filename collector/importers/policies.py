@@ -19,6 +19,9 @@ _SURE = 3.0
 
 _PART = "path:1"
 
+IF_SEVERAL = "if these are several policies"
+"""Words of the sentence that no other note has."""
+
 
 @dataclass(slots=True)
 class _Named:
@@ -60,22 +63,20 @@ class Policies:
 
     def sentence(self) -> str | None:
         """Return which policies of a run differ most surely in their wins, and how to part them."""
-        surest, said = _SURE, None
+        surest, found = _SURE, None
         for (_, name), its in self._named.items():
             ends = sorted(its.ends.items(), key=lambda item: sum(item[1]) / len(item[1]))
             if its.are_policies() and (z := _z(ends[0][1], ends[-1][1])) > surest:
-                (low, lost), (high, won) = ends[0], ends[-1]
-                by = "in" if name == _PART else f"with {name}"
-                surest, said = (
-                    z,
-                    (
-                        f"rollouts {by} {low!r} won {sum(lost)} of {len(lost)}, {by} {high!r} "
-                        f"{sum(won)} of {len(won)}, some of the same tasks: if these are several "
-                        f"policies, --columns run_id={name} compares the rollouts of each among "
-                        "themselves"
-                    ),
-                )
-        return said
+                surest, found = z, (name, ends[0], ends[-1])
+        if found is None:
+            return None
+        name, (low, lost), (high, won) = found
+        by = "in" if name == _PART else f"with {name}"
+        return (
+            f"rollouts {by} {low!r} won {sum(lost)} of {len(lost)}, {by} {high!r} {sum(won)} of "
+            f"{len(won)}, some of the same tasks: {IF_SEVERAL}, --columns run_id={name} compares "
+            "the rollouts of each among themselves"
+        )
 
 
 def _z(lost: list[bool], won: list[bool]) -> float:

@@ -62,13 +62,14 @@ ROWS = ("row", "index", "idx", "row_index", "row_number", "line", "line_number")
 KEYS = "the keys of an object"
 """Stands for the field of the ids, where an object has ids as keys."""
 
+_WITHIN = "the keys of objects in an object"
+"""Stands for it, where objects in an object have them: `large/mug/0` of model, task and try."""
+
 WORDS = (
     "eval|result|report|verdict|reward|score|grade|outcome|resolved|success|passed|judge|summary"
     "|status"
 )
 """Words in names of files that may have verdicts."""
-
-_WITHIN = "the keys of objects in an object"
 
 TEXTS = (".txt", "")
 """Kinds of files that hold one number or word."""
@@ -185,7 +186,7 @@ def _names(rollout: LoggedRollout) -> Iterator[str]:
     tasks = [name for name in (rollout.task, rollout.group, rollout.place.task) if name]
     tasks += [name for rank in ranks if rank > _FILES for name in found[rank]]
     tries += rollout.place.tries
-    of_tries = [f"{task}/{number}" for task in tasks for number in tries]
+    of_tries = [f"{task}{by}{number}" for by in "/:" for task in tasks for number in tries]
     yield from (f"{player}/{name}" for player in players for name in (*of_tries, *tasks))
     yield from (*of_tries, *rollout.place.numbered)
     yield from names_of_path(rollout.place.absolute)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.in_process import run
 from tests.collector.importers.logs import said, write_json, write_lines
 from tests.collector.importers.read_back import imported, steps_of
 
@@ -106,3 +107,29 @@ def test_rows_of_a_log_and_of_its_verdicts_that_name_models_tasks_and_tries(tmp_
     (tmp_path / "v.csv").write_text(_csv(ROWS))
     imported(log, tmp_path / "store", verdicts=str(tmp_path / "v.csv"))
     assert _outcomes(tmp_path / "store") == EXPECTED
+
+
+def test_why_names_verdicts_that_were_not_used(tmp_path: Path):
+    log = _log(tmp_path / "log", PATHS[0])
+    (log / "summary.json").write_text(SUMMARIES["summary.json"]())
+    write_json(log / "report.json", {"other/task/0": True})
+    told = run("why", log).out.partition("What to distrust")[2]
+    assert "- not used: report.json beside the log" in told
+    assert "summary.json" not in told
+    (log / "summary.json").unlink()
+    refused = run("why", log)
+    assert (refused.exit_code, "not used: report.json" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("by", ["/", ":"])
+def test_keys_that_join_a_task_and_its_try(by: str, tmp_path: Path):
+    won = {(task, number): passed for (m, task, number), passed in WON.items() if m == "large"}
+    for task, number in won:
+        messages = [said("user", f"find the {task}"), said("assistant", f"{number}")]
+        row = {"task_id": task, "messages": messages}
+        write_lines(tmp_path / "log" / f"try_{number}" / f"{task}.jsonl", row)
+    keys = {f"{task}{by}{number}": passed for (task, number), passed in won.items()}
+    write_json(tmp_path / "log" / "results.json", keys)
+    imported(tmp_path / "log", tmp_path / "store")
+    expected = {f"{number} {task}": passed for (task, number), passed in won.items()}
+    assert _outcomes(tmp_path / "store") == expected

@@ -4,7 +4,7 @@ A decision is an action that rollouts of a group took in one state. It is compar
 others did there: how rollouts ended that took it, and how those ended that were there and never
 did. First come those that are beyond chance among all decisions, then those of choices that
 recur and are so together (`pooled.py`), then the others, all by the lower end of the difference. A
-decision counts only where its outcomes say the same as `reach`.
+decision counts only where its outcomes say the same as the credit that `reach` gives it.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -37,16 +37,16 @@ _COMPARED = """
         WINDOW here AS (PARTITION BY run_id, iteration, task_id)
     )
     SELECT run_id, iteration, task_id, trajectory_id, step_index, state_id, state, action,
-        goal_distance, next_goal_distance, reach_advantage, reach_q - reach_value AS gain,
-        num_steps, won, is_graded, if(is_graded, "return", won::INTEGER) AS outcome
+        goal_distance, next_goal_distance, reach_advantage, num_steps, won, is_graded,
+        if(is_graded, "return", won::INTEGER) AS outcome
     FROM enriched JOIN judged USING (run_id, iteration, task_id, trajectory_id)
     WHERE reach_advantage IS NOT NULL;
 
     CREATE TEMP TABLE compared AS
     WITH taken AS (
         SELECT run_id, iteration, task_id, state_id, action, trajectory_id,
-            any_value(outcome) AS outcome, avg(gain) AS gain, any_value(is_graded) AS is_graded,
-            max(step_index) = any_value(num_steps) - 1 AS is_last
+            any_value(outcome) AS outcome, avg(reach_advantage) AS credit,
+            any_value(is_graded) AS is_graded, max(step_index) = any_value(num_steps) - 1 AS is_last
         FROM credited GROUP BY ALL
     ), visited AS (
         SELECT run_id, iteration, task_id, state_id, count(*) AS visitors, sum(outcome) AS total,
@@ -56,7 +56,7 @@ _COMPARED = """
             FROM credited
         ) GROUP BY ALL
     ), summed AS (
-        SELECT run_id, iteration, task_id, state_id, action, avg(gain) AS gain,
+        SELECT run_id, iteration, task_id, state_id, action, avg(credit) AS credit,
             bool_and(is_last) AND NOT regexp_matches(action, '^ *[A-Za-z_][A-Za-z0-9_.:/-]*[(]')
                 AND length(action) > 40 AS is_last_message,
             count(*) AS num_took, any_value(visitors) - num_took AS num_others,
@@ -93,7 +93,7 @@ ways to deal the outcomes to the rollouts, with the correction for continuity.""
 
 _SHOWN = """
     SELECT compared.* EXCLUDE (state_id, usual, gap, z, is_last_message), credited.* EXCLUDE (
-            run_id, iteration, task_id, state_id, action, gain, is_graded
+            run_id, iteration, task_id, state_id, action, is_graded
         )
     FROM compared JOIN credited USING (run_id, iteration, task_id, state_id, action)
     {which}
@@ -104,7 +104,7 @@ _BY_ONE_ROLLOUT = _SHOWN.format(
         WHERE compared.rowid IN (SELECT unnest($1))
         QUALIFY row_number() OVER (
             PARTITION BY compared.rowid
-            ORDER BY compared.gain > 0 AND outcome < usual AND step_index = num_steps - 1, outcome,
+            ORDER BY credit > 0 AND outcome < usual AND step_index = num_steps - 1, outcome,
                 abs(reach_advantage) DESC, trajectory_id, step_index
         ) = 1
         ORDER BY list_position($1, compared.rowid)
@@ -137,8 +137,8 @@ class ComparedDecision(ShownStep):
     """
 
     state: str
-    gain: float
-    """What the action is worth there, in units of the group's returns: `reach_q - reach_value`."""
+    credit: float
+    """The mean `reach_advantage` of those who took it there."""
     num_took: int
     """Rollouts that took it there."""
     took: float
@@ -227,7 +227,7 @@ def ranked_in(
         SELECT rowid, dense_rank() OVER (ORDER BY run_id, iteration, task_id) - 1 AS place,
             coalesce(gap, 0) AS gap, coalesce(error, 0) AS error, coalesce(z, 0) AS z, weight,
             num_took, num_others, is_last_message, action, instead
-        FROM compared WHERE gain * gap > 0
+        FROM compared WHERE credit * gap > 0
         ORDER BY run_id, iteration, task_id, state_id, action
         """
     ).to_arrow_table()

@@ -36,7 +36,7 @@ def test_from_a_log_to_what_lost_and_the_decisions_that_mattered(kept: tuple[Pat
     assert shown.out.startswith("What failures do that wins do not\n\n1. Did: 8 of 9 failed")
     assert "some rollouts called `read_policy` and others did not: those that did" in shown.out
     assert (
-        "None of 50 single decisions is beyond chance; `--most N` shows more; nearest come, "
+        "None of 75 single decisions is beyond chance; `--most N` shows more; nearest come, "
         "first those of a choice above:\n1. "
     ) in shown.out
     assert "the states (--state last) tell how rollouts end" in kept[1].out
@@ -60,11 +60,11 @@ def test_of_one_rollout(kept: tuple[Path, Ended]):
     store = kept[0]
     all_shown = json.loads(run("why", store, "--json", "--most", 1000).out)
     failed = next(each for each in all_shown["decisions"] if not each["won"])
-    name, step = failed["trajectory_id"], failed["step_index"]
+    name = failed["trajectory_id"]
     shown = run("why", store, "--trajectory", name)
     *_, told = shown.out.partition("What mattered most")
     mattered, _, distrust = told.partition("What to distrust")
-    assert f"Step {step} of failed {name}: `" in mattered
+    assert f" of failed {name}: `{failed['action']}`" in mattered
     assert all(f" of failed {name}: `" in line for line in mattered.splitlines() if "Step" in line)
     assert "What failures do" not in shown.out
     assert "tell" in distrust

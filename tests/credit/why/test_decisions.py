@@ -69,7 +69,7 @@ def test_a_decision_is_compared_with_those_who_were_there_and_never_did_it(tmp_p
     opened, slept = by["room", "open"], by["room", "sleep"]
     assert (opened.num_took, opened.took, opened.num_others, opened.others) == (4, 1.0, 1, 0.0)
     assert (slept.num_took, slept.trajectory_id, slept.won) == (1, slept.trajectory_id, False)
-    assert left.gain > 0 > slept.gain
+    assert left.credit > 0 > slept.credit
     assert (left.error, left.instead) == (pytest.approx(1 / 3), "right")  # 2 · (4/6 · 2/6) / 4
     assert left.weight == pytest.approx(0.5 - 2 / 3)
 
@@ -88,6 +88,16 @@ def test_what_is_sure_comes_first_and_what_lost_has_its_share(tmp_path: Path):
     assert all(each.is_chance for each in told.decisions[2:])
     assert (told.num_sure, told.num_compared) == (2, 4)
     assert "beyond" in trust(told.decisions[0])
+
+
+def test_a_choice_whose_result_looks_alike_is_seen(tmp_path: Path):
+    """Both ways lead to the same text, so the graph's q is the same; outcomes and credit differ."""
+    walks = [("hall left room open", True)] * 12 + [("hall right room open", False)] * 12
+    told = with_views(store_of(tmp_path / "store", walks), partial(ranked_in, most=9))
+    assert [(each.action, each.is_chance) for each in told.decisions] == [
+        ("right", False),
+        ("left", False),
+    ]
 
 
 def test_all_numbers_are_those_of_the_steps(tmp_path: Path):
@@ -118,14 +128,14 @@ def test_a_good_step_is_shown_by_a_rollout_that_failed_all_the_same(tmp_path: Pa
 
 def test_a_mistake_is_shown_by_a_rollout_that_it_lost(tmp_path: Path):
     right = next(d for d in decisions(store_of(tmp_path / "store"), most=9) if d.action == "right")
-    assert (right.gain < 0, right.took, right.won) == (True, 0.25, False)
+    assert (right.credit < 0, right.took, right.won) == (True, 0.25, False)
     assert "all the same" not in sentence(right)
 
 
 def test_a_good_end_is_shown_by_a_rollout_that_won_with_it(tmp_path: Path):
     walks = [("hall open", True)] * 3 + [("hall open", False)] + [("hall wait", False)] * 3
     opened = next(d for d in decisions(store_of(tmp_path / "store", walks)) if d.action == "open")
-    assert (opened.gain > 0, opened.took, opened.won) == (True, 0.75, True)
+    assert (opened.credit > 0, opened.took, opened.won) == (True, 0.75, True)
 
 
 def test_a_rollout_without_a_decision_is_known(tmp_path: Path):
@@ -171,7 +181,7 @@ def test_what_all_did_is_compared_with_nothing(tmp_path: Path):
     told = decision_of(store, **place, trajectory_id=one.trajectory_id)
     assert told is not None
     assert "All 2 rollouts that were in this state did so: nothing to compare it" in sentence(told)
-    assert not any("all the same" in sentence(replace(told, gain=g)) for g in (-1.0, 1.0))
+    assert not any("all the same" in sentence(replace(told, credit=g)) for g in (-1.0, 1.0))
 
 
 def test_scores_are_compared_as_means(tmp_path: Path):
@@ -198,7 +208,7 @@ EXAMPLE = ComparedDecision(
     step_index=26,
     state="a hall",
     action="take keycard",
-    gain=0.4,
+    credit=0.4,
     num_took=9,
     took=2 / 3,
     num_others=23,

@@ -115,4 +115,4 @@ def test_no_sign_contradicts_its_sentence(report: WhyReport):
     for pooled in report.pooled:
         assert (pooled.took - pooled.others) * pooled.effect > 0
     for each in report.ranked.decisions:
-        assert (each.took - (each.others or 0)) * each.gain > 0
+        assert (each.took - (each.others or 0)) * each.credit > 0

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.browser
 _SHOWN = {
     "graph": {"at": "n0"},
     "search": {"find": "alert(1)"},
-    "sql": {"q": "SELECT task_id, action, state, thought FROM steps WHERE run_id = 'hostile'"},
 }
 """Page to what a link from the menu does not choose."""
 

@@ -30,15 +30,7 @@ from graphcredit.trainer.output.checkpoint import (
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
-_SHOWN = (
-    "loss",
-    "kl",
-    "entropy",
-    "approx_kl",
-    "grad_norm",
-    "tokens_per_second",
-    "mfu",
-)
+_SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second", "mfu")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,7 +20,7 @@ import pytest
 
 import graphcredit
 from graphcredit.estimators import GraphGpo
-from graphcredit.integrations import StepCredit, prime_rl, trl_async_grpo
+from graphcredit.integrations import StepCredit, prime_rl
 from graphcredit.integrations.token_rows import Row, token_advantages
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from tests.worlds import trajectory, write_store
@@ -178,32 +178,7 @@ def test_prime_rl_with_a_parent_that_is_none():
     prime_rl.score_group([])
 
 
-def sample(state: Any, *completion: Any) -> SimpleNamespace:
-    prompt = [{"role": "system", "content": "play"}, {"role": "user", "content": state}]
-    return SimpleNamespace(prompt=prompt, completion=[*completion], group_id=7, advantage=0.0)
-
-
-@both
-def test_trl_samples(estimator: str):
-    east, take = sample("hall", said("east")), sample("kitchen", said("take"))
-    west = sample([{"type": "text", "text": "hall"}], {"role": "assistant", "content": "west"})
-    # Only what came after the policy's last message is the state.
-    take.prompt[1:1] = [*east.prompt[1:], *east.completion]
-    credit = StepCredit(estimator=estimator)
-    trl_async_grpo.set_advantages([[east, take], [west]], [1.0, 0.0], credit)
-    found = [east.advantage, take.advantage, west.advantage]
-    np.testing.assert_allclose(found, [EAST, TAKE, WEST], rtol=1e-4)
-
-
-def test_trl_samples_that_are_not_right():
-    with pytest.raises(InputError, match="sample 1 of episode 0 must have a message"):
-        trl_async_grpo.set_advantages([[sample("hall", said("east")), sample("kitchen")]], [1.0])
-    with pytest.raises(InputError, match="got 1 episodes, 2 rewards"):
-        trl_async_grpo.set_advantages([[]], [1.0, 0.0])
-
-
 def test_empty_batches_are_credited_with_nothing():
-    trl_async_grpo.set_advantages([], [])
     prime_rl.score_group([episode("x", 0.0, "hall")])
 
 

@@ -10,14 +10,12 @@ like is masked.
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 import graphcredit
-from graphcredit.integrations import StepCredit, trl_async_grpo
+from graphcredit.integrations import StepCredit
 
 pytestmark = [
     pytest.mark.integrations,
@@ -85,27 +83,3 @@ def test_what_was_trained_on_is_in_the_store(tmp_path: Path, rollouts: ModuleTyp
     )
     assert sum(rows["reward"]) == 2.0
     assert rows["task_id"].n_unique() == 2
-
-
-@pytest.mark.usefixtures("rollouts")
-def test_the_samples_of_the_asynchronous_worker():
-    from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
-
-    def sample(state: str, action: str) -> Any:
-        ids = np.array([1, 2])
-        return RolloutSample(
-            prompt=[{"role": "user", "content": state}],
-            completion=[{"role": "assistant", "content": action}],
-            input_ids=ids,
-            completion_mask=ids,
-            old_log_probs=ids,
-            advantage=0.0,
-            model_version=0,
-            group_id=4,
-            metrics={},
-        )
-
-    x, y = [sample("hall", "east"), sample("kitchen", "take")], [sample("hall", "west")]
-    trl_async_grpo.set_advantages([x, y], [1.0, 0.0], StepCredit(estimator="graphgpo"))
-    found = [each.advantage for each in (*x, *y)]
-    assert found == pytest.approx([2 * HALF, HALF, -2 * HALF], rel=1e-4)

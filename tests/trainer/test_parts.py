@@ -1,16 +1,13 @@
 """Several iterations and stores in one training, a condition, and held-out tasks."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from transformers import AutoModelForCausalLM
 
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.training import plan_training, train
+from graphcredit.trainer.training import plan_training
 from tests.trainer.logs import Row, episode, token_store, turn
 from tests.trainer.models import save_tiny_model
 

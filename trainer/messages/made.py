@@ -11,6 +11,7 @@ from graphcredit.store.errors import InputError
 from graphcredit.trainer.data.ragged import Ints, Ragged
 from graphcredit.trainer.data.step_columns import TokenColumns
 
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShardTokens:
     """The tokens of the n rows of a step shard."""

@@ -23,11 +23,7 @@ from graphcredit.trainer.model.source import find_model
 
 
 def open_tokens(
-    shards: Sequence[Shard],
-    model: str,
-    on_progress: OnProgress,
-    *,
-    template: Path | None = None,
+    shards: Sequence[Shard], model: str, on_progress: OnProgress, *, template: Path | None = None
 ) -> TokenSource:
     """Return where the tokens are from; messages are tokenised if no step has token ids.
 
@@ -49,9 +45,7 @@ def open_tokens(
         )
     if has_ids or not shards:
         return TokenSource(has_logprobs=has_logprobs or not shards)
-    made = tokens_of_messages(
-        shards, find_model(model), template=template, on_progress=on_progress
-    )
+    made = tokens_of_messages(shards, find_model(model), template=template, on_progress=on_progress)
     return TokenSource(
         made=made.of_rows,
         has_logprobs=False,

@@ -23,10 +23,7 @@ from tests.viewer.flows.watch import Watch
 
 pytestmark = pytest.mark.browser
 
-_SHOWN = {
-    "graph": {"at": "n0"},
-    "search": {"find": "alert(1)"},
-}
+_SHOWN = {"graph": {"at": "n0"}, "search": {"find": "alert(1)"}}
 """Page to what a link from the menu does not choose."""
 
 

@@ -4,10 +4,13 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
+from graphcredit.cli.commands.audit import audit
+from graphcredit.cli.commands.collect import collect
+from graphcredit.cli.commands.credit import credit
 from graphcredit.cli.output.console import is_quiet, say
-from graphcredit.cli.parameters import Option
-from graphcredit.cli.table import load
+from graphcredit.cli.parameters import Option, command_of
 
+_COMMANDS = {"collect": collect, "credit": credit, "audit": audit}
 _SESSION = (
     "collect {store} --env textworld --tasks {games} --policy oracle:0.85 --oracle --run demo",
     "credit {store} -e grpo,rloo,gigpo,rewardflow,graphgpo",
@@ -31,5 +34,6 @@ def demo(
         command = line.format(store=shlex.quote(str(store)), games=games)
         say(f"$ graphcredit {command}")
         name, *arguments = shlex.split(command)
-        load(name).main([*arguments, *["--quiet"] * is_quiet()], standalone_mode=False)
+        run = command_of(_COMMANDS[name], name)
+        run.main([*arguments, *["--quiet"] * is_quiet()], standalone_mode=False)
         say()

@@ -70,7 +70,7 @@ def test_other_ranks_wait_for_the_file_and_a_damaged_one_is_written_anew(tmp_pat
     with ThreadPoolExecutor() as pool:
         other = pool.submit(kept_tokens, path, "key", shards, never, writes=False)
         assert kept_tokens(path, "key", shards, lambda: MADE, writes=True) is MADE
-        assert other.result(timeout=60).notices == MADE.notices
+        assert other.result(timeout=300).notices == MADE.notices
 
 
 def test_a_file_is_read_while_log_model_and_template_are_the_same(

@@ -49,18 +49,6 @@ def test_returns_of_each_group_may_be_multiplied_and_shifted_at_their_end(
         np.testing.assert_allclose(after[name], before[name], rtol=1e-6, atol=1e-7, err_msg=name)
 
 
-def test_rewards_that_cancel_are_no_difference():
-    """0.3 - 0.1 - 0.1 - 0.1 is 0 but for rounding: all returns are equal, and nobody won."""
-    rows = [
-        *trajectory("p", "S a S a S a S a S", rewards=[-0.1, -0.1, -0.1, 0.3]),
-        *trajectory("q", "S b S", rewards=[0.0]),
-    ]
-    assert sum(row["reward"] for row in rows) != 0
-    none = parts([row | {"reward": 0.0} for row in rows])
-    for name, values in parts(rows).items():
-        assert values == pytest.approx(none[name]), name
-
-
 def test_a_cost_for_each_step_is_no_shift_and_credits_the_shorter_way():
     short, long = "S a won", "S b M c won"
     rows = [

@@ -60,7 +60,7 @@ def test_showing_needs_no_streamlit():
 
 def _printed(code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
     return done.stdout.strip()
 

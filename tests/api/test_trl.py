@@ -34,11 +34,17 @@ def rollouts() -> ModuleType:
     return import_module("tests.api.trl_rollouts")
 
 
-def test_the_loss_is_computed_of_the_advantages_of_the_turns(tmp_path: Path, rollouts: ModuleType):
+def test_the_loss_is_computed_of_the_advantages_of_the_turns_that_are_recorded(
+    tmp_path: Path, rollouts: ModuleType
+):
     played = rollouts.Played()
-    training = rollouts.trainer(tmp_path, played, StepCredit(estimator="graphgpo"))
-    before = {name: value.clone() for name, value in training.model.named_parameters()}
-    training.train()
+    with graphcredit.StepRecorder(
+        tmp_path / "s", run_id="grpo", iteration=0, worker_id="w"
+    ) as recorder:
+        credit = StepCredit(estimator="graphgpo", recorder=recorder)
+        training = rollouts.trainer(tmp_path, played, credit)
+        before = {name: value.clone() for name, value in training.model.named_parameters()}
+        training.train()
     assert training.state.global_step == 2
     x, y = played.spread(2 * HALF, 0, HALF), played.spread(-2 * HALF)
     width = max(len(x), len(y))
@@ -60,6 +66,11 @@ def test_the_loss_is_computed_of_the_advantages_of_the_turns(tmp_path: Path, rol
     assert moved
     logged = list(training._logs["advantages"])
     assert sorted(logged) == pytest.approx([-2 * HALF, sum(x) / sum(map(bool, x))], rel=1e-4)
+    rows = graphcredit.scan(tmp_path / "s", "steps").collect()
+    steps = [("hall", "east", 0), ("kitchen", "take", 1), ("hall", "west", 0)] * 2
+    found = zip(rows["state"], rows["action"], rows["reward"], strict=True)
+    assert sorted(found) == sorted(steps)
+    assert rows["task_id"].n_unique() == 2
 
 
 def test_a_group_of_equal_completions_moves_nothing(tmp_path: Path, rollouts: ModuleType):
@@ -70,16 +81,3 @@ def test_a_group_of_equal_completions_moves_nothing(tmp_path: Path, rollouts: Mo
     training.train()
     assert all((seen["advantages"] == 0).all() for seen, _ in training.seen)
     assert all((value == before[name]).all() for name, value in training.model.named_parameters())
-
-
-def test_what_was_trained_on_is_in_the_store(tmp_path: Path, rollouts: ModuleType):
-    with graphcredit.StepRecorder(
-        tmp_path / "s", run_id="grpo", iteration=0, worker_id="w"
-    ) as recorder:
-        rollouts.trainer(tmp_path, rollouts.Played(), StepCredit(recorder=recorder)).train()
-    rows = graphcredit.scan(tmp_path / "s", "steps").collect()
-    assert sorted(zip(rows["state"], rows["action"], strict=True)) == sorted(
-        [("hall", "east"), ("kitchen", "take"), ("hall", "west")] * 2
-    )
-    assert sum(rows["reward"]) == 2.0
-    assert rows["task_id"].n_unique() == 2

@@ -564,16 +564,6 @@ def test_the_penalty_is_taken_off_before_anything_else(tmp_path: Path):
     assert read_credit(store)[0]["rloo_advantage"] == pytest.approx(10.3)
 
 
-def test_every_iteration_is_credited_alone(tmp_path: Path):
-    write_store(tmp_path / "s", worked_example(), iteration=0)
-    store = write_store(tmp_path / "s", trajectory("x", "A a B"), iteration=12)
-    reports = assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
-    assert list(reports) == [("r0", 0), ("r0", 12)]
-    assert reports["r0", 12].num_singleton_groups == 1
-    only = assign_credit(store, CreditSettings(estimators=configure(["grpo"])), iteration=12)
-    assert list(only) == [("r0", 12)]
-
-
 def test_there_must_be_something_to_credit(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     settings = CreditSettings(estimators=configure(["grpo"]))

@@ -90,7 +90,7 @@ def test_a_reader_waits_while_credit_is_renamed(
         replace(source, target)
         if target == middle:
             reader.start()
-            seen.append(events.get(timeout=60))
+            seen.append(events.get(timeout=300))
 
     monkeypatch.setattr(writer.os, "replace", renaming)
     _credit(store, "none")
@@ -110,7 +110,7 @@ def _saying(events: "SimpleQueue[object]") -> Callable[[float], None]:
 
 def _end_of(events: "SimpleQueue[object]") -> object:
     """Return what came after the last wait."""
-    while (found := events.get(timeout=60)) == "waits":
+    while (found := events.get(timeout=300)) == "waits":
         pass
     return found
 
@@ -131,7 +131,7 @@ def test_the_trainer_waits_likewise(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with replacing(store, "r0"):
         reader = threading.Thread(target=read)
         reader.start()
-        assert events.get(timeout=60) == "waits"
+        assert events.get(timeout=300) == "waits"
     assert _end_of(events) == 5
 
 

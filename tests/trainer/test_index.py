@@ -153,14 +153,17 @@ def test_tokens_without_a_finite_logprob_are_masked_and_counted(tmp_path: Path):
         (("final", "run-13"), [-1, 0]),
         ((None, ""), [-1, -1]),
         (("1.5x", "1.5x"), [-1, -1]),
+        (("a-1", "b-2"), [-1, -1]),
+        (("x", "y"), [-1, -1]),
     ],
 )
 def test_the_number_at_the_end_of_a_version_tells_its_age(
     tmp_path: Path, versions: tuple[str | None, ...], ages: list[int]
 ):
     steps = [turn([1], [2], policy_version=version) for version in versions]
-    index, _ = index_of(token_store(tmp_path / "s", [episode("a", *steps)]))
+    index, report = index_of(token_store(tmp_path / "s", [episode("a", *steps)]))
     assert index.staleness.tolist() == ages
+    assert (report.notices == ()) == (ages == [-1, -1])
 
 
 def test_the_model_is_taken_to_be_the_newest_of_the_log(tmp_path: Path):
@@ -174,16 +177,6 @@ def test_the_model_is_taken_to_be_the_newest_of_the_log(tmp_path: Path):
     assumed, unknown = report.notices
     assert "'run-53', the newest version in the log: steps are up to 4 versions older" in assumed
     assert unknown.startswith("2 steps have no number")
-
-
-@pytest.mark.parametrize("versions", [("a-1", "b-2"), ("x", "y"), ("x", "x")])
-def test_versions_whose_order_is_not_known_leave_the_age_unknown(
-    tmp_path: Path, versions: tuple[str, ...]
-):
-    steps = [turn([1], [2], policy_version=version) for version in versions]
-    index, report = index_of(token_store(tmp_path / "s", [episode("a", *steps)]))
-    assert index.staleness.tolist() == [-1, -1]
-    assert report.notices == ()
 
 
 def test_the_largest_token_id_is_that_of_a_kept_step_and_has_a_place(tmp_path: Path):

@@ -167,21 +167,6 @@ def test_prime_rl_with_a_parent_that_is_none():
     prime_rl.score_group([])
 
 
-<<<<<<< HEAD
-=======
-def sample(state: Any, *completion: Any) -> SimpleNamespace:
-    prompt = [{"role": "system", "content": "play"}, {"role": "user", "content": state}]
-    return SimpleNamespace(prompt=prompt, completion=[*completion], group_id=7, advantage=0.0)
-
-
-def test_trl_samples_that_are_not_right():
-    with pytest.raises(InputError, match="sample 1 of episode 0 must have a message"):
-        trl_async_grpo.set_advantages([[sample("hall", said("east")), sample("kitchen")]], [1.0])
-    with pytest.raises(InputError, match="got 1 episodes, 2 rewards"):
-        trl_async_grpo.set_advantages([[]], [1.0, 0.0])
-
-
->>>>>>> main
 def test_empty_batches_are_credited_with_nothing():
     prime_rl.score_group([episode("x", 0.0, "hall")])
 

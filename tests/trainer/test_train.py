@@ -240,8 +240,8 @@ def test_a_single_update_needs_no_pass_for_the_policy_at_the_start(
     assert result["num_updates"] == 1
     assert not (tmp_path / "out" / "logprobs").exists()
 
-    def scored(run: TrainingRun, plan: Any, reader: Any, of: str, told: Any) -> Any:
-        return run._score(f"{of}start", lambda: run.engine, plan, reader, told)
+    def scored(run: TrainingRun, reader: Any, told: Any) -> Any:
+        return run._score("start", lambda: run.engine, reader, told)
 
     monkeypatch.setattr(TrainingRun, "_start", scored)
     train(config.changed(out=tmp_path / "passed"))

@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -50,8 +50,8 @@ def work(name: str, folder: Path) -> None:
     os.chdir(folder)
     os.environ["TMPDIR"] = str(folder / "tmp")
     tempfile.tempdir = None
-    err = Path("messages").open("a")  # noqa: SIM115 - of a process that may be killed
-    with open(os.devnull, "w") as out, redirect_stdout(out), redirect_stderr(err):
+    os.dup2(os.open("messages", os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())
+    with open(os.devnull, "w") as out, redirect_stdout(out):
         if name == "view":
             _view()
         else:

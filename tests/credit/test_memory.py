@@ -24,15 +24,6 @@ from tests.worlds import step_table, trajectory, worked_example, write_store
 ALL = [row.name for row in ESTIMATORS if row.name != "sapo"]
 
 
-def test_the_worked_example_without_a_store():
-    credit = compute(step_table(worked_example()), estimators=["rloo", "graphgpo"])
-    assert credit["rloo_advantage"].to_pylist() == pytest.approx(
-        [10.05] * 4 + [-4.95] * 2 + [-5.1] * 2
-    )
-    assert credit["graphgpo_advantage"][4].as_py() == pytest.approx(0.5240, abs=5e-5)
-    assert credit["state_id"].to_pylist() == [0, 1, 0, 2, 0, 2, 0, 0]
-
-
 def test_memory_and_store_give_the_same(tmp_path: Path):
     first = _listed([*worked_example(), *trajectory("dead", "A a B", success=None)])
     second = _listed([*trajectory("v", "A a B b D"), *trajectory("w", "A c C d won", success=True)])

@@ -436,16 +436,6 @@ def test_columns_of_an_estimator_that_this_program_does_not_know_are_kept(tmp_pa
         assert connection.sql("SELECT sum(my_own_advantage) FROM enriched").fetchall() == [(28.0,)]
 
 
-def test_a_damaged_credit_shard_is_written_anew_and_named(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    run(store, "grpo")
-    path = store.shards()[0].credit_path
-    path.write_bytes(path.read_bytes()[:50])
-    report = run(store, "rloo")
-    assert [str(path) in notice for notice in report.notices] == [True]
-    assert read_credit(store)[0]["rloo_advantage"] == pytest.approx(10.05)
-
-
 def test_a_credit_shard_of_other_rows_is_not_kept_and_named(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     run(store, "grpo")

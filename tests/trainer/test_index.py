@@ -18,7 +18,7 @@ from graphcredit.trainer.data.parts import RunIteration
 from graphcredit.trainer.data.step_filters import REASONS, Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
 from graphcredit.trainer.data.step_lengths import length_limit
-from tests.trainer.logs import episode, random_episodes, stamp_credit, token_store, turn
+from tests.trainer.logs import episode, stamp_credit, token_store, turn
 from tests.worlds import trajectory, write_store
 
 INFINITE, NAN = float("inf"), float("nan")
@@ -59,26 +59,6 @@ def test_steps_are_indexed_by_task_trajectory_and_number(tmp_path: Path):
     assert report.advantage_std == pytest.approx(np.sqrt((0.25 + 4 + 2.25) / 3))
     assert report.notices == ()
     assert _dropped(report) == {}
-
-
-def test_the_cut_into_row_groups_and_shards_does_not_change_what_is_found(tmp_path: Path):
-    trajectories = random_episodes(0, 12)
-    whole, _ = index_of(token_store(tmp_path / "whole", trajectories))
-    cut, report = index_of(token_store(tmp_path / "cut", trajectories, row_group_rows=3))
-    for name in ("row", "prompt_length", "num_scored", "advantage", "trajectory", "group"):
-        assert getattr(cut, name).tolist() == getattr(whole, name).tolist()
-    assert cut.trajectory.max() == 11
-    assert cut.group.max() == 2
-    assert report.num_kept == sum(map(len, trajectories))
-
-
-def test_who_recorded_which_trajectory_does_not_change_the_order_of_the_steps(tmp_path: Path):
-    trajectories = random_episodes(0, 12)
-    one, _ = index_of(token_store(tmp_path / "one", trajectories))
-    three, _ = index_of(token_store(tmp_path / "three", trajectories[::-1], num_shards=3))
-    assert one.shard.tolist() != three.shard.tolist()
-    for name in ("prompt_length", "response_length", "advantage", "trajectory", "group"):
-        assert getattr(three, name).tolist() == getattr(one, name).tolist()
 
 
 def test_order_goes_by_windows_of_shards_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -458,17 +458,6 @@ def test_advantages_that_are_all_0_are_told_before_something_else_is_learnt(
         assert result["last"]["grad_norm"] > 0
 
 
-def test_a_training_that_taught_nothing_says_so(tmp_path: Path, model: str, finished: Finished):
-    config = _config(tmp_path, _without_signal(tmp_path / "s"), model, reference=model)
-    told: list[str] = []
-    result = train(config, on_notice=told.append)
-    assert result["nothing_learnt"] == "all advantages are 0"
-    assert told == result["notices"]
-    assert told[1:] == ["nothing was learnt: all advantages are 0"]
-    assert train(config) == result
-    assert "nothing_learnt" not in finished.result
-
-
 def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(
     tmp_path: Path, model: str
 ):

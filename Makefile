@@ -10,7 +10,7 @@ PIP := PYTHONWARNINGS="ignore:Editable installation" $(BIN)/python -m pip instal
 NAMES := | sed -un 's/^Collecting \([^ ]*\).*/  \1/p'
 # The editable install links files one by one, so a new file needs a new install: watch the folders.
 FOLDERS := $(shell find api store collector credit trainer viewer loop cli -type d -not -name __pycache__)
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile -q
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder -q
 # Hundreds of processes load the same files: none may be told to compile them anew.
 export PYTHONDONTWRITEBYTECODE :=
 # The workers fill the cores: a second thread of torch would wait for a core, and burn it meanwhile.
@@ -42,7 +42,7 @@ test-nightly: .venv/installed
 
 # For who changes an experiment: CI runs one smoke test of them.
 test-experiments: .venv/installed
-	$(PYTEST) tests/experiments
+	$(PYTEST) experiments/tests
 
 # What CI cannot run. Torch for CUDA must be in .venv, see docs/install.md.
 gpu: .venv/installed

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from graphcredit.collector.states.restate import restate
     from graphcredit.collector.states.tracker import ToolStates
     from graphcredit.credit.assigning import credit
-    from graphcredit.credit.graph.export import to_igraph
     from graphcredit.credit.merging.table import MergeSettings
     from graphcredit.crediting import compute
     from graphcredit.logs import import_log, record
@@ -51,7 +50,6 @@ __all__ = [
     "scan",
     "show",
     "sql",
-    "to_igraph",
     "train",
     "why",
 ]
@@ -61,7 +59,6 @@ _HOMES = {
     "collector.recording.recorder": ("StepRecorder",),
     "collector.states.restate": ("restate",),
     "collector.states.tracker": ("ToolStates",),
-    "credit.graph.export": ("to_igraph",),
     "credit.merging.table": ("MergeSettings",),
     "crediting": ("compute",),
     "logs": ("import_log", "record"),

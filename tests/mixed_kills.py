@@ -9,7 +9,7 @@ import random
 import sys
 import tempfile
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,8 +20,6 @@ from graphcredit.cli.main import main
 from graphcredit.store.checks.run import check_store
 from graphcredit.store.layout import create_store, open_store
 from graphcredit.store.sql.catalog import connect
-from graphcredit.viewer.bundle.options import BundleChoice
-from graphcredit.viewer.bundle.write import write_bundle
 from graphcredit.viewer.config import STORE_VARIABLE, script
 from tests.forks import FORKS
 
@@ -37,9 +35,10 @@ COMMANDS = {
     "why": "why log0.jsonl",
     "export": "export store steps.parquet --run a",
     "collect": "collect store --env sokoban --policy random --tasks 2 --run c --workers 0",
+    "bundle": "view store --bundle bundle",
 }
-"""What is run; `bundle` and `view` are no commands."""
-WRITERS = (*COMMANDS, "bundle", "view")
+"""What is run; some of it has nothing to work on before an import has ended, and says so."""
+WRITERS = (*COMMANDS, "view")
 PAGES = ("runs", "tasks", "graph", "trajectory", "search")
 _TOGETHER = 3
 _ORDER = ("import 0", "import 1", "import 2", "collect", "states", "credit")
@@ -51,11 +50,9 @@ def work(name: str, folder: Path) -> None:
     os.chdir(folder)
     os.environ["TMPDIR"] = str(folder / "tmp")
     tempfile.tempdir = None
-    err = Path("messages").open("a")  # noqa: SIM115 - of a process that may be killed
-    with open(os.devnull, "w") as out, redirect_stdout(out), redirect_stderr(err):
-        if name == "bundle":
-            write_bundle(open_store(Path("store")), Path("bundle"), BundleChoice())
-        elif name == "view":
+    os.dup2(os.open("messages", os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())
+    with open(os.devnull, "w") as out, redirect_stdout(out):
+        if name == "view":
             _view()
         else:
             with patch.object(sys, "argv", ["graphcredit", *COMMANDS[name].split()]):

@@ -50,7 +50,7 @@ class Killer:
 
     def _wait_for_steps(self) -> None:
         """Wait until trajectories are in the spool; half of them take 0.2 s more."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline and not any(self._spools.glob("*.jsonl")):
             time.sleep(0.01)
         time.sleep(0.2)

@@ -33,18 +33,13 @@ ERRORS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 PLACE = {"run": "tools", "iteration": 3, "estimator": "reach"}
 TASK = "tools-w1-s4"
 LOST = PLACE | {"task": TASK, "trajectory": f"{TASK}:6"}
-QUERY = """SELECT task_id, trajectory_id, step_index, action, grpo_advantage, reach_advantage
-FROM enriched
-WHERE run_id = 'tools' AND iteration = 3 AND grpo_advantage < 0 AND reach_advantage > 0
-ORDER BY reach_advantage DESC"""
 
 PICTURES = {
-    "runs": ("", PLACE, 1120),
+    "runs": ("", PLACE, 480),
     "tasks": ("tasks", PLACE, 820),
     "graph": ("graph", LOST, 1120),
     "trajectory": ("trajectory", LOST, 1120),
     "search": ("search", {"find": "refunded"}, 820),
-    "sql": ("sql", {"q": QUERY}, 900),
 }
 """Name to the path of a page, what is selected there, and the height in pixels."""
 

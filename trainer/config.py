@@ -50,10 +50,6 @@ class TrainConfig(
             raise OptionError(
                 f"a reference ({self.reference}) is used only with kl_coefficient above 0: found 0"
             )
-        if self.lora_dropout > 0 and self.lora_rank == 0:
-            raise OptionError(
-                f"lora_dropout ({self.lora_dropout:g}) is of adapters: give lora_rank too, found 0"
-            )
         if self.min_learning_rate > self.learning_rate:
             raise OptionError(
                 "min_learning_rate must not exceed learning_rate: got "

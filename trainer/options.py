@@ -113,9 +113,6 @@ class DataOptions(TrainOptions):
     filter: str | None = None
     """Leave out steps that do not meet a condition in SQL over the columns of the view enriched;
     windows are allowed, such as max(success) OVER (PARTITION BY trajectory_id)."""
-    held_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """Leave out the steps of this share of the tasks, chosen by hashes of their names, and report
-    their loss as held_out_loss."""
 
     @property
     def column(self) -> str:
@@ -248,8 +245,6 @@ class ModelOptions(TrainOptions):
     """Rank of LoRA adapters; 0 trains all weights."""
     lora_alpha: Positive = 32.0
     """LoRA's alpha."""
-    lora_dropout: Decay = 0.0
-    """Share of an adapter's inputs that is dropped at random while gradients are made."""
     lora_targets: str = "all-linear"
     """Modules that get adapters, separated by commas, or all-linear."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"

@@ -1,9 +1,8 @@
 """Train a policy on the steps of an iteration, weighted by their credit."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,9 @@ from graphcredit.trainer.batching.plan import TrainingPlan, make_plan
 from graphcredit.trainer.batching.reader import BatchReader, read_prefix_order
 from graphcredit.trainer.card import refuse_small_card
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.data.held_out import hold_out
-from graphcredit.trainer.data.parts import RunIteration, chosen_parts, unmet
+from graphcredit.trainer.data.parts import chosen_parts, unmet
 from graphcredit.trainer.data.step_filters import Filters
 from graphcredit.trainer.data.step_index import IndexReport, StepIndex, read_index
-from graphcredit.trainer.data.token_source import TokenSource
 from graphcredit.trainer.data.validation import signal_notices
 from graphcredit.trainer.engine.distributed import choose_device, is_first_rank
 from graphcredit.trainer.engine.kept import KeptEngines
@@ -76,7 +73,7 @@ def train(
     output = Output(config.out)
     if is_first:
         output.refuse_foreign()
-    config, plan, report = plan_training(config, on_progress, keep_tokens_in=output.token_dir)
+    config, plan, report = plan_training(config, on_progress)
     identity = _identity(config, plan)
     with open_output(config, is_first_rank=is_first) as output:
         result = output.result()
@@ -107,12 +104,9 @@ def train(
 
 
 def plan_training(
-    config: TrainConfig, on_progress: OnProgress = silent, *, keep_tokens_in: Path | None = None
+    config: TrainConfig, on_progress: OnProgress = silent
 ) -> tuple[TrainConfig, TrainingPlan, IndexReport]:
     """Return the effective configuration, the plan, and the counts of the steps.
-
-    Tokens of messages are kept in a directory, if one is given: other ranks and later starts read
-    them.
 
     The configuration has absolute paths, all options of the objective, the run and the iteration.
     Without log-probabilities of the sampler it has no correction.
@@ -124,8 +118,8 @@ def plan_training(
     config = config.resolved().changed(objective_options=options_as_json(objective))
     config = effective_config(config)
     parts = chosen_parts(config)
-    kept = keep_tokens_in and keep_tokens_in / "steps.parquet"
-    source = _tokens(parts, config, on_progress, kept)
+    shards = [shard for part in parts for shard in part.shards()]
+    source = open_tokens(shards, config.model, on_progress, template=config.chat_template)
     if not source.has_logprobs:
         config = _without_sampler(config)
     left_out = {path: rows for part in parts for path, rows in unmet(part, config.filter).items()}
@@ -142,43 +136,21 @@ def plan_training(
     without = () if source.has_logprobs else (lack,)
     report = replace(report, notices=(*source.notices, *without, *report.notices))
     _check_images(index, config)
-    held_out = None
-    if config.held_out:
-        index, held = hold_out(index, config.held_out)
-        report = replace(report, num_kept=len(index), num_held_out=len(held))
-        held_out = _plan(held, config, epochs=1, batch_size=len(held), max_steps=1)
-    plan = replace(_plan(index, config), held_out=held_out)
+    plan = make_plan(
+        index,
+        seed=config.seed,
+        epochs=config.epochs,
+        batch_size=config.batch_size,
+        max_tokens=config.max_tokens,
+        aggregation=config.aggregation,
+        prefixes=read_prefix_order(index) if config.shares_prefixes else None,
+        whole_trajectories=bool(config.one_sequence),
+        max_steps=config.max_steps,
+    )
     report = replace(report, notices=(*report.notices, *_sent(plan)))
     run_ids, numbers = ({str(part[n]): None for part in parts} for n in (1, 2))
     config = config.changed(run=",".join(run_ids), iteration=config.iteration or min(numbers))
     return config, plan, report
-
-
-def _tokens(
-    parts: Sequence[RunIteration], config: TrainConfig, on_progress: OnProgress, kept: Path | None
-) -> TokenSource:
-    return open_tokens(
-        [shard for part in parts for shard in part.shards()],
-        config.model,
-        on_progress,
-        template=config.chat_template,
-        keep_in=kept,
-        writes=is_first_rank(),
-    )
-
-
-def _plan(index: StepIndex, config: TrainConfig, **changes: Any) -> TrainingPlan:
-    options: dict[str, Any] = {
-        "seed": config.seed,
-        "epochs": config.epochs,
-        "batch_size": config.batch_size,
-        "max_tokens": config.max_tokens,
-        "aggregation": config.aggregation,
-        "prefixes": read_prefix_order(index) if config.shares_prefixes else None,
-        "whole_trajectories": bool(config.one_sequence),
-        "max_steps": config.max_steps,
-    }
-    return make_plan(index, **{**options, **changes})
 
 
 def _sent(plan: TrainingPlan) -> list[str]:

@@ -30,16 +30,7 @@ from graphcredit.trainer.output.checkpoint import (
 from graphcredit.trainer.output.directory import Output
 from graphcredit.trainer.output.metrics_log import TrainingLog, training_path
 
-_SHOWN = (
-    "loss",
-    "held_out_loss",
-    "kl",
-    "entropy",
-    "approx_kl",
-    "grad_norm",
-    "tokens_per_second",
-    "mfu",
-)
+_SHOWN = ("loss", "kl", "entropy", "approx_kl", "grad_norm", "tokens_per_second", "mfu")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,16 +65,11 @@ class TrainingRun:
             if checkpoint is None and self.plan.index.source.has_logprobs:
                 self._notice(check_agreement(engine, reader, self.plan.index, config))
             objective = configure_objective(config.objective, config.objective_options)
-            policies = self._frozen_policies(self.plan, reader, "", on_progress)
-            held_out = None
-            if (held := self.plan.held_out) is not None:
-                other = BatchReader(held.index, images=load_image_reader(config.model))
-                frozen = self._frozen_policies(held, other, "held-out-", on_progress)
-                held_out = Updater(config, engine, held, other, objective, frozen)
+            policies = self._frozen_policies(reader, on_progress)
             if checkpoint is not None:
                 engine.load_state(checkpoint)
             updater = Updater(config, engine, self.plan, reader, objective, policies)
-            self._learn(updater, held_out, num_done, log, on_progress)
+            self._learn(updater, num_done, log, on_progress)
         nothing = _why_nothing_was_learnt(log.rows)
         self._notice([] if nothing is None else [f"nothing was learnt: {nothing}"])
         on_progress("save the policy")
@@ -114,12 +100,7 @@ class TrainingRun:
                 self.output.keep_notice(notice)
 
     def _learn(
-        self,
-        updater: Updater,
-        held_out: Updater | None,
-        num_done: int,
-        log: TrainingLog,
-        on_progress: OnProgress,
+        self, updater: Updater, num_done: int, log: TrainingLog, on_progress: OnProgress
     ) -> None:
         """Make the remaining updates."""
         total = len(self.plan.updates)
@@ -130,12 +111,9 @@ class TrainingRun:
 
         for number, newest in updater.run(num_done, tell):
             num_done = number + 1
-            is_kept = num_done == total or num_done % self.config.checkpoint_every == 0
-            if held_out is not None and (is_kept or number == 0):
-                newest = {**newest, "held_out_loss": held_out.loss()}
             log.write(number, newest)
             tell(num_done)
-            if is_kept:
+            if num_done == total or num_done % self.config.checkpoint_every == 0:
                 log.keep()
                 save_checkpoint(
                     self.engine,
@@ -144,23 +122,14 @@ class TrainingRun:
                     Progress(update=num_done, identity=self.identity.as_json()),
                 )
 
-    def _frozen_policies(
-        self, plan: TrainingPlan, reader: BatchReader, of: str, on_progress: OnProgress
-    ) -> FrozenPolicies:
-        """Return the frozen policies; the engine must still have its initial weights.
-
-        Args:
-            plan: The steps.
-            reader: Reads them.
-            of: What the names of their files begin with.
-            on_progress: Is told how far it is.
-        """
+    def _frozen_policies(self, reader: BatchReader, on_progress: OnProgress) -> FrozenPolicies:
+        """Return the frozen policies; the engine must still have its initial weights."""
         config = self.config
-        start = self._start(plan, reader, of, on_progress) if config.compares_with_start else None
+        start = self._start(reader, on_progress) if config.compares_with_start else None
         other = None
         if (name := config.reference) is not None:
             opened = partial(self.engines.reference, name, config)
-            other = self._score(f"{of}reference", opened, plan, reader, on_progress)
+            other = self._score("reference", opened, reader, on_progress)
             # Its modules refer to each other, and would keep its shards.
             gc.collect()
         return FrozenPolicies(
@@ -168,19 +137,16 @@ class TrainingRun:
             reference=(other or start) if config.kl_coefficient > 0 else None,
         )
 
-    def _start(
-        self, plan: TrainingPlan, reader: BatchReader, of: str, on_progress: OnProgress
-    ) -> FrozenLogprobs | Unchanged:
+    def _start(self, reader: BatchReader, on_progress: OnProgress) -> FrozenLogprobs | Unchanged:
         """Return the policy at the start. A single update needs no pass of its own for it."""
-        if plan is self.plan and not self.config.takes_start_pass(len(plan.updates)):
+        if not self.config.takes_start_pass(len(self.plan.updates)):
             return Unchanged()
-        return self._score(f"{of}start", lambda: self.engine, plan, reader, on_progress)
+        return self._score("start", lambda: self.engine, reader, on_progress)
 
     def _score(
         self,
         what: str,
         scorer: Callable[[], TrainingEngine],
-        plan: TrainingPlan,
         reader: BatchReader,
         on_progress: OnProgress,
     ) -> FrozenLogprobs:
@@ -189,7 +155,7 @@ class TrainingRun:
             self.engine,
             self.identity,
             scorer,
-            plan,
+            self.plan,
             reader,
             lambda share: on_progress(f"log-probabilities: {what}", share, 1),
         )

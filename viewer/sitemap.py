@@ -12,7 +12,6 @@ PAGES: dict[str, str] = {
     "graph": "Graph",
     "trajectory": "Trajectory",
     "search": "Search",
-    "sql": "SQL",
 }
 """Name to title, in the order of the menu. A page's name is its path in the URL, and
 `graphcredit.viewer.pages.<name>` has its `show()`; the first one is the root of the site."""

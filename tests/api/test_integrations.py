@@ -20,7 +20,7 @@ import pytest
 
 import graphcredit
 from graphcredit.estimators import GraphGpo
-from graphcredit.integrations import StepCredit, prime_rl, trl_async_grpo
+from graphcredit.integrations import StepCredit, prime_rl
 from graphcredit.integrations.token_rows import Row, token_advantages
 from graphcredit.store.errors import CreditWarning, InputError, OptionError
 from tests.worlds import trajectory, write_store
@@ -43,7 +43,7 @@ def test_what_the_document_imports_is_there():
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("graphcredit")
         for alias in node.names
     ]
-    assert len(names) >= 7
+    assert len(names) >= 6
     for module, name in names:
         if name != "StepCreditGRPOTrainer":  # needs TRL: see test_trl.py
             assert find_spec(f"{module}.{name}"), name
@@ -139,17 +139,6 @@ def said(action: str) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
-@both
-def test_prime_rl(estimator: str):
-    x = episode("x", 1.0, "find", "hall", said("east"), "kitchen", said("take"))
-    y = episode("y", 0.0, "find", "hall", said("west"))
-    prime_rl.score_group([x, y], StepCredit(estimator=estimator))
-    found = [node.advantages for each in (x, y) for node in each.traces[0].nodes]
-    told = None
-    expected = [told, told, [EAST] * 2, told, [TAKE] * 2, told, told, [WEST] * 2]
-    assert found == [e if e is None else pytest.approx(e, rel=1e-4) for e in expected]
-
-
 def test_prime_rl_with_parts_and_without_content(tmp_path: Path):
     parts = [{"type": "text", "text": "hall"}, {"type": "image_url", "image_url": {"url": "u"}}]
     x = episode("x", 1.0, parts, {"role": "assistant"}, "kitchen", said("take"))
@@ -178,32 +167,7 @@ def test_prime_rl_with_a_parent_that_is_none():
     prime_rl.score_group([])
 
 
-def sample(state: Any, *completion: Any) -> SimpleNamespace:
-    prompt = [{"role": "system", "content": "play"}, {"role": "user", "content": state}]
-    return SimpleNamespace(prompt=prompt, completion=[*completion], group_id=7, advantage=0.0)
-
-
-@both
-def test_trl_samples(estimator: str):
-    east, take = sample("hall", said("east")), sample("kitchen", said("take"))
-    west = sample([{"type": "text", "text": "hall"}], {"role": "assistant", "content": "west"})
-    # Only what came after the policy's last message is the state.
-    take.prompt[1:1] = [*east.prompt[1:], *east.completion]
-    credit = StepCredit(estimator=estimator)
-    trl_async_grpo.set_advantages([[east, take], [west]], [1.0, 0.0], credit)
-    found = [east.advantage, take.advantage, west.advantage]
-    np.testing.assert_allclose(found, [EAST, TAKE, WEST], rtol=1e-4)
-
-
-def test_trl_samples_that_are_not_right():
-    with pytest.raises(InputError, match="sample 1 of episode 0 must have a message"):
-        trl_async_grpo.set_advantages([[sample("hall", said("east")), sample("kitchen")]], [1.0])
-    with pytest.raises(InputError, match="got 1 episodes, 2 rewards"):
-        trl_async_grpo.set_advantages([[]], [1.0, 0.0])
-
-
 def test_empty_batches_are_credited_with_nothing():
-    trl_async_grpo.set_advantages([], [])
     prime_rl.score_group([episode("x", 0.0, "hall")])
 
 

@@ -10,14 +10,12 @@ like is masked.
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 import graphcredit
-from graphcredit.integrations import StepCredit, trl_async_grpo
+from graphcredit.integrations import StepCredit
 
 pytestmark = [
     pytest.mark.integrations,
@@ -36,11 +34,17 @@ def rollouts() -> ModuleType:
     return import_module("tests.api.trl_rollouts")
 
 
-def test_the_loss_is_computed_of_the_advantages_of_the_turns(tmp_path: Path, rollouts: ModuleType):
+def test_the_loss_is_computed_of_the_advantages_of_the_turns_that_are_recorded(
+    tmp_path: Path, rollouts: ModuleType
+):
     played = rollouts.Played()
-    training = rollouts.trainer(tmp_path, played, StepCredit(estimator="graphgpo"))
-    before = {name: value.clone() for name, value in training.model.named_parameters()}
-    training.train()
+    with graphcredit.StepRecorder(
+        tmp_path / "s", run_id="grpo", iteration=0, worker_id="w"
+    ) as recorder:
+        credit = StepCredit(estimator="graphgpo", recorder=recorder)
+        training = rollouts.trainer(tmp_path, played, credit)
+        before = {name: value.clone() for name, value in training.model.named_parameters()}
+        training.train()
     assert training.state.global_step == 2
     x, y = played.spread(2 * HALF, 0, HALF), played.spread(-2 * HALF)
     width = max(len(x), len(y))
@@ -62,6 +66,11 @@ def test_the_loss_is_computed_of_the_advantages_of_the_turns(tmp_path: Path, rol
     assert moved
     logged = list(training._logs["advantages"])
     assert sorted(logged) == pytest.approx([-2 * HALF, sum(x) / sum(map(bool, x))], rel=1e-4)
+    rows = graphcredit.scan(tmp_path / "s", "steps").collect()
+    steps = [("hall", "east", 0), ("kitchen", "take", 1), ("hall", "west", 0)] * 2
+    found = zip(rows["state"], rows["action"], rows["reward"], strict=True)
+    assert sorted(found) == sorted(steps)
+    assert rows["task_id"].n_unique() == 2
 
 
 def test_a_group_of_equal_completions_moves_nothing(tmp_path: Path, rollouts: ModuleType):
@@ -72,40 +81,3 @@ def test_a_group_of_equal_completions_moves_nothing(tmp_path: Path, rollouts: Mo
     training.train()
     assert all((seen["advantages"] == 0).all() for seen, _ in training.seen)
     assert all((value == before[name]).all() for name, value in training.model.named_parameters())
-
-
-def test_what_was_trained_on_is_in_the_store(tmp_path: Path, rollouts: ModuleType):
-    with graphcredit.StepRecorder(
-        tmp_path / "s", run_id="grpo", iteration=0, worker_id="w"
-    ) as recorder:
-        rollouts.trainer(tmp_path, rollouts.Played(), StepCredit(recorder=recorder)).train()
-    rows = graphcredit.scan(tmp_path / "s", "steps").collect()
-    assert sorted(zip(rows["state"], rows["action"], strict=True)) == sorted(
-        [("hall", "east"), ("kitchen", "take"), ("hall", "west")] * 2
-    )
-    assert sum(rows["reward"]) == 2.0
-    assert rows["task_id"].n_unique() == 2
-
-
-@pytest.mark.usefixtures("rollouts")
-def test_the_samples_of_the_asynchronous_worker():
-    from trl.experimental.async_grpo.async_rollout_worker import RolloutSample
-
-    def sample(state: str, action: str) -> Any:
-        ids = np.array([1, 2])
-        return RolloutSample(
-            prompt=[{"role": "user", "content": state}],
-            completion=[{"role": "assistant", "content": action}],
-            input_ids=ids,
-            completion_mask=ids,
-            old_log_probs=ids,
-            advantage=0.0,
-            model_version=0,
-            group_id=4,
-            metrics={},
-        )
-
-    x, y = [sample("hall", "east"), sample("kitchen", "take")], [sample("hall", "west")]
-    trl_async_grpo.set_advantages([x, y], [1.0, 0.0], StepCredit(estimator="graphgpo"))
-    found = [each.advantage for each in (*x, *y)]
-    assert found == pytest.approx([2 * HALF, HALF, -2 * HALF], rel=1e-4)

@@ -98,7 +98,7 @@ def test_after_ctrl_c_or_kill_the_same_command_plays_what_is_missing(
     collecting = _start(*arguments)
     _wait_for_steps(store)
     os.killpg(collecting.pid, number)
-    stdout, stderr = collecting.communicate(timeout=60)
+    stdout, stderr = collecting.communicate(timeout=300)
     assert collecting.returncode == exit_code
     assert "Traceback" not in stderr
     assert ("the same command again goes on" in stderr) == (number == signal.SIGINT)

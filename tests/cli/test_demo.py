@@ -1,7 +1,5 @@
-"""The demo on one game: each of its parts says something true of the store it leaves."""
+"""The demo on one game: each of its commands says something true of the store it leaves."""
 
-import json
-import shlex
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from tests.cli.test_credit import graphcredit
 
 
 @pytest.mark.play
-def test_the_demo_plays_credits_and_shows(
+def test_the_demo_plays_credits_and_judges(
     tmp_path: Path, games_dir: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(games_dir.parents[1]))
@@ -20,8 +18,8 @@ def test_the_demo_plays_credits_and_shows(
     result = graphcredit("demo", "--store", root, "--games", 1)
     assert result.returncode == 0, result.stderr
     shown = result.stdout
-    for part in ("1. Play", "2. Assign", "3. Judge", "4. Go on"):
-        assert part in shown
+    for command in ("collect", "credit", "audit"):
+        assert f"$ graphcredit {command} {root}" in shown
     with catalog.connect(open_store(root)) as connection:
         ((num_steps, num_null),) = connection.sql(
             "SELECT count(*), count_if(graphgpo_advantage IS NULL) FROM enriched"
@@ -29,18 +27,8 @@ def test_the_demo_plays_credits_and_shows(
     assert num_null == 0
     assert f"{num_steps:,} steps of 8 rollouts" in shown
     assert "rank correlation with true progress  " in shown
-    (picture,) = tmp_path.glob("*.svg")
-    assert str(picture) in shown
 
-    again = graphcredit("demo", "--store", root, "--games", 1, "--json")
+    again = graphcredit("demo", "--store", root, "--games", 1, "--quiet")
     assert again.returncode == 0, again.stderr
-    told = json.loads(again.stdout)
-    assert told["audit"]["numbers"]["rank correlation with true progress"]
-    assert told["picture"] == str(picture)
-    assert sum(each["num_steps"] for each in told["credit"]) == num_steps
-
-    advised = [line.strip() for line in shown.partition("4. Go on")[2].splitlines()[2:]]
-    assert advised[-1].endswith(f"graphcredit view {root}")
-    for line in advised[:-1]:
-        ended = graphcredit(*shlex.split(line)[1:])
-        assert ended.returncode == 0, (line, ended.stderr)
+    assert "0 rollouts of 1 task played, 8 were there already" in again.stdout
+    assert not again.stderr

@@ -155,28 +155,6 @@ def test_a_policy_that_is_gone_is_named(root: Path, begin: Callable[[str], None]
         run(corridor_loop(root, "gone", evaluate=None))
 
 
-@pytest.mark.nightly
-def test_workers_play_what_the_loop_s_own_process_plays(root: Path):
-    template = root / "search-in-rooms.toml"
-    template.write_text('answer = "plain"\nuser = "room 0 {state}"\n', encoding="utf-8")
-    games = {
-        "env": "search",
-        "games": "2hop",
-        "max_steps": 2,
-        "template": str(template),
-        "max_new_tokens": 4,
-    }
-    found: list[pl.DataFrame] = []
-    for workers in (0, 1):
-        out = f"workers-{workers}"
-        collect = {**games, "workers": workers}
-        assert len(run(corridor_loop(root, out, iterations=1, collect=collect, evaluate=None))) == 1
-        steps = _steps(root, out, "r0", 0, "step_index", "action", "response_ids")
-        found.append(steps.sort("trajectory_id", "step_index"))
-    assert len(found[0]) > 0
-    assert found[0].equals(found[1])
-
-
 def test_a_group_at_a_time_is_an_iteration_each(root: Path):
     lines = run(corridor_loop(root, "groups", update_every="group", evaluate={"every": 2}))
     assert [line["iteration"] for line in lines] == [0, 1, 2, 3, 4]

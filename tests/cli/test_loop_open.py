@@ -49,15 +49,19 @@ def _written(root: Path, out: str) -> dict[str, Any]:
     return json.loads((root / out / "config.json").read_text(encoding="utf-8"))
 
 
-def test_another_model_under_the_same_path_is_refused(root: Path):
-    config = corridor_loop(root, "mine")
+@pytest.mark.parametrize(("path", "what"), [("start", "model"), ("away", "train.reference")])
+def test_another_model_under_the_same_path_is_refused(root: Path, path: str, what: str):
+    tiny_model(vocab_size=10).save_pretrained(root / "away")
+    config = corridor_loop(root, "mine", train={"reference": str(root / "away")})
     _open(config)
+    written = _written(root, "mine")
     _open(config)
-    before = _written(root, "mine")["model_hash"]
-    tiny_model(vocab_size=10, initializer_range=0.1).save_pretrained(root / "start")
-    with pytest.raises(OptionError, match=rf"hash of model ends in \w+, ended in {before[-8:]}\)"):
+    assert _written(root, "mine") == written
+    tiny_model(vocab_size=10, initializer_range=0.1).save_pretrained(root / path)
+    before = written[f"{what.removeprefix('train.')}_hash"][-8:]
+    with pytest.raises(OptionError, match=rf"hash of {what} ends in \w+, ended in {before}\)"):
         _open(config)
-    assert _written(root, "mine")["model_hash"] == before
+    assert _written(root, "mine") == written
 
 
 def test_a_policy_that_looks_at_images_is_refused(root: Path):
@@ -66,22 +70,6 @@ def test_a_policy_that_looks_at_images_is_refused(root: Path):
         with pytest.raises(OptionError, match="must be a language model, because environments"):
             _open(corridor_loop(root, "mine", **changes))
     assert not (root / "mine").exists()
-
-
-def test_another_reference_under_the_same_path_is_refused(root: Path):
-    (root / "away").mkdir()
-    tiny_model(vocab_size=10).save_pretrained(root / "away")
-    config = corridor_loop(root, "mine", train={"reference": str(root / "away")})
-    _open(config)
-    written = _written(root, "mine")
-    _open(config)
-    assert _written(root, "mine") == written
-    tiny_model(vocab_size=10, initializer_range=0.1).save_pretrained(root / "away")
-    before = written["reference_hash"][-8:]
-    with pytest.raises(
-        OptionError, match=rf"\(the hash of train.reference ends in \w+, ended in {before}\)"
-    ):
-        _open(config)
 
 
 def test_a_reference_is_the_same_wherever_the_loop_is_gone_on_with(

@@ -98,7 +98,7 @@ def test_sigterm_ends_a_command_by_143_and_leaves_no_temporary_file(tmp_path: Pa
     writer = os.open(log, os.O_WRONLY)  # waits until the command reads
     assert list(temporary.iterdir()) or command == "import"
     running.send_signal(signal.SIGTERM)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=300)
     os.close(writer)
     assert (running.returncode, out) == (143, "")
     assert err.count("\n") == 1

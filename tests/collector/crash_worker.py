@@ -41,19 +41,6 @@ def recover_until_killed(root: Path, kill_before: int) -> None:
     recover_spools(open_store(root))
 
 
-def record_for_ever(root: Path, acknowledged: Path, worker_id: str) -> None:
-    """Record until somebody kills the process."""
-    say = _writer(acknowledged)
-    with StepRecorder(root, run_id="r0", iteration=0, worker_id=worker_id, max_rows=40) as recorder:
-        while True:
-            with recorder.trajectory(task_id="t") as trajectory:
-                for index in range(7):
-                    trajectory.log(**step(index), prompt_ids=list(range(50)))
-                    say(f"{trajectory.trajectory_id} {index}")
-                trajectory.end(success=True)
-                say(f"{trajectory.trajectory_id} end")
-
-
 def record_a_little(root: Path, worker_id: str) -> None:
     """Record one trajectory of five steps in shards of two."""
     with (

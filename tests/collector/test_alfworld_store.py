@@ -16,7 +16,6 @@ pytest.importorskip(
     "fast_downward", reason="the planner is missing: pip install 'graphcredit[alfworld]'"
 )
 
-PLAYED = ("trajectory_id", "step_index", "state", "observation", "action", "next_oracle_distance")
 GOOD = "pick_and_place_simple-Pen-None-Box-1"
 
 
@@ -56,23 +55,6 @@ def test_games_that_cannot_be_played_are_named_and_the_others_are_played(tmp_pat
     steps = steps_of(tmp_path / "store")
     assert {step["task_id"] for step in steps} == {f"alfworld-valid_seen/{GOOD}/trial_T1"}
     assert {step["oracle_distance"] for step in steps if step["success"]} == {1.0}
-
-
-@pytest.mark.nightly
-def test_workers_play_the_same_as_one_process_though_a_game_dies(tmp_path: Path):
-    for number in (1, 2):
-        write_game(tmp_path, f"pick_and_place_simple-Pen-None-Box-{number}")
-    write_game(tmp_path, "pick_two_obj_and_place-Pen-None-Box-3", pddl_problem="(define")
-    alone, spread = (
-        (
-            collect(tmp_path / n, tmp_path, "--group-size", "3", "--workers", n),
-            [[step[name] for name in PLAYED] for step in steps_of(tmp_path / n)],
-        )
-        for n in ("0", "2")
-    )
-    assert alone[1] == spread[1]
-    assert len({step[0] for step in alone[1]}) == 6
-    assert alone[0][0] == spread[0][0] == 1
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def _line(process: "subprocess.Popen[str]") -> str:
 
 def _report(process: "subprocess.Popen[str]") -> dict[str, Any]:
     """Return what a collection came to, which had nothing else to say."""
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=300)
     assert (process.returncode, stderr) == (0, "")
     return json.loads(stdout)
 
@@ -77,7 +77,7 @@ def test_after_a_kill_of_the_parent_the_same_command_waits_for_its_worker_and_go
     finally:
         os.kill(int(worker), signal.SIGCONT)
     report = _report(again)
-    assert first.communicate(timeout=60)[0] == ""  # nobody of it is left
+    assert first.communicate(timeout=300)[0] == ""  # nobody of it is left
     assert report["num_recovered_steps"] > 0
     assert 0 < report["num_already_complete"] < 2 * GROUP_SIZE
     assert report["num_already_complete"] + report["num_trajectories"] == 2 * GROUP_SIZE
@@ -95,7 +95,7 @@ def test_other_tasks_of_an_iteration_are_played_meanwhile_the_same_ones_are_not(
     assert "another process plays corridor-3 of run r0, iteration 0" in _line(overlapping)
     first.kill()
     assert _report(overlapping)["num_trajectories"] > 0
-    first.communicate(timeout=60)
+    first.communicate(timeout=300)
     _report(_start(store, "2,3,4,5,6"))
     _check_each_once(store, "2", "3", "4", "5", "6")
 

@@ -1,6 +1,5 @@
 """Sokoban's rules, distances and dead ends on boards drawn by hand."""
 
-import random
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,6 @@ from graphcredit.collector.environments.sokoban.environment import (
 from graphcredit.collector.environments.sokoban.make_boards import make_board
 from graphcredit.collector.policies.base import PolicyView
 from graphcredit.collector.policies.language.prompts import load_template, render
-from graphcredit.collector.policies.scripted import OraclePolicy
 from tests.collector.slow_sokoban import STEPS, slow_distances, slow_move
 from tests.examples import examples
 
@@ -195,20 +193,6 @@ def test_a_board_is_its_text(seed: int):
     for position in (start, *list(distances_to_goal(board))[:9]):
         text = board_text(board, position)
         assert read_board(text) == (board, position)
-
-
-def test_an_oracle_without_mistakes_wins_in_the_distance():
-    environment = open_sokoban("6x6b2-s0", Path(), True)
-    oracle = OraclePolicy(epsilon=0.0)
-    distances, rewards = [environment.reset().oracle_distance], list[float]()
-    observation = environment.reset()
-    while observation.oracle_actions:
-        done = environment.step(oracle.act(observation, random.Random(0)).action)
-        observation = done.observation
-        distances.append(observation.oracle_distance)
-        rewards.append(done.reward)
-    assert distances == [8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
-    assert rewards == [0.0] * 7 + [1.0]
 
 
 def test_a_language_model_sees_the_board_and_its_actions():

@@ -70,7 +70,7 @@ def test_another_hash_seed_draws_the_same_boards_and_plans():
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=300,
         ).stdout
         for seed in ("1", "2")
     }

@@ -99,17 +99,18 @@ def test_a_server_that_keeps_the_weights_of_before_is_refused(fake: FakeVllm, mo
     assert fake.label == "graphcredit/loading"
 
 
-def test_log_probabilities_that_are_not_at_the_temperature_are_refused(
-    fake: FakeVllm, models: list[str]
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("logprobs_mode", "raw_logprobs", r"raw_logprobs. Start it again with --logprobs-"),
+        ("dtype", "torch.bfloat16", r"computes in bfloat16. Start it again with --dtype flo"),
+    ],
+)
+def test_a_server_that_was_started_otherwise_is_refused(
+    fake: FakeVllm, models: list[str], setting: str, value: str, message: str
 ):
-    fake.logprobs_mode = "raw_logprobs"
-    with pytest.raises(EngineError, match=r"returns raw_logprobs. Start it again with --logprobs-"):
-        _loaded(fake, models[0])
-
-
-def test_a_server_that_computes_in_another_type_is_refused(fake: FakeVllm, models: list[str]):
-    fake.dtype = "torch.bfloat16"
-    with pytest.raises(EngineError, match=r"computes in bfloat16. Start it again with --dtype flo"):
+    setattr(fake, setting, value)
+    with pytest.raises(EngineError, match=message):
         _loaded(fake, models[0])
 
 

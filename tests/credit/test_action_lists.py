@@ -41,18 +41,6 @@ def test_the_shares_are_those_counted_by_hand(
     assert Worth(found.worth[0]) is worth
 
 
-def test_groups_are_judged_each_by_itself():
-    columns: list[tuple[int, int, int]] = []
-    for group, (states, lists, *_) in enumerate(VISITS.values()):
-        columns += [
-            (code, 100 * group + ord(letter), group)
-            for letter, code in zip(states, lists, strict=True)
-        ]
-    whole = np.array(columns)
-    expected = [worth for *_, worth in VISITS.values()]
-    assert judge_lists(*whole.T, len(expected)).worth.tolist() == expected
-
-
 def test_no_steps_have_no_lists():
     nothing = np.empty(0, np.int64)
     assert judge_lists(nothing, nothing, nothing, 0).worth.tolist() == []

@@ -180,7 +180,7 @@ class _Deadly(Merger):
 
 
 def _wait_for(number: int, folder: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(list(folder.iterdir())) < number:
         assert time.monotonic() < deadline, f"{folder} should have had {number} files"
         time.sleep(0.02)
@@ -340,5 +340,5 @@ def test_only_the_ray_engine_needs_ray():
         "except MissingDependencyError as error: print(error)\n"
     )
     command = [sys.executable, "-c", code]
-    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert how_to_install("ray") in result.stdout

@@ -54,55 +54,6 @@ def test_values_gains_and_what_lies_ahead_of_a_fork():
     assert found == pytest.approx(np.sqrt(0.5) * np.sign(by_edges), abs=2e-5)
 
 
-def _two_ways_to_c() -> list[Row]:
-    """γ = 1/2, λ = 1. C is won once of three times, E once of once.
-
-    V: C 1/6, E 1/2, A and B 1/12, D 1/4, M ½ · (3/4 · 1/12 + 1/4 · 1/4) = 1/16, S 1/32.
-    δ: S→M 0, M→A and M→B -1/48, M→D 1/16, to C and E 0, C→goal 1/3, C→failure -1/6, E→goal 0.
-    """
-    return [
-        *trajectory("p", "S a M a A a C a won", success=True),
-        *trajectory("q", "S a M b B a C b X"),
-        *trajectory("r", "S a M a A a C b X"),
-        *trajectory("s", "S a M d D a E a won", success=True),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("options", "worth"),
-    [
-        # One hop ahead of S→M: (-1/48 - 1/48 + 1/16) / 3 = 1/144, times 1/2. Two hops: 0.
-        ({"hops": 2}, 1 / 288),
-        # Two walks lead to each edge of C: (2/3 - 2/6 + 0) / 5 = 1/15, times 1/8.
-        ({}, 1 / 288 + 1 / 120),
-        ({"gae_lambda": 0.5}, 1 / 576 + 1 / 960),
-    ],
-)
-def test_an_edge_ahead_counts_once_for_each_walk(options: dict[str, Any], worth: float):
-    options = {"gamma": 0.5, "gae_lambda": 1.0} | options
-    rewards = in_order(_two_ways_to_c(), "step_reward", **options)
-    assert rewards[::4] == pytest.approx([worth] * 4)
-
-
-def test_a_state_left_by_one_edge_gets_the_sign_of_its_step_reward():
-    options = {"gamma": 0.5, "gae_lambda": 1.0}
-    found = in_order(_two_ways_to_c(), "step_advantage", **options)
-    # S→M is worth 17/1440. A→C has the mean of 1/3 and -1/6 ahead; E→goal gains 0.
-    assert found[::4] == [1, 1, 1, 1]
-    assert (found[2], found[15]) == (1, 0)
-    plain = in_order(_two_ways_to_c(), "step_advantage", normalize="none", **options)
-    assert plain[0] == pytest.approx(17 / 1440)
-    # Of three that came to M two win, but of its two edges the one to the failure loses more:
-    # V(M) = .66, so δ is .33 and -.66.
-    rows = [
-        *trajectory("p", "S a M a won", success=True),
-        *trajectory("q", "S a M a won", success=True),
-        *trajectory("r", "S a M b Z"),
-    ]
-    assert in_order(rows, "step_reward")[0] == pytest.approx(0.99 * 0.95 * -0.165)
-    assert in_order(rows, "step_advantage")[0] == -1
-
-
 def test_the_value_of_a_long_chain_and_of_a_loop_that_is_seldom_left():
     """A chain of 1,000 edges; and a loop of two nodes, left for the goal once in 1,000 rounds."""
     source = np.append(np.arange(1000), [1001, 1002, 1002])

@@ -1,12 +1,10 @@
 """Credit without a store: the same numbers, from a table in memory."""
 
-import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,34 +22,6 @@ from graphcredit.store.parquet.er_graph import ENTITY_SCHEMA, RELATION_SCHEMA, E
 from tests.worlds import step_table, trajectory, worked_example, write_store
 
 ALL = [row.name for row in ESTIMATORS if row.name != "sapo"]
-
-BROKEN: dict[str, tuple[dict[str, Any], str]] = {
-    "a null": ({"reward": None}, "a value is null"),
-    "an infinite reward": ({"reward": float("inf")}, "a reward or cost is out of its range"),
-    "a step twice": ({"step_index": 1}, "a step_index is there twice"),
-    "a step that is missing": ({"step_index": 9}, "step_index is not 0 … T-1"),
-    "a trailing space": ({"next_state": "B "}, "a next_state is not the following state"),
-    "an early end": ({"terminated": True}, "a step before the last one has an end or a success"),
-}
-"""What is changed in the first step of x, A a B, and the reason that is given."""
-
-
-def test_the_worked_example_without_a_store():
-    credit = compute(step_table(worked_example()), estimators=["rloo", "graphgpo"])
-    assert credit["rloo_advantage"].to_pylist() == pytest.approx(
-        [10.05] * 4 + [-4.95] * 2 + [-5.1] * 2
-    )
-    assert credit["graphgpo_advantage"][4].as_py() == pytest.approx(0.5240, abs=5e-5)
-    assert credit["state_id"].to_pylist() == [0, 1, 0, 2, 0, 2, 0, 0]
-
-
-def test_a_polars_frame_in_any_order_gives_its_rows_in_that_order():
-    table = step_table(worked_example())
-    frame = pl.DataFrame(pl.from_arrow(table))
-    order = list(range(8))
-    random.Random(3).shuffle(order)
-    straight = compute(frame, estimators=["gigpo"]).to_pylist()
-    assert compute(frame[order], estimators=["gigpo"]).to_pylist() == [straight[i] for i in order]
 
 
 def test_memory_and_store_give_the_same(tmp_path: Path):
@@ -73,17 +43,16 @@ def test_memory_and_store_give_the_same(tmp_path: Path):
     assert credit.slice(0, len(second)).to_pylist() == expected[1].to_pylist()
 
 
-@pytest.mark.parametrize(("change", "reason"), BROKEN.values(), ids=BROKEN.keys())
-def test_rows_without_credit_are_counted_by_reason(change: dict[str, Any], reason: str):
+def test_rows_without_credit_are_counted_by_reason():
     rows = worked_example()
-    rows[0] |= change
+    rows[0]["reward"] = None
     with pytest.warns(CreditWarning) as said:
         credit = compute(_nullable(rows), estimators=["grpo"])
     assert credit["grpo_advantage"].is_null().to_pylist() == [True] * 4 + [False] * 4
     (message,) = [str(warning.message) for warning in said]
     first, why, example, _ = message.splitlines()
     assert first == "4 of 8 rows have no credit: 1 of 3 rollouts is not complete"
-    assert why.split() == ["1", *reason.split()]
+    assert why.split() == ["1", "a", "value", "is", "null"]
     assert example.startswith("for example 'x' of task 't0', step ")
     assert said[0].filename == __file__
 

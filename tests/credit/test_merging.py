@@ -21,7 +21,6 @@ from graphcredit.credit.merging.nearest import join_most_similar
 from graphcredit.credit.merging.table import MergeSettings
 from graphcredit.credit.options import CreditOptions
 from graphcredit.credit.stage import assign_credit
-from graphcredit.credit.steps.batches import plan_batches
 from graphcredit.credit.steps.complete import complete_trajectories
 from graphcredit.credit.steps.nodes import Nodes
 from graphcredit.store import Store
@@ -215,22 +214,6 @@ def test_embedding_merges_what_is_similar_and_records_how(tmp_path: Path):
     made_by = json.loads(metadata[CONFIGURATION_KEY])["graphgpo"]
     assert (made_by["merge"], made_by["threshold"]) == ("embedding", 0.9)
     assert made_by["embedder"] == "ngram"
-
-
-def test_merging_does_not_depend_on_how_the_iteration_is_cut(tmp_path: Path):
-    rows = [step for t in range(5) for step in worked_example(f"task-{t}")]
-    store = write_store(tmp_path / "s", rows)
-    assert len(plan_batches(store.shards(), 8).shards_of_batch) == 5
-    tables: list[pa.Table] = []
-    for batch_rows in (8, 1 << 17):
-        wanted = CreditSettings(
-            estimators=configure(["graphgpo"]),
-            merge=MergeSettings(merge="embedding", threshold=0.5),
-            batch_rows=batch_rows,
-        )
-        assign_credit(store, wanted)
-        tables.append(pq.ParquetFile(store.shards()[0].credit_path).read())
-    assert tables[0].equals(tables[1])
 
 
 @pytest.mark.parametrize(

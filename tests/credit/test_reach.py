@@ -96,12 +96,6 @@ def test_a_fork_by_hand():
     assert parts(plays(*FORK), normalize="none")["advantage"] == pytest.approx(credit)
 
 
-def test_the_value_of_each_node_is_that_of_its_steps():
-    batch = assembled(plays(*FORK)).batch
-    # S, M, X, N, and the goal.
-    assert Reach().value(batch).tolist() == pytest.approx([11 / 36, 4 / 9, 0, 0, 0])
-
-
 def choice(length: int, worth: float) -> list[Row]:
     """Return a group whose first action decides what all earn, many equal steps later."""
     shared = " ".join(f"R{number} go" for number in range(length))
@@ -117,20 +111,6 @@ def test_a_choice_is_credited_however_late_its_outcome_comes(length: int, worth:
         assert credit[first] / whole[first] >= 0.5
     if worth < 1:  # without a success, equal steps earn what no state foretells: η is 1
         assert credit[:: length + 1] == pytest.approx(parts(choice(3, worth))["advantage"][::4])
-
-
-@pytest.mark.parametrize(
-    "walks",
-    [
-        [("S a M b won", 1.0), ("S a won", 1.0), ("S c T a won", 1.0)],
-        [("S a M b won", 1.0)],
-        [("S a M b S a won", 1.0), ("S a won", 1.0)],
-    ],
-)
-def test_where_all_won_there_is_nothing_to_tell(walks: list[tuple[str, float]]):
-    found = parts(plays(*walks))
-    assert set(found["advantage"]) == {0.0}
-    assert found["value"] == pytest.approx([1.0] * len(found["value"]))
 
 
 def test_where_all_lost_only_the_new_is_credited():
@@ -153,31 +133,6 @@ def test_the_new_is_worth_a_fifth_at_most_in_groups_of_any_size(size: int):
     credit = np.array(parts(rows + others)["advantage"])
     assert credit.argmax() == 30
     assert 0.1 < np.abs(credit).max() <= 1 / 5
-
-
-SCORES = (1, 0, 0, 1, 0, 0, 0, 1)
-
-
-@pytest.mark.parametrize(("length", "rho"), [(2, 100 / 101), (20, 1 / 2), (200, 1 / 4)])
-def test_trajectories_that_never_meet_have_the_credit_of_grpo_scaled(length: int, rho: float):
-    """Mean 3/8; with half a return of 1 and half of 0, sd² = 7/18 - (7/18)² = 77/18²."""
-    rows = plays(
-        *(
-            (" ".join(f"{own}.{n} go" for n in range(length)) + " end", score)
-            for own, score in enumerate(SCORES)
-        )
-    )
-    expected = [rho * (score - 3 / 8) * 18 / np.sqrt(77) for score in SCORES for _ in range(length)]
-    assert parts(rows)["advantage"] == pytest.approx(expected)
-
-
-def test_an_action_that_lost_at_once_is_worth_nothing_where_others_pass_through():
-    rows = plays(("S a M b won", 1), ("S a M c X", 0), ("S d X e M b won", 1))
-    rows[3] |= {"terminated": True}
-    found = parts(rows)
-    # X is worth what M is, 2/3; the trajectory that ended there had nothing more to come.
-    assert found["q"] == pytest.approx([2 / 3, 1, 2 / 3, 0, 2 / 3, 2 / 3, 1])
-    assert min(found["advantage"]) == found["advantage"][3] < -1
 
 
 @settings(max_examples=examples(60))
@@ -289,14 +244,6 @@ def test_imagination_that_makes_what_is_known_look_idle_is_not_believed():
     long = [row | {"admissible_actions": lists[row["state"]]} for row in long]
     # From all rooms but the last three, the jump would be nearer, and each step there idle.
     assert steps_of(long)[:30] == [1] * 30
-
-
-def test_without_a_success_progress_leads_to_what_is_new():
-    """N is 1/4 in KITCHEN, 5/4 in CARROT: 30/N = 120 and 24. HALL is a dead end."""
-    rows = example(success=False)
-    assert steps_of(rows) == [-1, 1, 0]
-    dear = [row | {"cost": 4.0} for row in rows]
-    assert steps_of(dear) == [-1, 1, 0]
 
 
 WORTHLESS: dict[str, Callable[[int], list[str] | None]] = {

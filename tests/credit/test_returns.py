@@ -1,4 +1,4 @@
-"""Returns and ends of every kind: which changes of rewards change nothing, and which must."""
+"""Returns and ends of every kind, and values relative to a group: which changes change nothing."""
 
 from collections import Counter
 from typing import Any
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from graphcredit.credit.estimators.ends import best_end
 from graphcredit.credit.estimators.graphgpo import GraphGpo
 from graphcredit.credit.estimators.reach import Reach
+from graphcredit.credit.estimators.relative import has_spread, relative
 from graphcredit.credit.estimators.rewardflow import RewardFlow
 from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import assemble
@@ -47,18 +48,6 @@ def test_returns_of_each_group_may_be_multiplied_and_shifted_at_their_end(
     before, after = parts(rows), parts(moved)
     for name in ("outcome", "baseline", "progress", "advantage"):
         np.testing.assert_allclose(after[name], before[name], rtol=1e-6, atol=1e-7, err_msg=name)
-
-
-def test_rewards_that_cancel_are_no_difference():
-    """0.3 - 0.1 - 0.1 - 0.1 is 0 but for rounding: all returns are equal, and nobody won."""
-    rows = [
-        *trajectory("p", "S a S a S a S a S", rewards=[-0.1, -0.1, -0.1, 0.3]),
-        *trajectory("q", "S b S", rewards=[0.0]),
-    ]
-    assert sum(row["reward"] for row in rows) != 0
-    none = parts([row | {"reward": 0.0} for row in rows])
-    for name, values in parts(rows).items():
-        assert values == pytest.approx(none[name]), name
 
 
 def test_a_cost_for_each_step_is_no_shift_and_credits_the_shorter_way():
@@ -169,3 +158,25 @@ def test_where_returns_say_who_won_they_change_nothing(kind: type[Any], rows: li
     published, ours = kind().assign(batch), kind(worth="returns").assign(batch)
     for part, values in published.items():
         np.testing.assert_allclose(ours[part], values, rtol=1e-6, atol=1e-9)
+
+
+ONE_GROUP = np.zeros(3, np.int64)
+
+
+def test_values_that_differ_by_rounding_alone_are_equal():
+    values = np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.6])
+    assert len(set(values.tolist())) > 1, "precondition: rounding made them differ"
+    assert relative(values, ONE_GROUP, 1).tolist() == [0.0, 0.0, 0.0]
+    assert not has_spread(values, ONE_GROUP, 1)[0]
+
+
+def test_a_value_at_the_mean_gives_zero():
+    values = np.array([0.1, 0.2, 0.3])
+    assert values.sum() / 3 != 0.2, "precondition: rounding moves the mean"
+    for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
+        assert relative(values[order], ONE_GROUP, 1)[order.index(1)] == 0.0
+
+
+def test_a_small_difference_between_large_values_counts():
+    values = relative(np.array([1e9, 1e9 + 0.5, 1e9 + 1.0]), ONE_GROUP, 1)
+    np.testing.assert_allclose(values, [-1, 0, 1], atol=1e-5)

@@ -77,22 +77,6 @@ def test_the_parts_of_the_example():
     assert found["advantage"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_what_is_cited_too_early_may_be_cited_later():
-    steps = trajectory("x", ["s", "a", "Bob", "a", "t", "a", "u"])
-    rewards = parts(with_thoughts(steps, "Bob", "nothing yet", "Bob"))["step_reward"]
-    # Bob is found by step 0 and first cited, after that, by step 2.
-    assert rewards == [0.5, 0, 0.5]
-
-
-@pytest.mark.parametrize(
-    "graph", [er_graph([]), er_graph([entity("Ada")])], ids=["no entities", "no answer"]
-)
-def test_without_entities_or_an_answer_only_the_trajectory_counts(graph: ErGraph):
-    found = parts(example(), graph)
-    assert found["step_reward"] == [0] * 5
-    assert found["advantage"] == found["episode_advantage"]
-
-
 @pytest.mark.parametrize("setting", ["decay=0.5", "decay=inf", "strength=-1", "normalize=mean"])
 def test_an_option_out_of_range_is_refused(setting: str):
     with pytest.raises(OptionError, match=f"sapo.{setting.partition('=')[0]} must be"):

@@ -436,16 +436,6 @@ def test_columns_of_an_estimator_that_this_program_does_not_know_are_kept(tmp_pa
         assert connection.sql("SELECT sum(my_own_advantage) FROM enriched").fetchall() == [(28.0,)]
 
 
-def test_a_damaged_credit_shard_is_written_anew_and_named(tmp_path: Path):
-    store = write_store(tmp_path / "s", worked_example())
-    run(store, "grpo")
-    path = store.shards()[0].credit_path
-    path.write_bytes(path.read_bytes()[:50])
-    report = run(store, "rloo")
-    assert [str(path) in notice for notice in report.notices] == [True]
-    assert read_credit(store)[0]["rloo_advantage"] == pytest.approx(10.05)
-
-
 def test_a_credit_shard_of_other_rows_is_not_kept_and_named(tmp_path: Path):
     store = write_store(tmp_path / "s", worked_example())
     run(store, "grpo")
@@ -562,16 +552,6 @@ def test_the_penalty_is_taken_off_before_anything_else(tmp_path: Path):
     run(store, "rloo", invalid_action_penalty=0.5)
     # z's return is -0.1 - 0.5 = -0.6: x gets 10 - (0 - 0.6) / 2.
     assert read_credit(store)[0]["rloo_advantage"] == pytest.approx(10.3)
-
-
-def test_every_iteration_is_credited_alone(tmp_path: Path):
-    write_store(tmp_path / "s", worked_example(), iteration=0)
-    store = write_store(tmp_path / "s", trajectory("x", "A a B"), iteration=12)
-    reports = assign_credit(store, CreditSettings(estimators=configure(["grpo"])))
-    assert list(reports) == [("r0", 0), ("r0", 12)]
-    assert reports["r0", 12].num_singleton_groups == 1
-    only = assign_credit(store, CreditSettings(estimators=configure(["grpo"])), iteration=12)
-    assert list(only) == [("r0", 12)]
 
 
 def test_there_must_be_something_to_credit(tmp_path: Path):

@@ -210,20 +210,3 @@ def test_the_counts_scores_and_rollouts_of_the_worked_example(tmp_path: Path):
         "B": 3,  # ⌈8 · 0.2500003⌉: p = 1 / (1 + 1e-6) is a little less than 1
         "C": 5,
     }
-
-
-def test_a_state_that_failed_too_often_is_intractable(tmp_path: Path):
-    failures = [s for i in range(10) for s in trajectory(f"f{i}", "A a B")]
-    store = _write(tmp_path / "s", [failures])
-    _credit(store)
-    rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
-    assert {(row["state"], row["score"], row["num_rollouts"]) for row in rows} == {("A", 0.0, 0)}
-
-
-def test_options_change_the_scores_on_disk(tmp_path: Path):
-    store = _write(tmp_path / "s", [worked_example()])
-    _credit(store)
-    _credit(store, None, "spo3.g_max=2")
-    rows = pq.ParquetFile(store.history_path("r0")).read().to_pylist()
-    # ⌈2 · 0.63⌉, ⌈2 · 0.2500003⌉, ⌈2 · 0.5000003⌉
-    assert {row["state"]: row["num_rollouts"] for row in rows} == {"A": 2, "B": 1, "C": 2}

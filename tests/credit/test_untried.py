@@ -13,7 +13,7 @@ from graphcredit.credit.inputs.analogies.untried_actions import Analogies
 from graphcredit.credit.inputs.table import ANALOGIES
 from graphcredit.credit.iteration.assemble import assemble
 from tests.credit.strategies import logs
-from tests.credit.untried_worlds import CARROT, EVERYTHING, HALL, POSSIBLE, example
+from tests.credit.untried_worlds import CARROT, HALL, POSSIBLE, example
 from tests.examples import examples
 from tests.worlds import step_table, trajectory
 
@@ -35,16 +35,6 @@ def test_an_untried_action_does_what_it_did_in_the_most_alike_state():
     # Nodes KITCHEN, HALL, CARROT, goal. KITCHEN and CARROT are alike 1/3. `east` is untried at
     # CARROT; `look` is at KITCHEN, and stayed where it was taken.
     assert imagined(example()) == [(2, 1, 3.0)]
-
-
-def test_a_group_without_a_goal_has_nowhere_to_be_nearer_to():
-    assert imagined(example(success=False)) == []
-
-
-def test_the_cost_is_that_of_where_the_action_was_taken():
-    rows = example()
-    rows[0]["cost"], rows[2]["cost"] = 2.0, 8.0
-    assert imagined(rows) == [(2, 1, 6.0)]
 
 
 def test_where_alike_states_disagree_nothing_is_known():
@@ -74,16 +64,6 @@ def test_a_refused_action_tried_nothing():
     assert (2, 1, 3.0) in imagined([*example(), *refused])
 
 
-@pytest.mark.parametrize(
-    "listed",
-    [lambda n: None, lambda n: EVERYTHING, lambda n: [*EVERYTHING, f"wait {n} minutes"]],
-    ids=["missing", "constant", "changing"],
-)
-def test_lists_that_say_nothing_of_states_are_not_believed(listed: Any):
-    rows = [row | {"admissible_actions": listed(number)} for number, row in enumerate(example())]
-    assert imagined(rows) == []
-
-
 def test_what_was_possible_on_any_visit_is_possible():
     again = trajectory("z", [CARROT, "look", CARROT, "look", CARROT])
     waits = [
@@ -105,10 +85,6 @@ def test_new_is_what_nobody_did_there_the_less_the_more_often_it_was_done_elsewh
     assert new.tolist() == pytest.approx([1 / 4, 0, 1 / 4 + 1])
 
 
-def test_a_group_with_a_goal_needs_nothing_new():
-    assert found(example()).novelty.tolist() == [0, 0, 0, 0]
-
-
 def test_without_lists_new_is_what_has_rare_words():
     """The visits: KITCHEN twice, HALL once, CARROT twice."""
     rows = [row | {"admissible_actions": None} for row in example(success=False)]
@@ -116,23 +92,6 @@ def test_without_lists_new_is_what_has_rare_words():
     hall = 3 / (1 + 1) ** 2  # the, hall, and the pair
     carrot = kitchen + 2 / (1 + 2) ** 2  # carrot, and kitchen carrot
     assert found(rows).novelty.tolist() == pytest.approx([kitchen, hall, carrot])
-
-
-def test_where_everything_was_tried_new_is_what_has_rare_words():
-    lists = {"A": ["go"], "B": ["back"]}
-    rows = [
-        row | {"admissible_actions": lists[row["state"]]}
-        for name in "pq"
-        for row in trajectory(name, "A go B back A go B")
-    ]
-    assert found(rows).novelty.tolist() == pytest.approx([(1 + 4) ** -2, (1 + 4) ** -2])
-
-
-def test_there_is_nothing_new_where_an_episode_was_lost():
-    rows = trajectory("p", "A a trap")
-    lost = [rows[0] | {"terminated": True, "truncated": False}]
-    assert found(rows).novelty.tolist() == [1 / 4, 1 / 4]
-    assert found(lost).novelty.tolist() == [1 / 4, 0]
 
 
 @settings(max_examples=examples(30))

@@ -15,7 +15,6 @@ import pytest
 from graphcredit.cli.main import main
 from graphcredit.credit.audit.run import audit
 from graphcredit.credit.estimators.table import configure
-from graphcredit.credit.graph.export import to_igraph
 from graphcredit.credit.iteration.settings import CreditSettings
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, open_store
@@ -169,7 +168,7 @@ READERS: dict[str, list[Callable[[Store], object]]] = {
         lambda store: export_store(store, store.root.with_name("out")),
         audit,
     ],
-    "graph": [lambda store: to_igraph(store, run_id="r0", iteration=0, task_id="t0"), audit],
+    "graph": [audit],
     "history": [lambda store: assign_credit(store, SETTINGS)],
     "er_graph": [read_er_graph],
 }

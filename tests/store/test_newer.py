@@ -8,7 +8,6 @@ import pytest
 
 from graphcredit.collector.playing.branching.allocation import Allocation
 from graphcredit.credit.audit.run import audit
-from graphcredit.credit.graph.export import to_igraph
 from graphcredit.credit.stage import assign_credit
 from graphcredit.store import Store, read_steps
 from graphcredit.store.checks.run import check_store
@@ -43,10 +42,6 @@ def _export(store: Store) -> object:
     return export_store(store, store.root.with_name("out"))
 
 
-def _graph(store: Store) -> object:
-    return to_igraph(store, run_id="r0", iteration=0, task_id="t0")
-
-
 def _allocation(store: Store) -> object:
     return Allocation.read(store, run_id="r0", task_ids=["t0"], tree_size=8)
 
@@ -69,8 +64,8 @@ VIEWS: tuple[Reader, ...] = (
 READERS: dict[str, tuple[Reader, ...]] = {
     "steps": (*VIEWS, _credit, _train, _export, lambda store: list(read_steps(store))),
     "credit": (*VIEWS, _credit, _train, _export),
-    "graph/run_id=r0/iteration=000000/nodes": (*VIEWS, _credit, _graph),
-    "graph/run_id=r0/iteration=000000/edges": (*VIEWS, _credit, _graph),
+    "graph/run_id=r0/iteration=000000/nodes": (*VIEWS, _credit),
+    "graph/run_id=r0/iteration=000000/edges": (*VIEWS, _credit),
     "history": (*VIEWS, _credit, _allocation),
     "er_graph/entities": (read_er_graph, _merge_entities),
     "er_graph/relations": (read_er_graph, _merge_entities),

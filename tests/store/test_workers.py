@@ -27,7 +27,7 @@ def _pool(work: Work, num_workers: int = 2, **options: Any) -> WorkerPool[int, A
 
 
 def _wait_for(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -95,14 +95,6 @@ def test_the_distribution_is_that_of_the_gaps(tmp_path: Path, model: str):
     assert found.worst.endswith("w1-000000.parquet, row 2")
 
 
-def test_logprobs_from_before_the_temperature_are_refused_with_the_distribution(
-    tmp_path: Path, model: str
-):
-    index, reader = _read(tmp_path, _sampled(model, logged_at=1.0, sampled_at=0.5))
-    with pytest.raises(InputError, match=r"nats in the mean .* worst step is .*parquet, row \d"):
-        check_agreement(_engine(model), reader, index, _config(model))
-
-
 def test_another_model_is_refused_unless_it_is_allowed_and_older_weights_are_not_compared(
     model: str, sampled: tuple[StepIndex, BatchReader], other: TrainingEngine
 ):

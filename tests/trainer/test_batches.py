@@ -88,15 +88,6 @@ def test_a_token_without_a_finite_logprob_has_no_weight(tmp_path: Path):
     assert batch.temperature.tolist() == [0.5] * 4 + [1]
 
 
-def test_a_dummy_has_no_weight(tmp_path: Path):
-    index = _index(token_store(tmp_path / "s"))
-    everything = _plan(index).micro_batches(0, 4)
-    dummies = [micro for rank in everything for micro in rank if micro.is_dummy]
-    batch = BatchReader(index).read(dummies[0])
-    assert len(batch.weight) > 0
-    assert not batch.weight.any()
-
-
 def _packed_in_python(rows: Sequence[Row]) -> dict[str, list[float]]:
     """Return what packing means, step by step and token by token."""
     packed: dict[str, list[float]] = {
@@ -223,15 +214,6 @@ def test_equal_steps_go_through_the_model_once_and_keep_their_own_credit(tmp_pat
     assert batch.temperature.tolist() == [1, 1, 1, 0.5, 0.5]
     assert batch.weight == pytest.approx([0.1, 0.1, 0.2, 0.3, 0.3])
     assert batch.behaviour_logprobs == pytest.approx([-0.1, -0.2, -0.3, -0.5, -0.6])
-
-
-def test_equal_steps_are_packed_together_and_count_once(tmp_path: Path):
-    index = _index(token_store(tmp_path / "s", _twins() * 2))
-    plan = make_plan(index, seed=0, epochs=1, batch_size=16, max_tokens=4, aggregation="token-mean")
-    (rank,) = plan.micro_batches(0, 1)
-    assert sorted(micro.steps.tolist() for micro in rank) == [[0, 1, 4, 5], [2, 3]]
-    statistics = plan.statistics(0, 1)
-    assert (statistics.num_tokens, statistics.fill) == (8, 1.0)
 
 
 def test_steps_that_only_hash_alike_keep_their_own_tokens(tmp_path: Path):

@@ -201,35 +201,3 @@ def test_processes_of_several_machines_are_refused(model: str, monkeypatch: pyte
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
     with pytest.raises(InputError, match=r"runs on one machine.* 16 processes on several"):
         _open(model)
-
-
-def _slopes(engine: TrainingEngine, seed: str) -> list[float]:
-    with engine.dropping(seed):
-        engine.backward(-_logprob(engine).mean())
-    (slopes,) = [p.grad for n, p in engine._trained if "layers.0.self_attn.q_proj.lora_B" in n]
-    assert slopes is not None
-    found = slopes.flatten().tolist()
-    engine._optimizer.zero_grad()
-    return found
-
-
-@pytest.mark.parametrize("recomputes", [False, True])
-def test_adapters_drop_inputs_by_the_seed_and_while_gradients_are_made_only(
-    model: str, recomputes: bool
-):
-    options = {"lora_rank": 4, "gradient_checkpointing": recomputes}
-    plain = _open(model, **options)
-    engine = _open(model, lora_dropout=0.5, **options)
-    _step(plain)
-    _step(engine)
-    assert torch.equal(_logprob(engine), _logprob(plain))
-    assert _slopes(engine, "1") == _slopes(engine, "1") != _slopes(engine, "2")
-    assert _slopes(engine, "1") == _slopes(_stepped(model, **options), "1")
-    assert torch.equal(_logprob(engine), _logprob(plain))
-
-
-def _stepped(model: str, **options: Any) -> TrainingEngine:
-    """Return the same engine with the activations kept, after a step without dropout."""
-    engine = _open(model, lora_dropout=0.5, **{**options, "gradient_checkpointing": False})
-    _step(engine)
-    return engine

@@ -1,16 +1,13 @@
 """Several iterations and stores in one training, a condition, and held-out tasks."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from transformers import AutoModelForCausalLM
 
 from graphcredit.store.errors import InputError, OptionError
 from graphcredit.trainer.config import TrainConfig
-from graphcredit.trainer.training import plan_training, train
+from graphcredit.trainer.training import plan_training
 from tests.trainer.logs import Row, episode, token_store, turn
 from tests.trainer.models import save_tiny_model
 
@@ -82,48 +79,3 @@ def test_a_condition_leaves_out_steps_and_groups(tmp_path: Path):
             plan_training(configured(tmp_path, filter=wrong))
     with pytest.raises(InputError, match="4 filtered"):
         plan_training(configured(tmp_path, filter="false"))
-
-
-def logprobs(model: str | Path, trajectories: list[list[Row]]) -> torch.Tensor:
-    """Return those of all answers, step after step."""
-    policy: Any = AutoModelForCausalLM.from_pretrained(model)
-    each: list[torch.Tensor] = []
-    for step in (step for steps in trajectories for step in steps):
-        ids = torch.tensor([step["prompt_ids"] + step["response_ids"]])
-        scores = policy(ids).logits[0, :-1].log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
-        each.append(scores[-len(step["response_ids"]) :])
-    return torch.cat(each)
-
-
-def test_tasks_that_are_held_out_are_not_learnt_from_and_have_a_loss(tmp_path: Path):
-    model = save_tiny_model(tmp_path / "m")
-    tasks = [played(f"t{number}", 1.0, 2.0 * number - 3) for number in range(6)]
-    token_store(tmp_path / "s", tasks)
-    options = {"learning_rate": 1e-2, "epochs": 3, "held_out": 0.5, "kl_coefficient": 0.1}
-    result = train(configured(tmp_path, **options))
-    assert result is not None
-    _, plan, _ = plan_training(configured(tmp_path, **options, iteration=0))
-    assert plan.held_out
-    held = {plan.held_out.index.tasks[number] for number in plan.held_out.index.group}
-    others = [steps for steps in tasks if steps[0]["task_id"] not in held]
-    assert 0 < result["num_held_out"] == 2 * len(held) == 12 - result["num_kept"]
-    token_store(tmp_path / "rest", others)
-    alone = configured(tmp_path, tmp_path / "rest", **options)
-    same = train(alone.changed(out=tmp_path / "alone", held_out=0.0))
-    assert same is not None
-    assert same["last"]["loss"] == result["last"]["loss"]
-    kept = [steps for steps in tasks if steps[0]["task_id"] in held]
-    now, before = logprobs(result["model"], kept), logprobs(model, kept)
-    advantage = torch.tensor([step["advantage"] for steps in kept for step in steps])
-    gap = before - now
-    loss = (-advantage.repeat_interleave(2) * now + 0.1 * (gap.exp() - gap - 1)).mean()
-    assert result["last"]["held_out_loss"] == pytest.approx(loss.item(), rel=1e-4)
-    lines = (tmp_path / "out" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line).get("held_out_loss") is not None for line in lines] == [
-        True,
-        False,
-        True,
-    ]
-    assert train(configured(tmp_path, **options)) == result
-    with pytest.raises(InputError, match=r"0\.001 holds out 0 of 6"):
-        plan_training(alone.changed(store=tmp_path / "s", held_out=0.001))

@@ -1,47 +1,28 @@
-"""`graphcredit train` spread over processes: the same weights come out."""
+"""`graphcredit train` spread over processes by torchrun: the same weights come out."""
 
 import json
-import os
-import subprocess
-import sys
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from tests.cli.in_process import run
-from tests.trainer.logs import random_episodes, token_store
-from tests.trainer.models import save_tiny_model
-
-_OPTIONS = {
-    "--device": "cpu",
-    "--batch-size": "4",
-    "--epochs": "2",
-    "--max-tokens": "64",
-    "--learning-rate": "1e-3",
-    "--checkpoint-every": "3",
-}
+from tests.forks import FORKS
+from tests.resumed_kills import RESUMED, train
 
 
-def _arguments(tmp_path: Path, out: str) -> list[str]:
-    where = ["--model", str(tmp_path / "m"), "--out", str(tmp_path / out)]
-    options = [word for pair in _OPTIONS.items() for word in pair]
-    return ["train", str(tmp_path / "s"), *where, *options, "--mismatch-tolerance", "1e9"]
-
-
-def _train_by_torchrun(arguments: list[str], num_processes: int) -> None:
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
-    command = [sys.executable, *launcher, str(num_processes), "-m", "graphcredit.cli.main"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, check=False, env=environment
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def _weights(tmp_path: Path, out: str) -> dict[str, torch.Tensor]:
-    return load_file(tmp_path / out / "model" / "model.safetensors")
+@contextmanager
+def _same_signals() -> Iterator[None]:
+    """Take back what torchrun does at signals: it means to be a process of its own."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def _column(out: Path, name: str) -> list[float]:
@@ -51,15 +32,14 @@ def _column(out: Path, name: str) -> list[float]:
 
 @pytest.mark.slow
 def test_two_processes_that_share_prefixes_train_the_weights_of_one_that_does_not(tmp_path: Path):
-    token_store(tmp_path / "s", random_episodes(0, 10, vocabulary=2))
-    save_tiny_model(tmp_path / "m")
-    torch.set_num_threads(1)
-    ended = run(*_arguments(tmp_path, "one"))
-    assert ended.exit_code == 0, ended.err
-    _train_by_torchrun([*_arguments(tmp_path, "two"), "--share-prefixes"], 2)
+    RESUMED["train, shared"].prepare(tmp_path)
+    train(tmp_path, "one")
+    launch = LaunchConfig(1, 1, 2, rdzv_backend="c10d", start_method=FORKS.get_start_method())
+    with _same_signals():
+        elastic_launch(launch, train)(tmp_path, "two", "--share-prefixes")
     forwarded = [sum(_column(tmp_path / out, "num_tokens")) for out in ("one", "two")]
     assert forwarded[1] < forwarded[0]
-    one, two = _weights(tmp_path, "one"), _weights(tmp_path, "two")
+    one, two = (load_file(tmp_path / out / "model/model.safetensors") for out in ("one", "two"))
     assert one.keys() == two.keys()
     # AdamW divides by the gradient's size, and that of a key's bias is nothing but rounding.
     for name, weight in one.items():

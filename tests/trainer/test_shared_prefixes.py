@@ -331,15 +331,6 @@ def test_a_plan_has_each_step_once_keeps_to_the_cap_and_knows_what_will_be_packe
     assert plan.sizes() == {*zip(sizes, responses, keys, strict=True)}
 
 
-def test_where_nothing_is_alike_the_plan_is_that_without(tmp_path: Path):
-    index = _index(tmp_path / "s", random_episodes(3, 12, vocabulary=30_000))
-    alone, shared = (
-        _plan(index, max_tokens=40, order=order) for order in (None, read_prefix_order(index))
-    )
-    assert alone.statistics(0, 1).num_tokens == shared.statistics(0, 1).num_tokens
-    assert alone.hash != shared.hash
-
-
 def test_attention_across_runs_counts_as_that_of_the_whole_sequence(tmp_path: Path):
     """Two sequences of 6 that share 4: 8 tokens, and 6² / 2 pairs and 2 · 6 - 2² / 2."""
     batch = _pack(_samples([[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 7, 8]], [5, 5]))

@@ -240,8 +240,8 @@ def test_a_single_update_needs_no_pass_for_the_policy_at_the_start(
     assert result["num_updates"] == 1
     assert not (tmp_path / "out" / "logprobs").exists()
 
-    def scored(run: TrainingRun, plan: Any, reader: Any, of: str, told: Any) -> Any:
-        return run._score(f"{of}start", lambda: run.engine, plan, reader, told)
+    def scored(run: TrainingRun, reader: Any, told: Any) -> Any:
+        return run._score("start", lambda: run.engine, reader, told)
 
     monkeypatch.setattr(TrainingRun, "_start", scored)
     train(config.changed(out=tmp_path / "passed"))
@@ -456,17 +456,6 @@ def test_advantages_that_are_all_0_are_told_before_something_else_is_learnt(
         result = train(config, on_notice=told.append)
         assert told[0] == f"reach_advantage is 0 in all 2 steps: only {teacher} moves the policy"
         assert result["last"]["grad_norm"] > 0
-
-
-def test_a_training_that_taught_nothing_says_so(tmp_path: Path, model: str, finished: Finished):
-    config = _config(tmp_path, _without_signal(tmp_path / "s"), model, reference=model)
-    told: list[str] = []
-    result = train(config, on_notice=told.append)
-    assert result["nothing_learnt"] == "all advantages are 0"
-    assert told == result["notices"]
-    assert told[1:] == ["nothing was learnt: all advantages are 0"]
-    assert train(config) == result
-    assert "nothing_learnt" not in finished.result
 
 
 def test_what_the_sampler_logged_corrects_only_a_loss_that_takes_a_ratio_to_it(

@@ -21,7 +21,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 def open_page(store: Store, name: str, **params: object) -> AppTest:
     """Return the app after its first run at `/<name>?<params>`, which raised nothing."""
     os.environ[STORE_VARIABLE] = str(store.root)
-    return go(AppTest.from_file(script(), default_timeout=30), name, **params)
+    return go(AppTest.from_file(script(), default_timeout=120), name, **params)
 
 
 def go(app: AppTest, name: str, **params: object) -> AppTest:

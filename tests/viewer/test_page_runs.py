@@ -1,6 +1,5 @@
 """The Runs page."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -39,21 +38,6 @@ def test_a_row_leads_to_its_tasks(store: Store):
     app = click_row(open_page(store, "runs"), "runs_table", 0)
     assert page_of(app) == "tasks"
     assert app.query_params["iteration"] == "0"
-
-
-def test_the_same_is_drawn_as_curves_whose_points_lead_to_tasks(tmp_path: Path):
-    for iteration in (0, 1):
-        store = credited(tmp_path / "s", two_tasks(), iteration=iteration)
-    app = open_page(store, "runs")
-    charts = [json.loads(chart.proto.spec)["title"] for chart in app.get("vega_lite_chart")]
-    assert charts == [
-        *("success", "return", "length in steps", "refused actions", "groups with one return")
-    ]
-    point = {"run": "r0", "iteration": 1}
-    app.session_state["curve_success"] = {"selection": {"point": [point]}}
-    app.run()
-    assert page_of(app) == "tasks"
-    assert (app.query_params["run"], app.query_params["iteration"]) == ("r0", "1")
 
 
 def test_a_store_whose_first_steps_are_in_a_spool_says_so(tmp_path: Path):

@@ -89,8 +89,6 @@ class TrainingPlan:
     aggregation: Aggregation
     hash: str
     """Hash of everything that determines the result."""
-    held_out: "TrainingPlan | None" = None
-    """Steps that are not trained on, as one optimizer step."""
 
     def micro_batches(self, update: int, world_size: int) -> list[list[MicroBatch]]:
         """Return the micro-batches of each rank in one optimizer step, the same number for all.

@@ -6,7 +6,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -75,13 +75,6 @@ class StepIndex:
     shards do not have themselves: images, and tokens that were made of messages."""
     source: TokenSource = LOGGED
     """Where the tokens are from."""
-    tasks: tuple[str, ...] = ()
-    """The names of the tasks, by `group`."""
-
-    def only(self, steps: Ints) -> "StepIndex":
-        """Return the index of some of its steps, ascending."""
-        names = (*KEPT_COLUMNS, "trajectory", "group")
-        return replace(self, **{name: getattr(self, name)[steps] for name in names})
 
     def __len__(self) -> int:
         return len(self.row)
@@ -109,8 +102,6 @@ class IndexReport:
     """Rows of the iteration."""
     num_kept: int
     """Steps that are trained on."""
-    num_held_out: int = 0
-    """Steps that would be, but for their tasks, which are held out."""
     dropped: Mapping[str, int]
     """For each of `REASONS`, how many steps it left out."""
     num_masked_tokens: int
@@ -135,7 +126,6 @@ class IndexReport:
         return {
             "num_steps": self.num_steps,
             "num_kept": self.num_kept,
-            **({"num_held_out": self.num_held_out} if self.num_held_out else {}),
             "dropped": {reason: count for reason, count in self.dropped.items() if count},
             "num_masked_tokens": self.num_masked_tokens,
             "advantage_mean": self.advantage_mean,
@@ -195,14 +185,14 @@ def _index(
 ) -> StepIndex:
     """Return the kept steps sorted by task, trajectory and number within each window."""
     steps = {name: numpy_of(kept[name]) for name in KEPT_COLUMNS}
-    (names, rank), (tasks, steps["group"]) = map(_ranks, (kept["trajectory_id"], kept["task_id"]))
-    steps["trajectory"] = part_of[steps["shard"]] * len(names) + rank
+    steps["group"], rank = _ranks(kept["task_id"]), _ranks(kept["trajectory_id"])
+    steps["trajectory"] = part_of[steps["shard"]] * (rank.max(initial=0) + 1) + rank
     window = windows(steps["prompt_length"] + steps["response_length"])
     number = numpy_of(kept["step_index"])
     order = np.lexsort((number, steps["trajectory"], steps["group"], window))
     steps = {name: values[order] for name, values in steps.items()}
     steps["sequence"] = np.unique(steps["sequence"], return_inverse=True)[1]
-    return StepIndex(shards=shards, manifest=manifest, source=source, tasks=tasks, **steps)
+    return StepIndex(shards=shards, manifest=manifest, source=source, **steps)
 
 
 def windows(length: Ints) -> Ints:
@@ -210,13 +200,12 @@ def windows(length: Ints) -> Ints:
     return (np.cumsum(length) - length) // WINDOW_TOKENS
 
 
-def _ranks(names: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
-    """Return the distinct names, sorted, and [n] the rank of each name, from one dictionary."""
+def _ranks(names: pa.ChunkedArray) -> Ints:
+    """Return [n] the rank of each name among the distinct ones, from one dictionary."""
     texts = names.chunk(0).dictionary
     order, rank = pc.sort_indices(texts), np.empty(len(texts), np.int64)
     rank[numpy_of(order)] = np.arange(len(texts))
-    indices = np.concatenate([numpy_of(chunk.indices) for chunk in names.chunks])
-    return tuple(texts.take(order).to_pylist()), rank[indices]
+    return rank[np.concatenate([numpy_of(chunk.indices) for chunk in names.chunks])]
 
 
 def _manifest(

@@ -1,10 +1,9 @@
 """The model and its optimizer: forward, backward, update."""
 
 import math
-import random
 from collections import deque
 from collections.abc import Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,6 @@ from graphcredit.trainer.batching.packed_batch import PackedBatch
 from graphcredit.trainer.data.step_index import StepIndex
 from graphcredit.trainer.data.step_lengths import length_limit
 from graphcredit.trainer.engine.distributed import Process
-from graphcredit.trainer.model.adapters import dropping
 from graphcredit.trainer.model.export import distinct, save_model
 from graphcredit.trainer.model.layers import count_weights, model_shape, num_embeddings
 from graphcredit.trainer.model.logprobs import Scored, Scorer, scorer_arguments
@@ -136,11 +134,6 @@ class TrainingEngine(Process):
     def has_adapter(self) -> bool:
         """Whether adapters are trained, and the weights below them are frozen."""
         return self._scorer.causal_lm is not self._scorer.model
-
-    def dropping(self, seed: str) -> AbstractContextManager[None]:
-        """Let adapters drop inputs within this context, other ones on each process."""
-        number = random.Random(f"{seed}/{self.rank}").getrandbits(63)
-        return dropping(self._scorer.model, number)
 
     @contextmanager
     def frozen(self) -> Generator[None]:

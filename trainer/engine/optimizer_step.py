@@ -93,8 +93,7 @@ class Updater:
             rate = learning_rate(self._config, number, len(self._plan.updates))
             count = len(self._mine(number))
             mine = _counted(islice(batches, count), number, count, on_part)
-            with self._engine.dropping(f"{self._config.seed}/{number}"):
-                seen, flops = self._gradient(mine, is_first=number == 0)
+            seen, flops = self._gradient(mine, is_first=number == 0)
             norm = self._engine.update(rate)
             seconds = time.perf_counter() - started
             metrics: Metrics = {
@@ -114,19 +113,10 @@ class Updater:
     def _mine(self, number: int) -> list[MicroBatch]:
         return self._plan.micro_batches(number, self._engine.world_size)[self._engine.rank]
 
-    def loss(self) -> float:
-        """Return the loss of the first optimizer step under the present policy, and learn nothing.
-
-        Every process takes its micro-batches.
-        """
-        with self._engine.frozen():
-            batches = self._reader.ahead(self._mine(0))
-            return self._gradient(batches, is_first=False, learns=False)[0]["loss"]
-
     def _gradient(
-        self, batches: Iterable[PackedBatch], *, is_first: bool, learns: bool = True
+        self, batches: Iterable[PackedBatch], *, is_first: bool
     ) -> tuple[dict[str, float], float]:
-        """Go forward and, where the engine learns, backward through this rank's micro-batches.
+        """Go forward and backward through this rank's micro-batches.
 
         Returns:
             The metrics and the floating-point operations, over all ranks.
@@ -135,8 +125,7 @@ class Updater:
         flops = 0.0
         for batch in batches:
             losses.append(self._loss(batch, is_first=is_first))
-            if learns:
-                self._engine.backward(losses[-1].loss)
+            self._engine.backward(losses[-1].loss)
             if batch.weight.any():
                 flops += training_flops(self._engine.shape, batch)
         names = list(losses[0].sums)

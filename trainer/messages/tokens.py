@@ -1,12 +1,9 @@
 """Tokenise the messages of an iteration: the tokens of all steps, each sequence once in memory."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -15,26 +12,18 @@ import pyarrow as pa
 from graphcredit.store.errors import InputError
 from graphcredit.store.images import image_bytes
 from graphcredit.store.layout import Shard
-from graphcredit.store.parquet.shards import conform, fingerprint, open_parquet, step_columns
+from graphcredit.store.parquet.shards import conform, open_parquet, step_columns
 from graphcredit.store.progress import OnProgress, silent
 from graphcredit.trainer.data.token_source import TokenSource, logged_columns
-from graphcredit.trainer.fingerprint import describe
 from graphcredit.trainer.messages.conversation import COLUMNS, conversation_of
-from graphcredit.trainer.messages.ends import MODEL_FILES
-from graphcredit.trainer.messages.made import MessageTokens, ShardTokens, kept_tokens
+from graphcredit.trainer.messages.made import MessageTokens, ShardTokens
 from graphcredit.trainer.messages.sequences import TokenSequence, sequences_of
 from graphcredit.trainer.messages.template import BLIND, ChatTemplate
-from graphcredit.trainer.model.source import find_model, tokenizer_files
+from graphcredit.trainer.model.source import find_model
 
 
 def open_tokens(
-    shards: Sequence[Shard],
-    model: str,
-    on_progress: OnProgress,
-    *,
-    template: Path | None = None,
-    keep_in: Path | None = None,
-    writes: bool = True,
+    shards: Sequence[Shard], model: str, on_progress: OnProgress, *, template: Path | None = None
 ) -> TokenSource:
     """Return where the tokens are from; messages are tokenised if no step has token ids.
 
@@ -43,8 +32,6 @@ def open_tokens(
         model: The model.
         on_progress: Is told how far it is.
         template: A file with another chat template.
-        keep_in: A file that has the tokens of messages, or gets them; without one they are made.
-        writes: Whether this process writes it, or waits until another one did.
 
     Raises:
         InputError: No step can be tokenised, or there are token ids and a chat template.
@@ -58,16 +45,7 @@ def open_tokens(
         )
     if has_ids or not shards:
         return TokenSource(has_logprobs=has_logprobs or not shards)
-    directory = find_model(model)
-
-    def make() -> MessageTokens:
-        return tokens_of_messages(shards, directory, template=template, on_progress=on_progress)
-
-    if keep_in is None:
-        made = make()
-    else:
-        paths, key = [shard.path for shard in shards], _key(shards, directory, template)
-        made = kept_tokens(keep_in, key, paths, make, writes=writes)
+    made = tokens_of_messages(shards, find_model(model), template=template, on_progress=on_progress)
     return TokenSource(
         made=made.of_rows,
         has_logprobs=False,
@@ -75,19 +53,6 @@ def open_tokens(
         chat_template=made.chat_template,
         notices=made.notices,
     )
-
-
-def _key(shards: Sequence[Shard], directory: Path, template: Path | None) -> str:
-    """Return a text that differs wherever the tokens of messages, or the notices of them, may."""
-    paths = [*tokenizer_files(directory), *map(directory.joinpath, MODEL_FILES)]
-    paths += [] if template is None else [template]
-    parts = [
-        [version(name) for name in ("graphcredit", "transformers", "tokenizers")],
-        [(str(path), describe(path)) for path in paths if path.exists()],
-        ["/".join(shard.path.parts[-3:]) for shard in shards],
-        [fingerprint([shard.path]) for shard in shards],
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def tokens_of_messages(

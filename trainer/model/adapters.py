@@ -1,4 +1,4 @@
-"""LoRA adapters on a transformers model, whether its weights are there or not; their dropout."""
+"""LoRA adapters on a transformers model, whether its weights are there or not."""
 
 import random
 import warnings
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import nn
 
 from graphcredit.store.errors import InputError
 from graphcredit.trainer.options import ModelOptions
@@ -30,7 +29,6 @@ def with_adapters(model: Any, options: ModelOptions, seed: str) -> Any:
         r=options.lora_rank,
         lora_alpha=options.lora_alpha,  # pyright: ignore[reportArgumentType]
         target_modules=targets[0] if targets == ["all-linear"] else targets,
-        lora_dropout=options.lora_dropout,
     )
     try:
         with torch.random.fork_rng(), quiet_peft():
@@ -63,31 +61,3 @@ def quiet_peft() -> Generator[None]:
         warnings.filterwarnings("ignore", r"The following \w+_pattern keys", RuntimeWarning)
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
-
-
-@contextmanager
-def dropping(model: nn.Module, seed: int) -> Generator[None]:
-    """Drop inputs of adapters within this context; does nothing without a dropout.
-
-    Args:
-        model: With its adapters.
-        seed: Of the random numbers: a training that is resumed draws those it would have drawn.
-    """
-    layers = [
-        part
-        for name, module in model.named_modules()
-        if name.endswith("lora_dropout")
-        for part in module.children()
-        if isinstance(part, nn.Dropout)
-    ]
-    if not layers:
-        yield
-        return
-    torch.manual_seed(seed)
-    try:
-        for layer in layers:
-            layer.train()
-        yield
-    finally:
-        for layer in layers:
-            layer.eval()

@@ -55,13 +55,12 @@ def recompute_activations(scorer: Scorer, options: ModelOptions) -> None:
     """Let layers recompute their activations if the options say so, as nothing else in training.
 
     A layer recomputes only if it is in training mode itself; its parts stay in evaluation mode,
-    without dropout but of adapters, so that a ratio of 1 is 1.
+    without dropout, so that a ratio of 1 is 1.
     """
     asked = options.gradient_checkpointing
     if not (sum(p.numel() for p in scorer.parameters()) >= LARGE if asked is None else asked):
         return
-    draws = options.lora_dropout > 0
-    again = partial(checkpoint, use_reentrant=False, preserve_rng_state=draws)
+    again = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)
     for layer in decoder_layers(scorer):
         layer.training = layer.gradient_checkpointing = True
         layer._gradient_checkpointing_func = again

@@ -2,7 +2,6 @@
 
 OUT/
   config.toml      the effective configuration
-  tokens/          those made of messages, before all else; any of them can be deleted
   logprobs/        log-probabilities under the frozen policies, computed once
   checkpoints/     the last few states to resume from
   notices.txt      notices shown to the user
@@ -48,11 +47,6 @@ class Output:
     def logprob_dir(self) -> Path:
         """Log-probabilities under the frozen policies."""
         return self.root / "logprobs"
-
-    @property
-    def token_dir(self) -> Path:
-        """Tokens that were made of messages."""
-        return self.root / "tokens"
 
     @property
     def metrics_path(self) -> Path:
@@ -172,8 +166,7 @@ def _foreign(out: Path) -> list[Path]:
     if not out.is_dir():
         return [out] if out.exists() else []
     ours = ("config.toml.", LOCK_NAME)
-    kept = Output(out).token_dir
-    return [path for path in out.iterdir() if path != kept and not path.name.startswith(ours)]
+    return [path for path in out.iterdir() if not path.name.startswith(ours)]
 
 
 def _refuse_another(config: TrainConfig, path: Path) -> None:

@@ -1,4 +1,4 @@
 """The pages, one file each: a function `show()`; `viewer/sitemap.py` lists them.
 
-What only one page has is beside it in `<page>_parts/`.
+What only one page has is in `parts/`.
 """

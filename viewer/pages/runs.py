@@ -1,11 +1,10 @@
-"""The Runs page: the iterations of each run as a table and as curves."""
+"""The Runs page: the iterations of each run."""
 
 import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.errors import GraphcreditError
 from graphcredit.store.layout import Store
-from graphcredit.viewer.pages.parts.curves import show_curves
 from graphcredit.viewer.queries.iterations import iteration_facts
 from graphcredit.viewer.widgets import missing, selection
 from graphcredit.viewer.widgets.cache import ask, viewed_store
@@ -41,8 +40,6 @@ def _iterations() -> None:
     if row is not None:
         picked = facts.slice(row, 1).to_pylist()[0]
         selection.open_page("tasks", run=picked["run"], iteration=picked["iteration"])
-    if facts.num_rows > 1:
-        show_curves(store, facts)
 
 
 def _facts(store: Store) -> pa.Table | None:

@@ -5,7 +5,6 @@ import streamlit as st
 
 from graphcredit.store.plural import counted
 from graphcredit.viewer.pages.parts.first import in_numbers, show_first
-from graphcredit.viewer.pages.parts.lists import show_trajectories
 from graphcredit.viewer.queries.estimators import estimators
 from graphcredit.viewer.queries.tasks import KINDS, OUT_OF_DATE, task_facts, tasks_of_kind
 from graphcredit.viewer.widgets import missing, selection
@@ -68,24 +67,8 @@ def show() -> None:
         missing.newer_steps(store, run, iteration, estimators=names, what=what)
     missing.doubtful_credit(run, iteration)
     st.text(in_numbers(facts))
-    if _is_list_of_trajectories():
-        show_trajectories(run, iteration, estimator, tuple(names))
-        return
     show_first(run, iteration, facts, has_reach="reach" in names)
     _table(_wanted(facts))
-
-
-def _is_list_of_trajectories() -> bool:
-    """Let the user choose what is listed."""
-    listed = st.radio(
-        "List",
-        ["tasks", "trajectories"],
-        key="list",
-        bind="query-params",
-        horizontal=True,
-        label_visibility="collapsed",
-    )
-    return listed == "trajectories"
 
 
 def _wanted(facts: pa.Table) -> pa.Table:

@@ -17,16 +17,6 @@ def are_graded(trajectories: pa.Table) -> bool:
     return None in outcomes or len(returns) > (1 if len(outcomes) == 1 else 2)
 
 
-IS_GRADED = """(
-    task_id IN (
-        SELECT task_id FROM trajectory WHERE is_complete GROUP BY task_id
-        HAVING count(success) < count(*)
-            OR count(DISTINCT "return") > if(count(DISTINCT success) = 1, 1, 2)
-    )
-)"""
-"""The same as SQL, of an iteration's table `trajectory`."""
-
-
 def well_ended(steps: pa.Table) -> set[str]:
     """Return the trajectories of a task that won; of scores, those above the mean.
 

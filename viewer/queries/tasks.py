@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphcredit.store.layout import Store
-from graphcredit.viewer.queries.advantages import by_trajectory, summed_bars
+from graphcredit.viewer.queries.estimators import column
 from graphcredit.viewer.queries.rollouts import GROUPS
 from graphcredit.viewer.queries.views import answer
 
@@ -56,7 +56,7 @@ def task_facts(
       power of two that no advantage of the iteration exceeds; the middle one is of those
       that are 0.
     """
-    credit = _NO_CREDIT if estimator is None else _credit(by_trajectory(estimator, others))
+    credit = _NO_CREDIT if estimator is None else _credit(estimator, others)
     return answer(store, _groups(credit), run_id=run_id, iteration=iteration, tables=_TABLES)
 
 
@@ -93,17 +93,45 @@ _NO_CREDIT = """
 """
 
 
-def _credit(counted: str) -> str:
-    """Return clauses that end with `credited`, given SQL of `by_trajectory`."""
+_BARS_PER_SIDE = 8
+"""Bars of a histogram of advantages below zero, and as many above it; between them is one of those
+that are zero. Bar i above zero has the advantages in (i - 1, i] / `_BARS_PER_SIDE` of its scale."""
+
+
+def _credit(estimator: str, others: Sequence[str]) -> str:
+    """Return clauses that end with `credited`."""
+    advantage = f"{column(estimator, 'advantage')}::DOUBLE"
+    disagreement = f"avg(({_disagrees(others)})::INT)" if len(others) > 1 else "NULL::DOUBLE"
+    sides = range(-_BARS_PER_SIDE, _BARS_PER_SIDE + 1)
+    bars = ", ".join(f"count_if(bar = {bar})::BIGINT" for bar in sides)
     return f"""
+        widest AS (
+            SELECT 2.0 ** ceil(log2(nullif(max(abs({advantage})), 0))) AS widest
+            FROM credit WHERE state_id IS NOT NULL
+        ),
+        step AS (
+            SELECT
+                *, {advantage} AS advantage,
+                CASE WHEN {advantage} IS NOT NULL THEN coalesce(
+                    sign({advantage}) * ceil(abs({advantage}) * {_BARS_PER_SIDE} / (FROM widest)), 0
+                )::TINYINT END AS bar
+            FROM credit WHERE state_id IS NOT NULL
+        ),
         credited AS (
             SELECT
-                task_id,
-                sum(num_alone) / sum(num_counted) AS singleton_share,
-                sqrt(greatest(0, sum(squares) / nullif(sum(num_advantages), 0)
-                    - (sum(total) / nullif(sum(num_advantages), 0)) ** 2)) AS advantage_spread,
-                sum(num_disagreeing) / sum(num_counted) AS disagreement,
-                {summed_bars()} AS advantages
-            FROM ({counted}) GROUP BY task_id
+                task_id, avg((state_group_size = 1)::INT) AS singleton_share,
+                stddev_pop(advantage) AS advantage_spread,
+                {disagreement} AS disagreement, [{bars}] AS advantages
+            FROM step JOIN trajectory USING (trajectory_id) GROUP BY task_id
         )
     """
+
+
+def _disagrees(estimators: Sequence[str]) -> str:
+    """Return an SQL condition: one estimator credits a step, and another one blames it.
+
+    An equivalent with `least` and `greatest` takes three times as long.
+    """
+    values = [f"coalesce({column(name, 'advantage')}, 0)" for name in estimators]
+    blamed, credited = (" OR ".join(f"{value} {sign} 0" for value in values) for sign in "<>")
+    return f"({blamed}) AND ({credited})"

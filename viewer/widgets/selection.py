@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
 
-import pyarrow as pa
 import streamlit as st
 
 from graphcredit.store.layout import Store
@@ -132,13 +131,6 @@ def link(page: str, text: str, **changes: Any) -> None:
 def open_page(page: str, **changes: Any) -> None:
     """Switch to a page at once, for clicks on rows; see `link` for the arguments."""
     st.switch_page(sitemap.page(page), query_params=_params(after(**changes)))
-
-
-def open_row(rows: pa.Table, row: int) -> None:
-    """Show the trajectory of a row, and its step if the rows are steps."""
-    fields = {"task_id": "task", "trajectory_id": "trajectory", "step_index": "step"}
-    chosen = rows.slice(row, 1).to_pylist()[0]
-    open_page("trajectory", **{fields[name]: chosen[name] for name in fields if name in chosen})
 
 
 def choose(

@@ -9,21 +9,12 @@ import streamlit as st
 from graphcredit.viewer.widgets.text import show_table
 
 _NUMBER, _TEXT = st.column_config.NumberColumn, st.column_config.TextColumn
-_SIGNED = "%+.3f"
-
-
-def signed_number(title: str | None = None, help: str | None = None) -> Any:  # noqa: A002
-    """Return the configuration of a column of advantages."""
-    return _NUMBER(title, format=_SIGNED, help=help)
-
 
 COLUMNS: Mapping[str, Any] = {
     "run": _TEXT("run", pinned=True),
     "iteration": _NUMBER("iteration", pinned=True),
     "task_id": _TEXT("task", pinned=True),
     "instruction": _TEXT("asks for", width=260, help="In the first step of one of its rollouts."),
-    "trajectory_id": _TEXT("trajectory"),
-    "step_index": _NUMBER("step"),
     "success_rate": st.column_config.ProgressColumn(
         "success",
         min_value=0.0,
@@ -81,23 +72,11 @@ COLUMNS: Mapping[str, Any] = {
         help="Steps without another step of the group from the same state to compare with.",
     ),
     "num_steps": _NUMBER("steps"),
-    "outcome": _TEXT("outcome"),
-    "return": _NUMBER("return", format="%.3f"),
-    "most": signed_number("most", "Greatest advantage."),
-    "least": signed_number("least", "Least advantage."),
 }
 """Name of a query's column to its title, form and help."""
 
 
-def choose_row(
-    rows: pa.Table,
-    columns: Sequence[str],
-    *,
-    key: str,
-    title: str,
-    config: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> int | None:
+def choose_row(rows: pa.Table, columns: Sequence[str], *, key: str, title: str) -> int | None:
     """Show a list of which one row can be chosen, by a click or by Enter.
 
     Args:
@@ -105,20 +84,17 @@ def choose_row(
         columns: The columns to show, in order; those without any value are left out.
         key: Tells the list from others of the page.
         title: What the rows are, for a screen reader.
-        config: Configuration of columns that are not in `COLUMNS`.
-        options: More options of `st.dataframe`.
 
     Returns:
         The row that was chosen; None as long as there is none.
     """
     chosen = show_table(
         rows,
-        column_config={**COLUMNS, **(config or {})},
+        column_config=COLUMNS,
         column_order=[name for name in columns if rows[name].null_count < rows.num_rows],
         key=key,
         alt=title,
         on_select="rerun",
         selection_mode="single-row",
-        **options,
     )
     return next(iter(chosen["selection"]["rows"]), None)

@@ -61,8 +61,8 @@ CHECKS: tuple[Check, ...] = (
         name="one_outcome",
         severity=AuditSeverity.WARNING,
         means="have the outcome of all others of their iteration: nothing can be compared",
-        remedy="of an imported log, tell `graphcredit import --success` what counts (a threshold, "
-        "median, top:0.25); otherwise play tasks that are neither always won nor always lost",
+        remedy="of an imported log, tell `graphcredit import --success` what counts, such as "
+        "'reward>=0.5'; otherwise play tasks that are neither always won nor always lost",
         of="complete rollouts",
         places=_ONE_OUTCOME,
     ),

@@ -23,11 +23,7 @@ from tests.viewer.flows.watch import Watch
 
 pytestmark = pytest.mark.browser
 
-_SHOWN = {
-    "graph": {"at": "n0"},
-    "search": {"find": "alert(1)"},
-    "sql": {"q": "SELECT task_id, action, state, thought FROM steps WHERE run_id = 'hostile'"},
-}
+_SHOWN = {"graph": {"at": "n0"}, "search": {"find": "alert(1)"}}
 """Page to what a link from the menu does not choose."""
 
 

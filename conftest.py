@@ -4,6 +4,7 @@ import gc
 import os
 import re
 import sys
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,19 @@ class _ByFile(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         return "flows" if "/flows/" in file else file
+
+
+_LONGEST = re.compile(
+    r"/flows/|test_(alfworld|claims|collect|demo|engines|helpers|language_store|loop|pipeline"
+    r"|preview|rollout|textworld|train|vllm_server|warm_up|why)\.py"
+)
+"""Files that take eight seconds and more."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no worker is left with it at the end."""
+    counts = Counter(item.path for item in items)
+    items.sort(key=lambda item: (not _LONGEST.search(item.nodeid), -counts[item.path]))
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,4 @@
-"""Several iterations and stores in one training, a condition, and held-out tasks."""
+"""Several iterations and stores in one training, and a condition."""
 
 from pathlib import Path
 from typing import Any
